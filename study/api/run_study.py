@@ -9,7 +9,7 @@ from typing import Any
 
 from study.api.notebook import view
 from study.api.study_object import Study
-from study.commands.driver_process import driven
+from study.commands.driver_process import run_in_driver
 from study.commands.run import File, begin
 from study.errors import UserError
 from study.home.folder import Home
@@ -278,7 +278,9 @@ def run(
             )
         given = File(str(spec), tuple(assignments({} if set is None else set)), profile, name)
     home = Home.locate()
-    return Study(home, driven(view(quiet), home, begin, given, address=address, function=content, or_resume=resume))
+    return Study(
+        home, run_in_driver(view(quiet), home, begin, given, address=address, function=content, or_resume=resume)
+    )
 
 
 KEYS = {"metric": "search.metric", "epochs": "train.epochs", "baseline": "search.baseline", "space": "search.space"}

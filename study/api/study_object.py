@@ -10,7 +10,7 @@ from study import ranking
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import Candidate, Results, Spread, summary
+from study.ranking import Candidate, Results, SeedStatistics, summary
 from study.ranking.documents import plain
 from study.ranking.selection import Choice, trials_of
 from study.spec import StudySpec
@@ -38,7 +38,7 @@ class Configuration:
 
     trial: int
     params: dict[str, Any]
-    metrics: dict[str, Spread]
+    metrics: dict[str, SeedStatistics]
     seeds: tuple[int, ...]
 
 
@@ -254,12 +254,12 @@ class Study:
         Without `out` it is the study's own report, which is in MLflow too; that is written in a separate process.
         """
         from study.api.notebook import view
-        from study.commands.driver_process import driven
+        from study.commands.driver_process import run_in_driver
         from study.commands.report import report
 
         if out is not None:
             return report(self._home, self.name, Path(out), models, pdf)[0]
-        page: Path = driven(view(quiet=True), self._home, _own_report, self.name, models, pdf)
+        page: Path = run_in_driver(view(quiet=True), self._home, _own_report, self.name, models, pdf)
         return page
 
     def resume(
@@ -271,11 +271,11 @@ class Study:
             failed: run again what failed, once its cause is mended.
         """
         from study.api.notebook import view
-        from study.commands.driver_process import driven
+        from study.commands.driver_process import run_in_driver
         from study.commands.run import resume
 
         more = f"+{trials}" if trials is not None else None
-        driven(view(quiet), self._home, resume, self.name, trials=more, address=address, failed=failed)
+        run_in_driver(view(quiet), self._home, resume, self.name, trials=more, address=address, failed=failed)
         return self.refresh()
 
     def confirm(
@@ -288,25 +288,25 @@ class Study:
     ) -> "Study":
         """Run the best configurations again on fresh seeds, as `study confirm` does; return the study."""
         from study.api.notebook import view
-        from study.commands.driver_process import driven
+        from study.commands.driver_process import run_in_driver
         from study.commands.run import confirm
 
         given = {"top": top, "seeds": seeds, "rules": rules}
-        driven(view(quiet), self._home, confirm, self.name, **given, address=address)
+        run_in_driver(view(quiet), self._home, confirm, self.name, **given, address=address)
         return self.refresh()
 
     def extend(self, epochs: int, address: str | None = None, quiet: bool = False, **which: Any) -> "Study":
         """Let trials go on to more epochs, as `study extend` does; return the study.
 
         Args:
-            which: `top` and `trials`, see `study.commands.extend_study.Request`.
+            which: `top` and `trials`, see `study.commands.extend_study.ExtensionRequest`.
         """
         from study.api.notebook import view
         from study.commands import extend_study, run
-        from study.commands.driver_process import driven
+        from study.commands.driver_process import run_in_driver
 
-        request = extend_study.Request(epochs, **which)
-        driven(view(quiet), self._home, run.extend, self.name, request=request, address=address)
+        request = extend_study.ExtensionRequest(epochs, **which)
+        run_in_driver(view(quiet), self._home, run.extend, self.name, request=request, address=address)
         return self.refresh()
 
     def export(
@@ -345,7 +345,7 @@ class Study:
             UserError: no configuration is complete.
         """
         from study.api.notebook import view
-        from study.commands.driver_process import driven
+        from study.commands.driver_process import run_in_driver
         from study.commands.final_training import default_seeds, final_study
         from study.commands.run import train
         from study.spec import load_study
@@ -353,7 +353,7 @@ class Study:
         (file,) = self.export(self.folder.best_file)
         best = load_study(str(file))
         final = final_study(best, default_seeds(self._home, best, name) if seeds is None else list(seeds), name)
-        return Study(self._home, driven(view(quiet), self._home, train, final, address=address))
+        return Study(self._home, run_in_driver(view(quiet), self._home, train, final, address=address))
 
     def model(self, seed: int | None = None, device: str | None = None) -> "Model":
         """Load the model of a final training: the one that its card is about, or that of a seed.

@@ -92,7 +92,7 @@ def train(
         chosen = parse_seeds(seeds) if seeds is not None else on_cluster.seeds(remote, given, name, with_val)
         final = final_study(given, chosen, name, with_val)
         words = options(seeds=",".join(map(str, chosen)), data=data, quiet=quiet)
-        on_cluster.training(remote, final)
+        on_cluster.check_training(remote, final)
         done = train_there(remote, given, final, words, {"STUDY_OWNER": owner()})
         show_submitted(remote, final.name, done, follow)
         return

@@ -58,9 +58,9 @@ def run(
 
 def _detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: Any, **named: Any) -> None:
     """Have a separate driver do something, and say where to look at it."""
-    from study.commands.driver_process import LOG, detached
+    from study.commands.driver_process import LOG, start_detached
 
-    folder, pid = detached(view(quiet), home, task, *given, **named)
+    folder, pid = start_detached(view(quiet), home, task, *given, **named)
     if pid is None:
         tell(f"{folder.name}: no trial was left to run. Its state: {typed('status', folder.name)}")
         return
@@ -70,10 +70,10 @@ def _detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: 
 
 def attach(name: Name, quiet: Quiet = False) -> None:
     """Show a study that runs until it ends; Ctrl-C leaves it running. Example: study attach quickstart"""
-    from study.commands.driver_process import attached
+    from study.commands.driver_process import follow_running
     from study.home.folder import Home
 
-    show(attached(view(quiet), Home.locate().find(name)))
+    show(follow_running(view(quiet), Home.locate().find(name)))
 
 
 def resume(
@@ -132,7 +132,7 @@ def extend(
     """Let trials go on beyond their last epoch. Example: study extend quickstart --epochs 40 --top 5"""
     from study.commands import extend_study
 
-    request = extend_study.Request(epochs, top, _numbers(trials))
+    request = extend_study.ExtensionRequest(epochs, top, _numbers(trials))
 
     def planned(plan: extend_study.Plan) -> None:
         print_json(plan) if as_json else tell("\n".join(extend_study.lines(plan)))
@@ -142,7 +142,7 @@ def extend(
 
         asked = options(epochs=epochs, top=top, trials=trials)
         if dry_run:  # asked there: only its home knows which trials' states were kept
-            planned(extend_study.told(Jobs(address).ask(name, "extend", name, *asked, "--dry-run")))
+            planned(extend_study.plan_from_document(Jobs(address).ask(name, "extend", name, *asked, "--dry-run")))
             return
         command = ["extend", *asked, *options(quiet=quiet)]
         go_on(address, command, name, follow, as_json, lambda folder: extend_study.plan_of(folder, request))
@@ -192,7 +192,7 @@ def confirm(
         from study.ranking import Results
 
         def check(folder: "StudyFolder") -> None:
-            extend_study.seeds_asked(Results.load(folder), top, seeds, rules)
+            extend_study.confirm_event(Results.load(folder), top, seeds, rules)
 
         command = ["confirm", *options(top=top, seeds=seeds, rules=rules, quiet=quiet)]
         go_on(address, command, name, follow, check=check)
@@ -224,7 +224,7 @@ def ablate(
     """Measure the way from the baseline to the best, knob by knob. Example: study ablate quickstart --seeds 5"""
     from study.commands import ablate_study
 
-    request = ablate_study.Request(seeds, _keys(knobs), _keys(order))
+    request = ablate_study.AblationRequest(seeds, _keys(knobs), _keys(order))
 
     def planned(plan: ablate_study.Plan) -> None:
         print_json(plan) if as_json else tell("\n".join(ablate_study.lines(plan)))

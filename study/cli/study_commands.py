@@ -248,7 +248,7 @@ def stop(
             _show_remote(Jobs(address).ask(name, "stop", name, *given), as_json)
             return
         folder = Home.locate().find(name)
-        done = ask_driver.stopped_trials(folder, trial) if trial else [ask_driver.ended_search(folder)]
+        done = ask_driver.stop_trials(folder, trial) if trial else [ask_driver.end_search(folder)]
         documents = [one.to_document() for one in done]
         print_json({"name": name, "asked": documents}) if as_json else tell("\n".join(one.words for one in done))
         return
@@ -281,7 +281,7 @@ def enqueue(
         given = [*(assignments or ()), *(("--like", str(like)) if like is not None else ())]
         _show_remote(Jobs(address).ask(name, "enqueue", name, *given), as_json)
         return
-    done = ask_driver.enqueued(Home.locate().find(name), assignments or (), like)
+    done = ask_driver.enqueue(Home.locate().find(name), assignments or (), like)
     print_json({"name": name, "asked": [done.to_document()]}) if as_json else tell(done.words)
 
 

@@ -32,7 +32,7 @@ from study.spec import StudySpec
 
 
 @dataclass(frozen=True)
-class Request:
+class AblationRequest:
     """Request of a user for an ablation.
 
     Attributes:
@@ -48,7 +48,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Planned:
+class AblationPlan:
     """Ablation that could run.
 
     Attributes:
@@ -89,7 +89,7 @@ class Plan:
     epochs: int
 
 
-def planned(results: Results, request: Request) -> Planned:
+def plan_ablation(results: Results, request: AblationRequest) -> AblationPlan:
     """Plan the ablation of a study.
 
     Raises:
@@ -115,32 +115,32 @@ def planned(results: Results, request: Request) -> Planned:
         steps, merges = plan(results.spec, start, end, [*request.order, *by_importance], request.knobs)
         words = _order_words(request, by_importance)
     ablation = Ablation(reference.trial, best.trial, steps, seeds_for(results, best, request.seeds))
-    return Planned(ablation, merges, words, sum(1 for _ in missing(results, ablation)))
+    return AblationPlan(ablation, merges, words, sum(1 for _ in missing(results, ablation)))
 
 
-def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> bool:
+def ask(folder: StudyFolder, spec: StudySpec, request: AblationRequest) -> bool:
     """Write the steps of an ablation to the ledger, to be run; return whether there is anything to run.
 
     Raises:
-        UserError: see `planned`; or another process runs the study.
+        UserError: see `plan_ablation`; or another process runs the study.
     """
     with closing(Ledger(folder.ledger_file)) as ledger:
         results = Results(spec, StudyRecord.told(folder.ledger_file))
-        wanted = as_event(planned(results, request).ablation)
+        wanted = as_event(plan_ablation(results, request).ablation)
         if wanted == results.record.ablating and is_measured(results):
             return False
         ledger.append(wanted)
         return True
 
 
-def plan_of(folder: StudyFolder, request: Request) -> Plan:
+def plan_of(folder: StudyFolder, request: AblationRequest) -> Plan:
     """Return what an ablation of a study would run, and write nothing.
 
     Raises:
-        UserError: see `planned`.
+        UserError: see `plan_ablation`.
     """
     results = Results.load(folder)
-    return document(results, planned(results, request))
+    return document(results, plan_ablation(results, request))
 
 
 def result(folder: StudyFolder) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def table(result: dict[str, Any]) -> str:
     return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"
 
 
-def document(results: Results, plan: Planned) -> Plan:
+def document(results: Results, plan: AblationPlan) -> Plan:
     """Count what a planned ablation has and what it lacks."""
     spec, ablation = results.spec, plan.ablation
     ends = ablation.reference.params, ablation.best.params
@@ -223,7 +223,7 @@ def _ends(results: Results) -> tuple[Candidate, Candidate]:
     return reference, best
 
 
-def _order_words(request: Request, by_importance: Sequence[str]) -> str:
+def _order_words(request: AblationRequest, by_importance: Sequence[str]) -> str:
     if request.order:
         return "in the order of --order"
     return "by importance in the search" if by_importance else "in the order of the study file"

@@ -12,7 +12,7 @@ from study.commands.progress import to_try
 from study.errors import UserError
 from study.files import writing
 from study.home import lease, ledger
-from study.home.driver_requests import Request, ask, waiting
+from study.home.driver_requests import DriverRequest, submit, waiting
 from study.home.events import ENDED
 from study.home.folder import Home, StudyFolder
 from study.home.lease import Holder, Process, ProcessGoneError
@@ -28,7 +28,7 @@ ANSWER_TIMEOUT_S = 15.0
 
 @dataclass(frozen=True)
 class Asked:
-    """Request to a driver, and whether it was met.
+    """DriverRequest to a driver, and whether it was met.
 
     Attributes:
         done: whether the driver has met it; if not, it waits.
@@ -36,7 +36,7 @@ class Asked:
     """
 
     name: str
-    request: Request
+    request: DriverRequest
     done: bool
     words: str
 
@@ -48,7 +48,7 @@ class Asked:
         return {"name": self.name, "request": self.request.id, **what, "done": self.done, "words": self.words}
 
 
-def enqueued(
+def enqueue(
     folder: StudyFolder, assignments: Iterable[str], like: int | None = None, patience: float = ANSWER_TIMEOUT_S
 ) -> Asked:
     """Have the search try a configuration next.
@@ -82,7 +82,7 @@ def enqueued(
             raise UserError(f"{spec.name}: it is enqueued already")
         if record.state == "complete" or record.search_is_over(spec.trials, to_try(record) + len(wanted)):
             extend_study.more_trials(folder, spec, "+1")
-    return _asked(folder, Request("enqueue", params), patience)
+    return _send_and_wait(folder, DriverRequest("enqueue", params), patience)
 
 
 def _check_searching(results: Results) -> None:
@@ -98,7 +98,7 @@ def _check_searching(results: Results) -> None:
         raise UserError(f"{results.spec.name}: {what}. To search on, once it is complete: {further}")
 
 
-def stopped_trials(folder: StudyFolder, numbers: Iterable[int]) -> list[Asked]:
+def stop_trials(folder: StudyFolder, numbers: Iterable[int]) -> list[Asked]:
     """End trials of the search, each at its next report.
 
     Raises:
@@ -118,10 +118,10 @@ def stopped_trials(folder: StudyFolder, numbers: Iterable[int]) -> list[Asked]:
             raise UserError(
                 f"--trial {number}: is one of stage {trial.stage}; only trials of the search can be stopped"
             )
-    return [_asked(folder, Request("stop", trial=number)) for number in wanted]
+    return [_send_and_wait(folder, DriverRequest("stop", trial=number)) for number in wanted]
 
 
-def ended_search(folder: StudyFolder) -> Asked:
+def end_search(folder: StudyFolder) -> Asked:
     """End the search: no further configuration is tried. Trials that run go on, and then the stages after the search.
 
     Raises:
@@ -131,7 +131,7 @@ def ended_search(folder: StudyFolder) -> Asked:
     if results.spec.final_seeds is not None:
         raise UserError(f"{results.spec.name}: a final training, it has no search")
     _check_searching(results)
-    return _asked(folder, Request("end"))
+    return _send_and_wait(folder, DriverRequest("end"))
 
 
 def _running(folder: StudyFolder) -> Results:
@@ -141,7 +141,7 @@ def _running(folder: StudyFolder) -> Results:
     return Results.load(folder)
 
 
-def _asked(folder: StudyFolder, request: Request, patience: float = ANSWER_TIMEOUT_S) -> Asked:
+def _send_and_wait(folder: StudyFolder, request: DriverRequest, patience: float = ANSWER_TIMEOUT_S) -> Asked:
     """Ask the driver, and wait for its answer.
 
     Raises:
@@ -149,7 +149,7 @@ def _asked(folder: StudyFolder, request: Request, patience: float = ANSWER_TIMEO
         OSError: the disk is full.
     """
     with writing(folder.requests):
-        file = ask(folder.requests, request)
+        file = submit(folder.requests, request)
     deadline = time.monotonic() + patience
     while file.exists() and ledger.is_open(folder.ledger_file) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -160,7 +160,7 @@ def _asked(folder: StudyFolder, request: Request, patience: float = ANSWER_TIMEO
     return Asked(folder.name, request, done, _words(folder, request, done))
 
 
-def _words(folder: StudyFolder, request: Request, done: bool) -> str:
+def _words(folder: StudyFolder, request: DriverRequest, done: bool) -> str:
     what = {
         "enqueue": "the search tries this configuration next",
         "stop": f"trial {request.trial} ends at its next report",

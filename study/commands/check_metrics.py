@@ -22,7 +22,7 @@ OF_ALL_SAMPLES = ("demographic_parity", "accuracy_parity")
 OF_CELLS = ("unbiased_accuracy", "worst_group_accuracy")
 
 
-def lacking(metric: str, classes: Sequence[int], cells: Sequence[Sequence[int]] | None) -> list[Cell]:
+def empty_cells_for(metric: str, classes: Sequence[int], cells: Sequence[Sequence[int]] | None) -> list[Cell]:
     """Return the empty cells that keep a metric from having a value on a split; an empty list where it has one.
 
     Args:
@@ -101,11 +101,11 @@ def check_counts(spec: StudySpec, section: Mapping[str, Any], counts: Counts) ->
         return
     val, facts = counts.splits["val"], spec.describe(section).on("val")
     for place, metric in _wished(spec):
-        if empty := lacking(metric, val.classes, val.cells):
+        if empty := empty_cells_for(metric, val.classes, val.cells):
             possible = [
                 name
                 for name in INSTEAD
-                if name in spec.available[0] and name != metric and not lacking(name, val.classes, val.cells)
+                if name in spec.available[0] and name != metric and not empty_cells_for(name, val.classes, val.cells)
             ]
             raise UserError(
                 f"{place}: val/{metric} given, which validation cannot have: it has no sample of "
@@ -114,7 +114,7 @@ def check_counts(spec: StudySpec, section: Mapping[str, Any], counts: Counts) ->
             )
 
 
-def emptiness(spec: StudySpec, counts: Counts, facts: Facts) -> list[str]:
+def empty_cell_warnings(spec: StudySpec, counts: Counts, facts: Facts) -> list[str]:
     """Warnings of cells of validation without a sample, which metrics by group leave out.
 
     Args:

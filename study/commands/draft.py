@@ -74,14 +74,14 @@ WEAKEST, STRONGEST = 1.5, 2.5
 
 
 @dataclass(frozen=True)
-class Bias:
+class BiasKnowledge:
     """What the user knows of the bias."""
 
     known: Known = "none"
     guess: Guess = "unknown"
 
 
-def default_methods(bias: Bias, is_table: bool, pretrained: bool = False) -> tuple[str, ...]:
+def default_methods(bias: BiasKnowledge, is_table: bool, pretrained: bool = False) -> tuple[str, ...]:
     """Return the methods of a study whose user names none."""
     if pretrained:
         return (ON_FEATURES,)
@@ -90,7 +90,7 @@ def default_methods(bias: Bias, is_table: bool, pretrained: bool = False) -> tup
     return WITHOUT_LABELS[:1] if bias.guess == "colour" else WITHOUT_LABELS
 
 
-def method_section(named: str, bias: Bias, is_table: bool, pretrained: bool = False) -> dict[str, Any]:
+def method_section(named: str, bias: BiasKnowledge, is_table: bool, pretrained: bool = False) -> dict[str, Any]:
     """Return the section of a method.
 
     On a table its classes weigh alike, and a contrastive loss of classes has cross entropy beside it. On a pretrained
@@ -118,7 +118,7 @@ def method_section(named: str, bias: Bias, is_table: bool, pretrained: bool = Fa
 
 
 def method_sections(
-    names: Sequence[str], bias: Bias, is_table: bool, pretrained: bool = False
+    names: Sequence[str], bias: BiasKnowledge, is_table: bool, pretrained: bool = False
 ) -> dict[str, dict[str, Any]]:
     """Return the sections of the methods of one file by their labels in it, the file's own first.
 
@@ -159,7 +159,7 @@ def method_words(values: Section) -> str:
 
 
 def search_space(
-    labelled: Mapping[str, Section], facts: Facts, trained: Facts, views: bool, bias: Bias, rows: int | None
+    labelled: Mapping[str, Section], facts: Facts, trained: Facts, views: bool, bias: BiasKnowledge, rows: int | None
 ) -> dict[str, Any]:
     """Return the search space.
 
@@ -228,7 +228,7 @@ def rounded(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def default_augmentation(facts: Facts, views: bool, bias: Bias) -> str | None:
+def default_augmentation(facts: Facts, views: bool, bias: BiasKnowledge) -> str | None:
     """Return the augmentation of the file: one that gives different views if the methods need them; None: none."""
     if views:
         wishes = ("corrupt_columns",) if facts.is_table else ("simclr", "crop_flip")
@@ -283,7 +283,7 @@ def default_metric(facts: Facts) -> str:
     return "worst_class_accuracy" if facts.is_table else "inferred_unbiased_accuracy"
 
 
-def _colours(facts: Facts, views: bool, bias: Bias) -> Iterator[tuple[str, Any]]:
+def _colours(facts: Facts, views: bool, bias: BiasKnowledge) -> Iterator[tuple[str, Any]]:
     """Yield the keys that take colours away, unless the bias is known to be something else."""
     if bias.known != "none" and bias.guess != "colour":
         return
@@ -414,7 +414,7 @@ OVERRIDES = {
 
 
 @dataclass(frozen=True)
-class Wishes:
+class DraftAnswers:
     """Answers that a study file is made from.
 
     Attributes:
@@ -434,7 +434,7 @@ class Wishes:
     methods: tuple[str, ...]
     gpu: bool
     trials: int
-    bias: Bias
+    bias: BiasKnowledge
     images: int | None = None
     rows: int | None = None
     note: str | None = None
@@ -442,7 +442,7 @@ class Wishes:
     network: Mapping[str, Any] | None = None
 
 
-def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
+def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
     """Return the text of a study file, checked by loading it with and without its profile.
 
     Args:
@@ -528,7 +528,7 @@ def draft(wishes: Wishes, file: str, schema: str | None = None) -> str:
     return text
 
 
-def _has_folds(wishes: Wishes, metric: str) -> bool:
+def _has_folds(wishes: DraftAnswers, metric: str) -> bool:
     """Return whether a user's samples are few, have bias labels and can be divided into folds."""
     samples = wishes.rows if wishes.images is None else wishes.images
     if samples is None or samples > FEW_SAMPLES or metric != "shrunk_unbiased_log_loss":

@@ -34,7 +34,7 @@ from study.upstream import interrupt
 
 
 @dataclass(frozen=True)
-class Work:
+class DriverTask:
     """Task of a driver.
 
     Attributes:
@@ -57,7 +57,7 @@ class Listening:
 
 
 @dataclass(frozen=True)
-class Shown:
+class StudyShown:
     """Message of a driver: it shows a study from now on, which is in its home where `is_there`."""
 
     spec: StudySpec
@@ -65,14 +65,14 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Told:
+class LineMessage:
     """Message of a driver: a line, or a step of `study.sweep.STEPS`."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Over:
+class StudyHidden:
     """Message of a driver: it shows the study no more."""
 
 
@@ -91,11 +91,11 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class Gone:
+class PipeClosed:
     """Stands for the end of a driver's messages: its end of the pipe is closed."""
 
 
-Message = Listening | Shown | Told | Over | Ended | Failed | Gone
+Message = Listening | StudyShown | LineMessage | StudyHidden | Ended | Failed | PipeClosed
 
 DRIVER_SOURCE = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from study.cli import main; main()"
 """What a driver's process runs, with the module path of this process: it finds a study's function as this one does."""
@@ -109,7 +109,7 @@ LEAVES = 30.0
 BEFORE = "stopped before the study began; nothing is left behind"
 
 
-class Followed:
+class LedgerFollower:
     """Record of a study, read on from its ledger while a driver appends to it.
 
     Attributes:
@@ -140,12 +140,12 @@ class Driver:
         StartInterruptedError: Ctrl-C came while it started.
     """
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: DriverTask) -> None:
         self._home = work.home
         self._messages: list[tuple[Message, StudyRecord]] = []
         self._taken = self._stops = 0
         self._news, self._left = threading.Event(), threading.Event()
-        self._followed: Followed | None = None
+        self._followed: LedgerFollower | None = None
         self._spec: StudySpec | None = None
         ours, theirs = Pipe()
         path = [place for place in sys.path if isinstance(place, str)]  # Python ignores other entries, as a Path
@@ -185,22 +185,22 @@ class Driver:
                     if (next_one := self._next()) is None:
                         continue
                     message, record = next_one
-                    if isinstance(message, Shown | Over | Ended | Failed | Gone):
+                    if isinstance(message, StudyShown | StudyHidden | Ended | Failed | PipeClosed):
                         shown.close()
-                    if isinstance(message, Shown):
+                    if isinstance(message, StudyShown):
                         say = shown.enter_context(view(message.spec, record))
-                    elif isinstance(message, Told):
+                    elif isinstance(message, LineMessage):
                         say(message.text)
-                    if isinstance(message, Ended | Failed | Gone) or until(message):
+                    if isinstance(message, Ended | Failed | PipeClosed) or until(message):
                         break
                     self._taken += 1
                 except KeyboardInterrupt:
                     self._stop()
-        if isinstance(message, Ended | Failed | Gone):
+        if isinstance(message, Ended | Failed | PipeClosed):
             self._wait()
         if isinstance(message, Failed):
             raise message.error
-        if isinstance(message, Gone):
+        if isinstance(message, PipeClosed):
             raise self._gone()
         return message.result if isinstance(message, Ended) else None
 
@@ -232,12 +232,14 @@ class Driver:
                     if there:
                         self._take_in(pipe.recv())
             except Exception:  # the pipe is closed, or an answer cannot be unpickled: the driver stops then
-                self._take_in(Gone())
+                self._take_in(PipeClosed())
 
     def _take_in(self, message: Message) -> None:
-        if isinstance(message, Shown):
+        if isinstance(message, StudyShown):
             self._spec = message.spec
-            self._followed = Followed(StudyFolder(self._home.path / message.spec.name)) if message.is_there else None
+            self._followed = (
+                LedgerFollower(StudyFolder(self._home.path / message.spec.name)) if message.is_there else None
+            )
             if self._followed:
                 self._followed.look()
         self._messages.append((message, self._followed.record if self._followed else StudyRecord()))
@@ -270,7 +272,7 @@ class Driver:
         return StudyStoppedError(f"{told}. Nothing is lost; then go on with it: {typed('resume', self._spec.name)}")
 
 
-def driven(view: View, home: Home, task: Callable[..., Any], *given: Any, **named: Any) -> Any:
+def run_in_driver(view: View, home: Home, task: Callable[..., Any], *given: Any, **named: Any) -> Any:
     """Do something that runs trials in a separate driver, and wait for it.
 
     Args:
@@ -280,34 +282,34 @@ def driven(view: View, home: Home, task: Callable[..., Any], *given: Any, **name
     Raises:
         Exception: what the task raised; and as `Driver.follow`.
     """
-    driver = Driver(Work(task, home, given, named, os.getpid(), detached=False))
+    driver = Driver(DriverTask(task, home, given, named, os.getpid(), detached=False))
     try:
         return driver.follow(view)
     finally:
         driver.leave()
 
 
-def detached(
+def start_detached(
     view: View, home: Home, task: Callable[..., Any], *given: Any, **named: Any
 ) -> tuple[StudyFolder, int | None]:
     """Do something that runs trials in a driver that goes on by itself, and wait until its first trials are to start.
 
     Args:
-        task: see `driven`.
+        task: see `run_in_driver`.
 
     Returns:
         Its study, and the number of its process; None where it has ended because there was nothing to run.
 
     Raises:
-        Exception: see `driven`; what happened until then.
+        Exception: see `run_in_driver`; what happened until then.
     """
-    driver = Driver(Work(task, home, given, named, os.getpid(), detached=True))
+    driver = Driver(DriverTask(task, home, given, named, os.getpid(), detached=True))
     names: list[str] = []
 
     def begins(message: Message) -> bool:
-        if isinstance(message, Shown):
+        if isinstance(message, StudyShown):
             names.append(message.spec.name)
-        return isinstance(message, Told) and message.text == PREPARING
+        return isinstance(message, LineMessage) and message.text == PREPARING
 
     try:
         ended = driver.follow(view, begins)
@@ -316,7 +318,7 @@ def detached(
     return (ended, None) if ended else (StudyFolder(home.path / names[-1]), driver.pid)
 
 
-def attached(view: View, folder: StudyFolder) -> RunEnd:
+def follow_running(view: View, folder: StudyFolder) -> RunEnd:
     """Show a study that a driver runs, until it has ended.
 
     Raises:
@@ -326,7 +328,7 @@ def attached(view: View, folder: StudyFolder) -> RunEnd:
     name, file = folder.name, folder.ledger_file
     if not ledger.is_open(file):
         raise UserError(f"{name}: is not running. Its state: {typed('status', name)}")
-    spec, followed = folder.checked_spec(), Followed(folder)
+    spec, followed = folder.checked_spec(), LedgerFollower(folder)
     followed.look()
     try:
         with view(spec.placed(followed.record.placement), followed.record):
@@ -356,9 +358,9 @@ class Channel:
         with suppress(OSError), self._lock:
             self._pipe.send(message)
 
-    def receive(self) -> Work:
+    def receive(self) -> DriverTask:
         """Receive the driver's task, once."""
-        work: Work = self._pipe.recv()
+        work: DriverTask = self._pipe.recv()
         self._home = work.home
         if work.detached:
             from rich.console import Console
@@ -384,8 +386,8 @@ class Channel:
     def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[Callable[[str], None]]:
         """Show a run at the parent and, where the driver is detached, in a file of the study's folder."""
         with ExitStack() as shown:
-            self.send(Shown(spec, is_there=bool(record.id)))
-            says: list[Callable[[str], None]] = [lambda text: self.send(Told(text))]
+            self.send(StudyShown(spec, is_there=bool(record.id)))
+            says: list[Callable[[str], None]] = [lambda text: self.send(LineMessage(text))]
             if self._own and record.id:
                 self._print_into(self._home.path / spec.name / LOG)
                 says.append(shown.enter_context(self._own(spec, record)))
@@ -397,7 +399,7 @@ class Channel:
             try:
                 yield tell_all
             finally:
-                self.send(Over())
+                self.send(StudyHidden())
 
     def _print_into(self, file: Path) -> None:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -435,7 +437,7 @@ def drive(number: int) -> int:
         if is_alone:
             tell("\n".join(closing_lines(result)))
         elif result.untracked:
-            channel.send(Told(f"not everything is in MLflow: {result.untracked}"))
+            channel.send(LineMessage(f"not everything is in MLflow: {result.untracked}"))
         result = result.folder
     channel.send(Ended(result))
     return 0

@@ -35,7 +35,7 @@ from study.trained.model_files import write as write_models
 from study.upstream.ray_internals import is_job
 
 
-def outputs(
+def write_outputs(
     folder: StudyFolder, results: Results, datasets: Mapping[str, Dataset] | None = None, report: bool = True
 ) -> dict[Path, str | None]:
     """Write the report and best.yaml, or the descriptions and card of a final training.
@@ -66,7 +66,7 @@ def lead_parts(results: Results) -> dict[str, tuple[str, ...]]:
     return {title: tuple(map(str, said)) for title, said in result_sentences.lead(results).items()}
 
 
-def registered(home: Home, folder: StudyFolder, results: Results) -> str | None:
+def register_model(home: Home, folder: StudyFolder, results: Results) -> str | None:
     """Have MLflow register the model of a final training; return what went wrong, if anything did."""
     if results.spec.final_seeds is None or not (model := best_model(folder, results)):
         return None
@@ -245,7 +245,7 @@ class View(Protocol):
     def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[Callable[[str], None]]: ...
 
 
-def loaded(spec: StudySpec, view: View) -> dict[str, Dataset]:
+def load_datasets(spec: StudySpec, view: View) -> dict[str, Dataset]:
     """Load a study's data sets, before anything starts.
 
     Raises:
@@ -366,12 +366,12 @@ def run_session(
                         raise
                 if record.state == "complete":
                     say(REPORTING)
-                    files = outputs(folder, Results(spec, record), datasets, report=shared is None)
+                    files = write_outputs(folder, Results(spec, record), datasets, report=shared is None)
         finally:
             if ledger.is_taken_over:
                 tracker.abandon()
             untracked = tracker.finish(say)
         results = Results(spec, record)
         if files:
-            untracked = untracked or tracker.attach(files, lead_parts(results)) or registered(home, folder, results)
+            untracked = untracked or tracker.attach(files, lead_parts(results)) or register_model(home, folder, results)
     return RunEnd(folder, spec, record, untracked, tracker.notes)

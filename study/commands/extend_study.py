@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from study.commands.own_functions import taken
+from study.commands.own_functions import accepted_arguments
 from study.errors import UserError
 from study.home.events import ENDED, Confirming, Retried, SearchExtended, TrialsLengthened
 from study.home.folder import StudyFolder
@@ -51,7 +51,7 @@ def more_trials(folder: StudyFolder, spec: StudySpec, trials: str) -> StudyRecor
         return record
 
 
-def failed_again(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
+def retry_failed(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
     """Let all trials that failed run again from the start, with the same configuration and seed.
 
     Repeats that ended because their configuration's first trial failed run again as well.
@@ -70,7 +70,7 @@ def failed_again(folder: StudyFolder, spec: StudySpec) -> StudyRecord:
 
 
 def failures(folder: StudyFolder) -> list[int]:
-    """Return the trials that `failed_again` would run again; raise as it does."""
+    """Return the trials that `retry_failed` would run again; raise as it does."""
     return _failures(Results.load(folder))
 
 
@@ -82,7 +82,7 @@ def _failures(results: Results) -> list[int]:
 
 
 def failed_trials(record: StudyRecord) -> list[int]:
-    """Return the numbers of the trials that `failed_again` runs again; none where nothing has failed."""
+    """Return the numbers of the trials that `retry_failed` runs again; none where nothing has failed."""
     failed = {trial.number for trial in record.trials.values() if trial.state == "failed"}
     ended_with = (
         trial.number
@@ -127,10 +127,10 @@ def more_seeds(folder: StudyFolder, spec: StudySpec, top: int | None, seeds: int
             another process runs the study.
     """
     with _opened(folder) as (ledger, record):
-        ledger.append(seeds_asked(Results(spec, record), top, seeds, rules))
+        ledger.append(confirm_event(Results(spec, record), top, seeds, rules))
 
 
-def seeds_asked(results: Results, top: int | None, seeds: int | None, rules: bool) -> Confirming:
+def confirm_event(results: Results, top: int | None, seeds: int | None, rules: bool) -> Confirming:
     """Return the event that `more_seeds` writes to the ledger, with the same arguments.
 
     Args:
@@ -184,7 +184,7 @@ LENGTHENED = 5
 
 
 @dataclass(frozen=True)
-class Request:
+class ExtensionRequest:
     """Request of a user to run trials for more epochs.
 
     What is chosen goes on with all its seeds, and the baseline with it, so that they compare. A trial whose state was
@@ -229,7 +229,7 @@ class Plan:
     again: int
 
 
-def told(document: Mapping[str, Any]) -> Plan:
+def plan_from_document(document: Mapping[str, Any]) -> Plan:
     """Return a plan from what a cluster's command printed."""
     from pydantic import TypeAdapter
 
@@ -252,24 +252,24 @@ def lines(plan: Plan) -> list[str]:
     return texts
 
 
-def ask(folder: StudyFolder, spec: StudySpec, request: Request) -> Plan:
+def ask(folder: StudyFolder, spec: StudySpec, request: ExtensionRequest) -> Plan:
     """Write to the ledger which trials go on, and return the plan.
 
     Raises:
-        UserError: see `planned`; or another process runs the study.
+        UserError: see `plan_extension`; or another process runs the study.
     """
     with _opened(folder) as (ledger, record):
-        plan = planned(folder, Results(spec, record), request)
+        plan = plan_extension(folder, Results(spec, record), request)
         ledger.append(TrialsLengthened(plan.epochs, tuple(one.trial for one in plan.trials)))
     return plan
 
 
-def plan_of(folder: StudyFolder, request: Request) -> Plan:
-    """Return what would go on, and write nothing; raise as `planned`."""
-    return planned(folder, Results.load(folder), request)
+def plan_of(folder: StudyFolder, request: ExtensionRequest) -> Plan:
+    """Return what would go on, and write nothing; raise as `plan_extension`."""
+    return plan_extension(folder, Results.load(folder), request)
 
 
-def planned(folder: StudyFolder, results: Results, request: Request) -> Plan:
+def plan_extension(folder: StudyFolder, results: Results, request: ExtensionRequest) -> Plan:
     """Plan which trials go on, and from which epoch.
 
     Raises:
@@ -304,7 +304,7 @@ def planned(folder: StudyFolder, results: Results, request: Request) -> Plan:
     return Plan(epochs, numbers, [GoesOn(*one) for one in behind.items()], to_run, again)
 
 
-def _chosen(results: Results, request: Request) -> list[TrialRecord]:
+def _chosen(results: Results, request: ExtensionRequest) -> list[TrialRecord]:
     top = (0 if request.trials else LENGTHENED) if request.top is None else request.top
     best = [results.record.trials[candidate.trial.number] for candidate in results.candidates]
     if request.top is not None and top > len(best):
@@ -345,7 +345,7 @@ def _check(folder: StudyFolder, spec: StudySpec, trial: TrialRecord, epochs: int
 def _of_function(folder: StudyFolder, spec: StudySpec) -> tuple[str, str] | None:
     """Return what ties the user's own function to its number of epochs, and why, as `bound` does; None: nothing."""
     named = spec.function or ""
-    if "epochs" in taken(named, function_loading.place(named, folder.path)):
+    if "epochs" in accepted_arguments(named, function_loading.place(named, folder.path)):
         return "method.function", "it takes epochs; one that does not, and yields for ever, does not depend on them"
     return None
 

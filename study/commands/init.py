@@ -17,10 +17,10 @@ from study.commands.draft import (
     LINE,
     ON_FEATURES,
     WITH_LABELS,
-    Bias,
+    BiasKnowledge,
+    DraftAnswers,
     Guess,
     Known,
-    Wishes,
     default_methods,
     draft,
 )
@@ -164,12 +164,12 @@ WHY_OF_TABLES = "; weights let small classes and groups count as large ones, in 
 """Added to the reason where the data are a table."""
 
 
-def situation(bias: Bias) -> Situation:
+def situation(bias: BiasKnowledge) -> Situation:
     """Return the situation of a user who knows this of the bias."""
     return bias.guess if bias.known == "none" else bias.known
 
 
-def advice(bias: Bias, chosen: Sequence[str], is_table: bool, pretrained: bool = False) -> str:
+def advice(bias: BiasKnowledge, chosen: Sequence[str], is_table: bool, pretrained: bool = False) -> str:
     """Return one line: the methods of a drafted file, and why.
 
     Args:
@@ -286,7 +286,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     usual = TABLE_TRIALS if is_table else FEW_TRIALS if few else TRIALS
     trials = int(asker("--trials", count, "Trials", str(usual), check_trials))
     try:
-        wishes = Wishes(name, section, methods_wished, gpu, trials, bias, rows=rows, note=note)
+        wishes = DraftAnswers(name, section, methods_wished, gpu, trials, bias, rows=rows, note=note)
         wishes = _fitted(replace(wishes, network=network))
         text = _text(wishes, flags.assignments, path)
     except UserError as error:
@@ -412,7 +412,7 @@ def _with_positive(section: dict[str, Any], asker: Asker) -> dict[str, Any]:
     return section
 
 
-def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> Bias:
+def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> BiasKnowledge:
     """Return what is known of the bias: labels, or else a guess at what it is."""
     facts = data.describe(dict(section)).on("train")
     if facts.bias_names and len(facts.bias_names) == 1:
@@ -423,15 +423,15 @@ def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> Bias:
     if facts.is_table:
         if flags.guess is not None:
             raise UserError(f"--guess {flags.guess}: is for images, the data are a table")
-        return Bias(known)
+        return BiasKnowledge(known)
     if facts.bias_classes:
         guess = "unknown" if flags.guess is None else asker("--guess", flags.guess, "", None, guesses)
-        return Bias(known, cast(Guess, guess))
+        return BiasKnowledge(known, cast(Guess, guess))
     question = "Nothing says the bias. What may betray the class: colour, texture (or another small pattern), unknown"
-    return Bias("none", cast(Guess, asker("--guess", flags.guess, question, "unknown", guesses)))
+    return BiasKnowledge("none", cast(Guess, asker("--guess", flags.guess, question, "unknown", guesses)))
 
 
-def _text(wishes: Wishes, assignments: Sequence[str], path: Path) -> str:
+def _text(wishes: DraftAnswers, assignments: Sequence[str], path: Path) -> str:
     """Return the text of the file with the user's keys.
 
     Where these make the space too narrow for the papers' configurations, it has none.
@@ -450,7 +450,7 @@ def _text(wishes: Wishes, assignments: Sequence[str], path: Path) -> str:
     raise problem
 
 
-def _fitted(wishes: Wishes) -> Wishes:
+def _fitted(wishes: DraftAnswers) -> DraftAnswers:
     """Return wishes that suit the user's images.
 
     Images smaller than the network's usual size keep theirs: to enlarge them takes time and teaches nothing. Their

@@ -294,7 +294,7 @@ class RemoteStudies:
         )
 
 
-def training(jobs: Jobs, final: StudySpec) -> None:
+def check_training(jobs: Jobs, final: StudySpec) -> None:
     """Refuse a final training that the cluster would refuse, before a job is submitted.
 
     Raises:

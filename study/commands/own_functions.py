@@ -27,7 +27,7 @@ os._exit(0)
 """
 
 
-def taken(function: str, where: str) -> list[str]:
+def accepted_arguments(function: str, where: str) -> list[str]:
     """Return which of `TAKEN` a function takes.
 
     It is loaded and checked in a separate process: importing its module may change anything in the process that does

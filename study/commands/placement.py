@@ -53,20 +53,20 @@ def placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[st
 
 
 @dataclass(frozen=True)
-class Now:
+class PlacementChange:
     """Value of a key that a study's last driver had, and the one in its file."""
 
     now: str | float | None
     file: str | float | None
 
 
-def told(results: Results) -> dict[str, Now]:
+def placement_changes(results: Results) -> dict[str, PlacementChange]:
     """Return the keys whose value a study's last driver had otherwise than its file says."""
     own = results.spec.placed(results.record.placement)
-    return {key: Now(value, results.spec.of_placement[key]) for key, value in own.placement.items()}
+    return {key: PlacementChange(value, results.spec.of_placement[key]) for key, value in own.placement.items()}
 
 
-def lines(told: Mapping[str, Now]) -> list[str]:
+def lines(told: Mapping[str, PlacementChange]) -> list[str]:
     """Return the line that tells a user of such keys; none where there are none."""
     words = [f"{key} {_told(value.now)} (in its file {_told(value.file)})" for key, value in told.items()]
     return [f"placement {', '.join(words)}"] if words else []

@@ -374,7 +374,7 @@ def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[Counts, list[str
     if counts.unknown:
         return counts, of_classes
     check_metrics.check_counts(spec, section, counts)
-    empty = check_metrics.emptiness(spec, counts, facts.on("val"))
+    empty = check_metrics.empty_cell_warnings(spec, counts, facts.on("val"))
     small = small_cells(spec, counts, facts)
     return counts, [*of_classes, *cells.warnings(counts), *empty, *small]
 

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING
 from study.address import check_cluster
 from study.cluster.log_share import shown
 from study.commands import ablate_study, check_metrics, extend_study, final_training
-from study.commands.ablate_study import Request
+from study.commands.ablate_study import AblationRequest
 from study.commands.delete import delete
 from study.commands.driver_session import (
     GO_ON,
     RunEnd,
     View,
     lead_parts,
-    loaded,
+    load_datasets,
     message_on_interrupt,
-    outputs,
-    registered,
+    register_model,
     resumable,
     run_session,
+    write_outputs,
 )
 from study.commands.fetch import check_not_there
-from study.commands.own_functions import taken
+from study.commands.own_functions import accepted_arguments
 from study.commands.placement import placement
 from study.data.folds import check_fold
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
@@ -63,7 +63,7 @@ def brought(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | 
     if given is not None and spec.function == f"{PICKLE}{digest(given)}":
         return given
     folder = _folder(home, spec.function)
-    check_folds(spec.function, taken(spec.function, place(spec.function, folder)), spec.folds)
+    check_folds(spec.function, accepted_arguments(spec.function, place(spec.function, folder)), spec.folds)
     return (folder / FILE).read_bytes() if spec.function_is_pickled else None
 
 
@@ -156,7 +156,7 @@ def start(
         home.check_new(spec.name)
         _check_place(home, spec, address)
         check_metrics.check(spec)
-        datasets = loaded(spec, view)
+        datasets = load_datasets(spec, view)
         check_metrics.check_loaded(spec, datasets)
         function = brought(home, spec, function)
     folder = home.create(spec, function)
@@ -280,16 +280,16 @@ def resume(
             if trials is not None:
                 record = extend_study.more_trials(folder, spec, trials)
             if failed:
-                record = extend_study.failed_again(folder, spec)
+                record = extend_study.retry_failed(folder, spec)
         if record.state != "complete" or trials is not None:
             if extend_study.is_spent(Results(spec, record)):
                 raise UserError(
                     f"{name}: has failed, and all that is left is what failed. {extend_study.RETRY.format(name)}"
                 )
-            return run_session(home, folder, loaded(spec, view), view, address, shared, told)
+            return run_session(home, folder, load_datasets(spec, view), view, address, shared, told)
         tracker = Tracker(home, folder, spec)
         is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()
-        datasets = loaded(spec, view) if is_cut_off else None
+        datasets = load_datasets(spec, view) if is_cut_off else None
         is_told = shared is not None or folder.report_page.exists()  # a study of a suite has no report of its own
         with shown(folder), resumable(folder), closing(Ledger(folder.ledger_file)):
             if not is_cut_off and not tracker.is_behind and not tracker.is_lost() and is_told:
@@ -303,8 +303,8 @@ def resume(
             results = Results(spec, record)
             untracked = (
                 tracker.finish()
-                or tracker.attach(outputs(folder, results, datasets), lead_parts(results))
-                or registered(home, folder, results)
+                or tracker.attach(write_outputs(folder, results, datasets), lead_parts(results))
+                or register_model(home, folder, results)
             )
         return RunEnd(folder, spec, record, untracked, tracker.notes, ran=False)
 
@@ -327,20 +327,22 @@ def confirm(
         UserError: see `resume`; or nothing would be run, see `study.commands.extend_study.more_seeds`.
     """
     folder, spec = _going_on(home, name, address)
-    datasets = loaded(spec, view)
+    datasets = load_datasets(spec, view)
     with resumable(folder):
         extend_study.more_seeds(folder, spec, top, seeds, rules)
     return run_session(home, folder, datasets, view, address)
 
 
-def extend(home: Home, name: str, view: View, request: extend_study.Request, address: str | None = None) -> RunEnd:
+def extend(
+    home: Home, name: str, view: View, request: extend_study.ExtensionRequest, address: str | None = None
+) -> RunEnd:
     """Let trials of a study whose search is over go on beyond their last epoch.
 
     Raises:
-        UserError: see `resume`; or these cannot go on, see `study.commands.extend_study.planned`.
+        UserError: see `resume`; or these cannot go on, see `study.commands.extend_study.plan_extension`.
     """
     folder, spec = _going_on(home, name, address)
-    datasets = loaded(spec, view)
+    datasets = load_datasets(spec, view)
     with resumable(folder):
         extend_study.ask(folder, spec, request)
     return run_session(home, folder, datasets, view, address)
@@ -355,17 +357,17 @@ def _going_on(home: Home, name: str, address: str | None) -> tuple[StudyFolder, 
     return folder, spec
 
 
-def ablate(home: Home, name: str, view: View, request: Request, address: str | None = None) -> RunEnd | None:
+def ablate(home: Home, name: str, view: View, request: AblationRequest, address: str | None = None) -> RunEnd | None:
     """Run the steps from a study's baseline to its best configuration, each on the same fresh seeds.
 
     Returns:
         The end of the run; None: all that is asked for had run.
 
     Raises:
-        UserError: see `resume`; or there is nothing to ablate, see `study.commands.ablate_study.planned`.
+        UserError: see `resume`; or there is nothing to ablate, see `study.commands.ablate_study.plan_ablation`.
     """
     folder, spec = _going_on(home, name, address)
-    datasets = loaded(spec, view)
+    datasets = load_datasets(spec, view)
     with resumable(folder):
         is_measured = not ablate_study.ask(folder, spec, request)
     return None if is_measured else run_session(home, folder, datasets, view, address)
@@ -381,7 +383,7 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -
         UserError: see `start`; or the name belongs to another configuration.
     """
     _check_place(home, spec, address)
-    datasets = loaded(spec, view)
+    datasets = load_datasets(spec, view)
     is_new = not (home.path / spec.name).exists()
     folder = final_training.extend(home, spec, brought(home, spec))
     with _withdrawn_if_refused(home, folder) if is_new else nullcontext():

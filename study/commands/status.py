@@ -80,7 +80,7 @@ class Status:
     ties: Sequence[TieTold]
     devices: Sequence[DeviceTold]
     unusable_nodes: Mapping[str, str]
-    placement: Mapping[str, placement.Now]
+    placement: Mapping[str, placement.PlacementChange]
     asked: Asked | None
     remaining: Remaining
     fetched: str | None
@@ -99,7 +99,7 @@ def document(folder: StudyFolder) -> Status:
         [TieTold(tie, str(tie)) for tie in results.ties],
         [DeviceTold(device.facts, device.trials) for device in devices(record)],
         record.unusable,
-        placement.told(results),
+        placement.placement_changes(results),
         asked(folder, record),
         Remaining(remaining, sentence(spec, remaining)),
         source.words(folder.name) if source else None,

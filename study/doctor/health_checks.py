@@ -223,7 +223,7 @@ def existing(path: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Observed:
+class GpuReport:
     """Answers of driver, torch and Ray to which GPUs there are.
 
     Attributes:
@@ -256,7 +256,7 @@ def gpus() -> Iterator[Finding]:
     yield from gpu_findings(observe_gpus())
 
 
-def gpu_findings(observed: Observed) -> Iterator[Finding]:
+def gpu_findings(observed: GpuReport) -> Iterator[Finding]:
     """Yield the findings that follow from the answers."""
     cards = "; ".join(observed.driver)
     if observed.foreign:
@@ -288,7 +288,7 @@ def gpu_findings(observed: Observed) -> Iterator[Finding]:
         yield Finding("GPUs of Ray", "warning", message, remedy)
 
 
-def observe_gpus() -> Observed:
+def observe_gpus() -> GpuReport:
     """Ask driver, torch and Ray which GPUs this machine has."""
     import torch
 
@@ -302,7 +302,7 @@ def observe_gpus() -> Observed:
     if not cards and (count := torch.cuda.device_count()):  # in a container without nvidia-smi
         cards = [f"{count} with driver {device.driver_version() or 'unknown'}"]
     indices = range(torch.cuda.device_count()) if usable else ()
-    return Observed(
+    return GpuReport(
         tuple(cards),
         cuda_version[1] if cuda_version else None,
         torch.version.cuda or torch.version.hip,
@@ -316,7 +316,7 @@ def observe_gpus() -> Observed:
     )
 
 
-def _supported(observed: Observed) -> str:
+def _supported(observed: GpuReport) -> str:
     """Return which driver and cards this torch would run with, as a sentence."""
     if not observed.needs or not observed.code:
         return ""

@@ -31,7 +31,7 @@ _FILE = re.compile(r"\d{20}-([0-9a-f]{32})\.json")
 
 
 @dataclass(frozen=True)
-class Request:
+class DriverRequest:
     """A request of a user.
 
     Attributes:
@@ -44,7 +44,7 @@ class Request:
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 
-def ask(folder: Path, request: Request) -> Path:
+def submit(folder: Path, request: DriverRequest) -> Path:
     """Leave a request for the driver; return its file, which is gone once it is answered.
 
     Raises:
@@ -56,7 +56,7 @@ def ask(folder: Path, request: Request) -> Path:
     return path
 
 
-def waiting(folder: Path) -> list[tuple[Path, Request | None]]:
+def waiting(folder: Path) -> list[tuple[Path, DriverRequest | None]]:
     """Return the requests of a folder that were not answered, the oldest first; None for an unreadable one.
 
     Files without a request's name are left out, and so are folders. A folder that cannot be read holds none: whoever
@@ -87,10 +87,10 @@ def name_of(path: Path) -> str:
     return named[1]
 
 
-def _read(path: Path) -> Request | None:
+def _read(path: Path) -> DriverRequest | None:
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            request = from_json(file.read(MAX_REQUEST_BYTES), Request)
+            request = from_json(file.read(MAX_REQUEST_BYTES), DriverRequest)
     except OSError:
         return None
     return request if request and name_of(path) == request.id else None

@@ -28,7 +28,7 @@ NORMAL_DEGREES_OF_FREEDOM = 1e6
 
 
 @dataclass(frozen=True)
-class Spread:
+class SeedStatistics:
     """Mean, sample standard deviation (None for fewer than two values) and count.
 
     Attributes:
@@ -124,7 +124,7 @@ class Candidate:
     score: Score
     replicates: list[TrialRecord] = field(default_factory=list)
     repeats: list[TrialRecord] = field(default_factory=list)
-    confirmed: Spread | None = None
+    confirmed: SeedStatistics | None = None
     confirmed_score: Score | None = None
     epochs: int = 0
     joined: Joined | None = None
@@ -178,7 +178,7 @@ NOISE = 1e-6
 """Of a metric's size: numbers that differ by less are equal but for the rounding of 32-bit floats."""
 
 
-def spread(values: Iterable[float | None]) -> Spread | None:
+def spread(values: Iterable[float | None]) -> SeedStatistics | None:
     """Mean, sample standard deviation and count of the values that are not None; None without any.
 
     The deviation is 0 where it is the noise of rounding (`NOISE`).
@@ -188,10 +188,10 @@ def spread(values: Iterable[float | None]) -> Spread | None:
         return None
     deviation = statistics.stdev(numbers) if len(numbers) > 1 else None
     is_noise = deviation is not None and deviation <= NOISE * max(map(abs, numbers))
-    return Spread(statistics.fmean(numbers), 0.0 if is_noise else deviation, len(numbers))
+    return SeedStatistics(statistics.fmean(numbers), 0.0 if is_noise else deviation, len(numbers))
 
 
-def spreads(goal: Objective, trials: Sequence[TrialRecord], joined: Joined | None = None) -> dict[str, Spread]:
+def spreads(goal: Objective, trials: Sequence[TrialRecord], joined: Joined | None = None) -> dict[str, SeedStatistics]:
     """Every validation metric, each trial at its epoch by this objective, and every test metric that was read, over
     trials of several seeds.
 
@@ -213,14 +213,14 @@ def spreads(goal: Objective, trials: Sequence[TrialRecord], joined: Joined | Non
     return {name: value for name, value in by_name.items() if value}
 
 
-def of_samples(metrics: Mapping[str, float | None], name: str, count: int) -> Spread:
+def of_samples(metrics: Mapping[str, float | None], name: str, count: int) -> SeedStatistics:
     """Return a metric of one judgement of a split's samples, or of those of all folds together, with its error."""
-    return Spread(metrics[name] or 0.0, None, count, metrics.get(f"{name}_standard_error"), is_share(name))
+    return SeedStatistics(metrics[name] or 0.0, None, count, metrics.get(f"{name}_standard_error"), is_share(name))
 
 
 def _with_error(
     trials: Sequence[TrialRecord], name: str, value: Callable[[TrialRecord, str], float | None]
-) -> Spread | None:
+) -> SeedStatistics | None:
     found, error = (spread(value(trial, each) for trial in trials) for each in (name, f"{name}_standard_error"))
     return replace(found, split_error=error.mean, is_share=is_share(name)) if found and error else found
 

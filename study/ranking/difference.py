@@ -15,7 +15,15 @@ from typing import Any
 
 from study.home.events import Joined
 from study.home.record import TrialRecord
-from study.ranking.candidates import NOISE, NORMAL_DEGREES_OF_FREEDOM, Candidate, Spread, metric, of_samples, spread
+from study.ranking.candidates import (
+    NOISE,
+    NORMAL_DEGREES_OF_FREEDOM,
+    Candidate,
+    SeedStatistics,
+    metric,
+    of_samples,
+    spread,
+)
 from study.spec import StudySpec
 
 # Student's t of the best of several: how far its mean lies from its true one, in its own standard errors.
@@ -108,7 +116,7 @@ class Side:
         """Its label within a sentence: `trial 3`, `the baseline`."""
         return self.label if self.label.startswith("trial") else f"the {self.label}"
 
-    def spread(self, name: str) -> Spread | None:
+    def spread(self, name: str) -> SeedStatistics | None:
         """Mean and sample standard deviation of a metric over the trials that have it; the metric of the samples of
         all folds together, with their error, where the trials ran on these."""
         if self.joined and self.joined.metrics.get(name) is not None:
@@ -190,7 +198,7 @@ def side_of(spec: StudySpec, candidate: Candidate) -> Side:
     return Side(label, candidate.trial.number, trials, spec, joined=candidate.joined if candidate.confirmed else None)
 
 
-Values = Mapping[int, float] | Spread | None
+Values = Mapping[int, float] | SeedStatistics | None
 
 
 def difference(one: Values, other: Values, among: int = 1, confidence: float = CONFIDENCE) -> Difference | None:
@@ -216,11 +224,13 @@ def difference(one: Values, other: Values, among: int = 1, confidence: float = C
     return _around(value if abs(value) > noise else 0.0, error, by_seed.count - 1, confidence, True, among)
 
 
-def _spread(values: Values) -> Spread | None:
+def _spread(values: Values) -> SeedStatistics | None:
     return spread(values.values()) if isinstance(values, Mapping) else values
 
 
-def _of_means(one: Spread | None, other: Spread | None, among: int, confidence: float) -> Difference | None:
+def _of_means(
+    one: SeedStatistics | None, other: SeedStatistics | None, among: int, confidence: float
+) -> Difference | None:
     if one is None or other is None:
         return None
     value = one.mean - other.mean

@@ -15,7 +15,7 @@ from study.metrics import better
 from study.metrics.selection_rules import RULES, Need, Rule
 from study.ranking.candidates import Candidate, mean_score
 from study.spec import StudySpec
-from study.spec.objective import Choosing, Constraint, Objective, Score
+from study.spec.objective import Constraint, FrontRule, Objective, Score
 from study.spec.schema import Confirm
 
 
@@ -131,7 +131,7 @@ def _goal(rule: Rule, own: Objective) -> Objective:
     """The rule in the study's place: as it would have searched by it, all else equal."""
     name = f"val/{rule.metric}"
     limits = (Constraint.parse(f"val/{rule.limit}"),) if rule.limit else ()
-    return replace(own, metrics=(name,), modes=(better(name) or "max",), constraints=limits, choose=Choosing())
+    return replace(own, metrics=(name,), modes=(better(name) or "max",), constraints=limits, choose=FrontRule())
 
 
 def _worth(score: Score) -> tuple[object, ...]:

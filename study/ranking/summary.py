@@ -8,7 +8,7 @@ from study.home.events import ENDED, Joined, Params
 from study.home.record import TrialRecord
 from study.metrics import printed, printed_range
 from study.metrics.selection_rules import leading
-from study.ranking import Candidate, Results, Spread, epochs, once, spread, spreads
+from study.ranking import Candidate, Results, SeedStatistics, epochs, once, spread, spreads
 from study.ranking.documents import INNER, KNOWN
 from study.ranking.epochs import LAST
 from study.spec import StudySpec
@@ -19,7 +19,7 @@ from study.text import parameter
 TEST_BEST = "at the epoch that is best on the test split, so too good on average"
 
 
-def beside(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[str, dict[str, Spread]]:
+def beside(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[str, dict[str, SeedStatistics]]:
     """The study's metrics over trials at other epochs than the chosen one: by which epoch, then by metric.
 
     `LAST` where `search.epoch` is best: also of the test split, where each epoch read it. `TEST_BEST` where each epoch
@@ -90,7 +90,7 @@ def sentence(found: Extended) -> str:
 
 @dataclass(frozen=True)
 class Value:
-    """A metric over trials of several seeds, as `Spread`; its interval where the split's error is known."""
+    """A metric over trials of several seeds, as `SeedStatistics`; its interval where the split's error is known."""
 
     mean: float
     sd: float | None
@@ -99,7 +99,7 @@ class Value:
     interval: tuple[float, float] | None = field(default=None, metadata=KNOWN)
 
     @classmethod
-    def of(cls, spread: Spread) -> "Value":
+    def of(cls, spread: SeedStatistics) -> "Value":
         ends = spread.interval()
         return cls(spread.mean, spread.deviation, spread.count, spread.split_error if ends else None, ends)
 
@@ -415,5 +415,5 @@ def _told(spec: StudySpec, trials: Sequence[TrialRecord], joined: Joined | None 
     )
 
 
-def _each(of: Mapping[str, Spread]) -> Values:
+def _each(of: Mapping[str, SeedStatistics]) -> Values:
     return {name: Value.of(one) for name, one in of.items()}

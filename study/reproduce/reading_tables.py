@@ -22,7 +22,7 @@ from study.analysis.statistics.cell_tables import Cell
 from study.analysis.tables.paper_comparison import margin_of, verdict, widest
 from study.analysis.tables.printed_table import Along
 from study.published import PublishedTable
-from study.ranking import Spread, spread
+from study.ranking import SeedStatistics, spread
 from study.ranking.difference import CONFIDENCE, Difference, chosen_quantile, difference
 from study.reproduce.reproduction import Cells, Labels, Reproduction, paper_entry, places, title, verdicts
 from study.spec.readings import Reading
@@ -56,7 +56,7 @@ class ReadingResult:
     order: Mapping[int, float]
 
     @property
-    def agreement(self) -> Spread | None:
+    def agreement(self) -> SeedStatistics | None:
         """Spread of `order` over seeds."""
         return spread(self.order.values())
 
@@ -111,7 +111,7 @@ def compare(
     compared = table.model_copy(
         update={"metrics": {old: new for each in found.values() for old, new in each.table.metrics.items()}}
     )
-    pairs = told_pairs(compared, along, [each for each in cells.values() if _has_values(each)], seeds)
+    pairs = ordered_pairs(compared, along, [each for each in cells.values() if _has_values(each)], seeds)
     results = tuple(
         ReadingResult(
             name,
@@ -145,7 +145,7 @@ def _less(leading: ReadingResult, other: ReadingResult, among: int, pairs: int) 
     return Difference(value, (value - reach, value + reach), True, among, error, count - 1)
 
 
-def told_pairs(table: PublishedTable, along: Along, found: Sequence[Cells], seeds: Sequence[int]) -> list[Pair]:
+def ordered_pairs(table: PublishedTable, along: Along, found: Sequence[Cells], seeds: Sequence[int]) -> list[Pair]:
     """Return the pairs of cells that the print tells apart and that every reading has on all seeds.
 
     Both cells are in one row or column, and of one metric. The print tells two numbers apart where they differ beyond
@@ -317,7 +317,7 @@ def _cells_table(comparison: Comparison) -> pd.DataFrame:
     return pd.DataFrame(lines, dtype=object)
 
 
-def _printed(metric: str, values: Spread) -> str:
+def _printed(metric: str, values: SeedStatistics) -> str:
     scale = 100 if formatting.in_percent(metric) else 1
     deviation = "" if values.deviation is None else f" ± {scale * values.deviation:.1f}"
     return f"{scale * values.mean:.1f}{deviation}"

@@ -33,7 +33,7 @@ from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.metrics import is_share, lower_is_better, searchable
 from study.published import PER_UNIT, Claim, PublishedTable
-from study.ranking import Results, Spread
+from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
 from study.spec.readings import is_of
@@ -441,7 +441,9 @@ def paper_entry(table: PublishedTable, place: Labels) -> Entry:
     if printed.value is None:
         return Entry()
     has_spread = table.trials is not None and printed.spread is not None
-    spread = Spread(printed.value * scale, (printed.spread or 0.0) * scale if has_spread else None, table.trials or 1)
+    spread = SeedStatistics(
+        printed.value * scale, (printed.spread or 0.0) * scale if has_spread else None, table.trials or 1
+    )
     _, plus_minus, printed_spread = printed.printed.partition(" ± ")
     return Entry(
         table.metric_of(*place), spread, "" if has_spread or not plus_minus else f"± {printed_spread}", "paper"

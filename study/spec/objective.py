@@ -91,7 +91,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Choosing:
+class FrontRule:
     """Rule by which one configuration of a front is chosen (`search.choose`).
 
     Attributes:
@@ -120,14 +120,14 @@ class Objective:
     modes: tuple[Literal["max", "min"], ...]
     constraints: tuple[Constraint, ...] = ()
     window: int | None = None
-    choose: Choosing = Choosing()
+    choose: FrontRule = FrontRule()
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Objective":
         """Make an objective from plain values, as `dataclasses.asdict` gives them."""
         constraints = tuple(Constraint(**limit) for limit in document["constraints"])
         limits = tuple(Constraint(**limit) for limit in document["choose"]["limits"])
-        choose = Choosing(document["choose"]["name"], limits)
+        choose = FrontRule(document["choose"]["name"], limits)
         return cls(tuple(document["metrics"]), tuple(document["modes"]), constraints, document["window"], choose)
 
     @property

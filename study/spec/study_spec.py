@@ -13,7 +13,7 @@ from study.data import Facts
 from study.methods import OWN
 from study.metrics import METRICS, Direction, available, better
 from study.spec.document import dump
-from study.spec.objective import Choosing, Constraint, Objective
+from study.spec.objective import Constraint, FrontRule, Objective
 from study.spec.schema import Resources, Search
 from study.spec.space import Space, space
 from study.spec.trial_sections import Sections
@@ -84,7 +84,7 @@ class StudySpec:
         window = self.search.epoch_window if self.search.epoch == "best" else None
         constraints = tuple(map(Constraint.parse, self.search.constraints))
         given = self.search.choose
-        choose = Choosing(given.name, tuple(map(Constraint.parse, given.limits))) if given else Choosing()
+        choose = FrontRule(given.name, tuple(map(Constraint.parse, given.limits))) if given else FrontRule()
         return Objective(metrics, modes, constraints, window, choose)
 
     @cached_property

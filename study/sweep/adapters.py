@@ -489,7 +489,7 @@ class ReportingScheduler(FIFOScheduler):
         return FIFOScheduler, ()  # see JobSearcher.save
 
 
-class StudyOver(BaseException):
+class StudyOverSignal(BaseException):
     """Signal that leaves Tune's loop.
 
     Not an `Exception`: Tune would clean up first and wait for each actor to end by itself; shutting Ray down ends them
@@ -512,7 +512,7 @@ class AgendaStopper(Stopper):
 
     def stop_all(self) -> bool:
         if self._agenda.is_over:
-            raise StudyOver
+            raise StudyOverSignal
         return False
 
     def __reduce__(self) -> tuple[type, tuple[()]]:

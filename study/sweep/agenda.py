@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 from study import ranking
 from study.home import events
-from study.home.driver_requests import Request
+from study.home.driver_requests import DriverRequest
 from study.home.events import ENDED, End, Event, Kind, Outcome, Stage
 from study.home.ledger import LeaseLostError, Ledger
 from study.home.record import BY_HAND, LARGEST, StudyRecord, TrialRecord, finite, infinite
@@ -299,7 +299,7 @@ class Agenda:
         elif trial.is_stopped:
             self._end(trial, "pruned", BY_HAND)
 
-    def obey(self, request: Request) -> None:
+    def obey(self, request: DriverRequest) -> None:
         """Do what a user asks for, or refuse it; the answer is in the ledger. Answer each request once."""
         if request.id in self.record.requests:
             return

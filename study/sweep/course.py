@@ -97,7 +97,7 @@ def run(make: Callable[[], Trial | FunctionTrial], job: JobPayload, listener: Li
         make: makes the trial; called again where its checkpoint is of another version and cannot be used.
 
     Raises:
-        Exception: what ended the trial; see `meaning`.
+        Exception: what ended the trial; see `error_for_driver`.
     """
     trial = make()
     try:
@@ -115,7 +115,7 @@ def run(make: Callable[[], Trial | FunctionTrial], job: JobPayload, listener: Li
         listener.diverged(str(diverged))
 
 
-def meaning(error: BaseException, device: str, memory: Memory) -> NoDeviceError | OSError | TrialFailedError:
+def error_for_driver(error: BaseException, device: str, memory: Memory) -> NoDeviceError | OSError | TrialFailedError:
     """Return the error that the driver is told for an error that ended a job.
 
     Args:
@@ -135,7 +135,7 @@ def meaning(error: BaseException, device: str, memory: Memory) -> NoDeviceError 
     return TrialFailedError.by(error, memory)
 
 
-def choice(goal: str | None) -> "EpochChoice | None":
+def epoch_choice(goal: str | None) -> "EpochChoice | None":
     """Return what chooses a trial's epoch by an objective, given as JSON; None: the last epoch is taken."""
     if goal is None:
         return None
@@ -152,7 +152,7 @@ def _train(trial: Trial | FunctionTrial, job: JobPayload, listener: Listener, wh
         why_anew: why it does not go on from an earlier state.
     """
     behind, note = resume_epoch(trial, job.checkpoint, job.heard)
-    course = trial.run(job.checkpoint, PAUSE_PER_WRITE, choice(job.goal), job.end)
+    course = trial.run(job.checkpoint, PAUSE_PER_WRITE, epoch_choice(job.goal), job.end)
     listener.starts(behind, why_anew or note, facts(trial.device))
     with closing(course):  # type: ignore[type-var]
         for epoch, metrics in enumerate(course, start=behind + 1):

@@ -391,7 +391,7 @@ def _tune(
     from ray import tune
 
     from study.sweep import tune_errors
-    from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler, StudyOver
+    from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler, StudyOverSignal
     from study.sweep.nodes import Nodes, wish
     from study.sweep.own_ray import run_job
 
@@ -401,7 +401,7 @@ def _tune(
     given = datasets
     if processes is None:
         nodes.wait(spec.search.concurrency is not None, tell, lambda: agenda.stopping is not None)
-        with suppress(StudyOver):
+        with suppress(StudyOverSignal):
             given = with_features(spec, datasets, places, tell, lambda: agenda.stopping is not None)
     shared = {key: ray.put(dataset) for key, dataset in given.items()}
     work = tune.with_parameters(run_job, datasets=shared, weights=places)
@@ -432,7 +432,7 @@ def _tune(
         processes.wait(ray.cluster_resources().get("CPU", 1.0), lambda: agenda.stopping is not None)
     else:
         do_not_block_for_trials()
-    with closing(share) if share else nullcontext(), suppress(StudyOver), old_objects_left_alone():
+    with closing(share) if share else nullcontext(), suppress(StudyOverSignal), old_objects_left_alone():
         tuner.fit()
 
 
@@ -458,7 +458,7 @@ def with_features(
     import ray
     import torch
 
-    from study.sweep.adapters import StudyOver
+    from study.sweep.adapters import StudyOverSignal
     from study.sweep.own_ray import compute_features
     from study.training import features
 
@@ -470,7 +470,7 @@ def with_features(
         while not ray.wait([task], timeout=0.2)[0]:
             if stopping():
                 ray.cancel(task, force=True)
-                raise StudyOver
+                raise StudyOverSignal
         try:
             inputs: Mapping[str, Any] = ray.get(task)
         except ray.exceptions.RayTaskError as error:

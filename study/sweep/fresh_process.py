@@ -119,7 +119,7 @@ def run_fresh(job: JobPayload, listener: Listener) -> None:
     """Run a job of a training function in a process of its own, which is gone afterwards with all that it started.
 
     Raises:
-        NoDeviceError, OSError, TrialFailedError: see `study.sweep.course.meaning`.
+        NoDeviceError, OSError, TrialFailedError: see `study.sweep.course.error_for_driver`.
     """
     with _output(job.output) as output:
         try:

@@ -15,7 +15,7 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial
 
-from study.home.driver_requests import Request
+from study.home.driver_requests import DriverRequest
 from study.home.events import ENDED, Stage, State
 from study.home.record import EVERY_CONFIGURATION, Epoch, StudyRecord, TrialRecord
 from study.ranking import mean_score
@@ -91,7 +91,7 @@ DRAWS = 100
 """Draws in search of a configuration that was not tried, before all that are left are listed."""
 
 
-class Sampler:
+class SuggestionSource:
     """The source of a search's parameters, which hears how they did.
 
     Each suggestion depends only on the seed, the trial's number and the history: on the `ask`, `adopt` and `tell`
@@ -173,7 +173,7 @@ class SearchStage:
         self.spec, self.record, self.rule = spec, record, rule
         search = spec.search
         self._given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
-        self._sampler, self._budget = Sampler(spec), Budget(spec, record)
+        self._sampler, self._budget = SuggestionSource(spec), Budget(spec, record)
         self._decided = 0
         self._given_trials: set[int] = set()
         self._ended: set[int] = set()
@@ -243,7 +243,7 @@ class SearchStage:
         """Queue a configuration that a user asked for, and that the record has: it is tried next."""
         self._enqueued.append(params)
 
-    def refuses(self, request: Request) -> str | None:
+    def refuses(self, request: DriverRequest) -> str | None:
         """Return why a request cannot be met, None if it can."""
         if request.kind == "stop":
             return self._cannot_stop(request.trial)

@@ -48,7 +48,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
         else:
             _run(job, datasets, weights, listener)
     except Exception as error:
-        told = course.meaning(error, job.device, memory)
+        told = course.error_for_driver(error, job.device, memory)
         raise (_unusable(str(told)) if isinstance(told, NoDeviceError) else told) from None
     finally:
         with suppress(RuntimeError):  # from a GPU that has failed; the error that ended the trial must not be hidden

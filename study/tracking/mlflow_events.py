@@ -149,7 +149,7 @@ OF_AN_END = ("pruned_by", "interrupted", "failure", "failure_kind", "test_failur
 """Tags that are removed when a trial runs again."""
 
 
-class Events:
+class EventTranslator:
     """Translation of one study's events into changes of its runs.
 
     Args:

@@ -11,7 +11,7 @@ from study.home.line import Entry
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.connection import open_mlflow, public, relocate, set_aside
-from study.tracking.mlflow_events import NOTE, Events, note
+from study.tracking.mlflow_events import NOTE, EventTranslator, note
 from study.tracking.store import REQUESTS_AT_ONCE, RunUpdate, Store, milliseconds
 from study.tracking.tracking_state import STUDY, TrackingState, run_page, study_id, trials_page
 
@@ -57,7 +57,7 @@ class Writer:
         self._tail = Tail(folder.ledger_file, self._progress.offset)
         record = StudyRecord.fold(_before(folder.ledger_file, self._progress.offset))
         self._study = record.id
-        self._events = Events(spec, self._progress, record, folder.own_runs, self._above.runs.get(STUDY, ""))
+        self._events = EventTranslator(spec, self._progress, record, folder.own_runs, self._above.runs.get(STUDY, ""))
         self._sure = False
         self.reached: int | None = None
 

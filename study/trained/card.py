@@ -10,7 +10,7 @@ from study.data.cells import contents
 from study.home.record import TrialRecord
 from study.metrics import METRICS, group_names, is_standard_error
 from study.metrics.worst_group import Counts, wilson, worst_group
-from study.ranking import NOISE, Results, Spread, epochs
+from study.ranking import NOISE, Results, SeedStatistics, epochs
 from study.spec import StudySpec
 from study.text import escaped, rows_as_markdown
 
@@ -245,7 +245,7 @@ def _limits(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
     yield "\n".join(f"- {limit}" for limit in limits)
 
 
-def _spread(spread: Spread | None) -> str:
+def _spread(spread: SeedStatistics | None) -> str:
     if spread is None:
         return MISSING
     return f"{spread.mean:.4f}" + ("" if spread.deviation is None else f" ± {spread.deviation:.4f}")

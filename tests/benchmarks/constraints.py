@@ -19,7 +19,7 @@ import numpy as np
 from study.spec import StudySpec, load_study
 from study.spec.objective import Score
 from study.sweep.history import TrialEnd
-from study.sweep.search_stage import Sampler
+from study.sweep.search_stage import SuggestionSource
 
 SPACE = "{method.alpha: {low: 0.0, high: 1.0}, method.lambda: {low: 0.0, high: 1.0}}"
 LIMITS = {
@@ -51,7 +51,7 @@ def study(sampler: str, told: str, seed: int) -> StudySpec:
 
 
 def regret(sampler: str, told: str, seed: int, trials: int, best: float) -> float:
-    search, kept = Sampler(study(sampler, told, seed)), [best - 1]
+    search, kept = SuggestionSource(study(sampler, told, seed)), [best - 1]
     for number in range(trials):
         params = search.ask(number)
         assert params is not None

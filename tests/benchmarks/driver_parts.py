@@ -169,7 +169,7 @@ def install() -> PartClock:
     from study.home.record import StudyRecord
     from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler
     from study.sweep.agenda import Agenda
-    from study.sweep.search_stage import Sampler
+    from study.sweep.search_stage import SuggestionSource
     from study.tracking import Tracker
 
     clock = PartClock()
@@ -182,7 +182,7 @@ def install() -> PartClock:
         (AgendaStopper, ("stop_all",), "adapters"),
         (Agenda, ("next", "reported", "started", "failed"), "agenda and record"),
         (StudyRecord, ("apply",), "agenda and record"),
-        (Sampler, ("ask", "adopt", "tell"), "Optuna ask and tell"),
+        (SuggestionSource, ("ask", "adopt", "tell"), "Optuna ask and tell"),
         (Ledger, ("append",), "ledger lines"),
         (os, ("fsync",), "ledger sync"),
     ):

@@ -20,7 +20,7 @@ import numpy as np
 from study.spec import StudySpec, load_study
 from study.spec.objective import Score
 from study.sweep.history import TrialEnd
-from study.sweep.search_stage import Sampler
+from study.sweep.search_stage import SuggestionSource
 
 EPOCHS, COUNT, ASKED = 20, 4, 30
 SPACE = {
@@ -56,7 +56,7 @@ def told(spec: StudySpec, number: int, params: dict[str, Any], noise: np.random.
 
 
 def history(spec: StudySpec, trials: int) -> Iterator[tuple[int, dict[str, Any], TrialEnd]]:
-    noise, draw = np.random.default_rng(0), Sampler(study("random", 1))
+    noise, draw = np.random.default_rng(0), SuggestionSource(study("random", 1))
     for number in range(trials):
         params = draw.ask(number)
         assert params is not None
@@ -65,7 +65,7 @@ def history(spec: StudySpec, trials: int) -> Iterator[tuple[int, dict[str, Any],
 
 def measure(name: str, trials: int, metrics: int) -> dict[str, Any]:
     spec = study(name, metrics)
-    past, sampler, noise = list(history(spec, trials)), Sampler(spec), np.random.default_rng(1)
+    past, sampler, noise = list(history(spec, trials)), SuggestionSource(spec), np.random.default_rng(1)
     began = time.perf_counter()
     for number, params, end in past:
         sampler.adopt(number, params)

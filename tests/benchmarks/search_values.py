@@ -48,7 +48,7 @@ from torch.nn import functional
 from study import data
 from study.data.dataset import Dataset, Facts, Split
 from study.spec import StudySpec, load_study
-from study.sweep.search_stage import Sampler
+from study.sweep.search_stage import SuggestionSource
 from study.training import DivergedError, Trial, metrics
 from study.training.class_offsets import ClassOffsets
 from study.training.counts import Cells, Counts, kinds
@@ -132,7 +132,7 @@ def drafted(name: str, seed: int, scratch: Path) -> StudySpec:
 
 def configurations(spec: StudySpec, count: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The baseline, what is tried first, and drawn ones."""
-    sampler = Sampler(spec)
+    sampler = SuggestionSource(spec)
     assert spec.search.baseline is not None
     given = [("baseline", spec.search.baseline), *(("first", params) for params in spec.search.enqueue)]
     for number, (_, params) in enumerate(given):

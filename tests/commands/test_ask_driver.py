@@ -65,26 +65,26 @@ def told(folder: StudyFolder) -> list[str]:
 
 def test_a_running_study_answers(folder: StudyFolder) -> None:
     with driven(folder):
-        done = ask_driver.enqueued(folder, TYPED)
+        done = ask_driver.enqueue(folder, TYPED)
         assert done.done
         assert done.words == "mine: the search tries this configuration next"
-        assert [one.words for one in ask_driver.stopped_trials(folder, [2, 2])] == [
+        assert [one.words for one in ask_driver.stop_trials(folder, [2, 2])] == [
             "mine: trial 2 ends at its next report"
         ]
-        assert ask_driver.ended_search(folder).done
+        assert ask_driver.end_search(folder).done
     assert told(folder) == ["enqueued", "stopping", "ending"]
     assert not waiting(folder.requests)
 
 
 def test_what_the_driver_refuses_is_an_error(folder: StudyFolder) -> None:
     with driven(folder):
-        ask_driver.enqueued(folder, TYPED)
+        ask_driver.enqueue(folder, TYPED)
         with pytest.raises(UserError, match="mine: it is enqueued already"):
-            ask_driver.enqueued(folder, TYPED)
+            ask_driver.enqueue(folder, TYPED)
 
 
 def test_enqueued_on_a_study_that_does_not_run_it_waits(folder: StudyFolder) -> None:
-    done = ask_driver.enqueued(folder, ["method.alpha=0.25"], like=1)
+    done = ask_driver.enqueue(folder, ["method.alpha=0.25"], like=1)
     assert not done.done
     assert done.words == (
         "mine: is not running. Once it is resumed, the search tries this configuration next: study resume mine"
@@ -118,7 +118,7 @@ def test_a_configuration_is_checked_before_it_is_asked_for(
     folder: StudyFolder, assignments: list[str], why: str
 ) -> None:
     with pytest.raises(UserError) as error:
-        ask_driver.enqueued(folder, assignments)
+        ask_driver.enqueue(folder, assignments)
     assert why in str(error.value)
     assert not waiting(folder.requests)
 
@@ -130,26 +130,26 @@ def test_keys_that_a_trial_does_not_have_are_told(tmp_path: Path) -> None:
     write_ledger(folder.ledger_file)
     given = ["method.lambda=0.1", "method.alpha=0.5"]
     with pytest.raises(UserError, match=r"method\.lambda: a trial with method\.epsilon 0\.1 does not have it"):
-        ask_driver.enqueued(folder, [*given, "method.epsilon=0.1"])
-    done = ask_driver.enqueued(folder, [*given, "method.epsilon=0.25"])
+        ask_driver.enqueue(folder, [*given, "method.epsilon=0.1"])
+    done = ask_driver.enqueue(folder, [*given, "method.epsilon=0.25"])
     assert done.request.params == {"method.alpha": 0.5, "method.epsilon": 0.25, "method.lambda": 0.1}
 
 
 def test_what_cannot_be_asked_is_told(folder: StudyFolder) -> None:
-    for ask in (lambda: ask_driver.stopped_trials(folder, [2]), lambda: ask_driver.ended_search(folder)):
+    for ask in (lambda: ask_driver.stop_trials(folder, [2]), lambda: ask_driver.end_search(folder)):
         with pytest.raises(UserError, match=r"mine: is not running\. Its state: study status mine"):
             ask()
     with driven(folder):
         for number, why in ((0, "has ended, it is complete"), (7, "mine has 3 trials")):
             with pytest.raises(UserError, match=f"--trial {number}: {why}"):
-                ask_driver.stopped_trials(folder, [2, number])
+                ask_driver.stop_trials(folder, [2, number])
         with pytest.raises(UserError, match="--like 9: mine has 3 trials"):
-            ask_driver.enqueued(folder, TYPED, like=9)
+            ask_driver.enqueue(folder, TYPED, like=9)
     append_event(folder.ledger_file, "ended", trial=2, state="complete")
     append_event(folder.ledger_file, "closed", state="complete", enough="trials")
     over = r"its search is over. To search on, once .*: study resume mine --trials \+10"
     with driven(folder), pytest.raises(UserError, match=over):
-        ask_driver.ended_search(folder)
+        ask_driver.end_search(folder)
     assert told(folder) == []
 
 
@@ -159,7 +159,7 @@ def test_after_the_last_configuration_was_given_out_what_runs_is_told(tmp_path: 
     searched = Told("search", [0.1], "running", params=PARAMS)
     write_ledger(folder.ledger_file, Told("baseline", [0.2, 0.3], params={**PARAMS, "method.lambda": 0.0}), searched)
     with driven(folder), pytest.raises(UserError, match="tries nothing further, 1 of its trials have not ended"):
-        ask_driver.enqueued(folder, TYPED)
+        ask_driver.enqueue(folder, TYPED)
 
 
 def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder) -> None:
@@ -167,13 +167,13 @@ def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder
     ledger.append(Ended(trial=2, state="complete"))
     ledger.append(Closed(state="complete", enough="plateau"))
     ledger.close()
-    done = ask_driver.enqueued(folder, TYPED)
+    done = ask_driver.enqueue(folder, TYPED)
     assert done.words.startswith("mine: is not running. Once it is resumed, the search tries this configuration next")
     with pytest.raises(UserError, match="mine: it is enqueued already"):
-        ask_driver.enqueued(folder, TYPED)
+        ask_driver.enqueue(folder, TYPED)
     with pytest.raises(UserError, match="mine: trial 1 has this configuration"):
-        ask_driver.enqueued(folder, [], like=1)
-    ask_driver.enqueued(folder, ["method.alpha=0.75"], like=1)
+        ask_driver.enqueue(folder, [], like=1)
+    ask_driver.enqueue(folder, ["method.alpha=0.75"], like=1)
     record = StudyRecord.told(folder.ledger_file)
     assert (record.state, record.extended) == ("interrupted", 5)
     assert not record.counts()["waiting"]

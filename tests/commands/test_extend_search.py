@@ -9,10 +9,10 @@ from course import Course, outcome, score, spec_of
 from study.commands import extend_study
 from study.commands.final_training import final_study
 from study.errors import UserError
-from study.home.driver_requests import Request
+from study.home.driver_requests import DriverRequest
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import Results, Spread
+from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec
 
 UNCONFIRMED = spec_of("search.confirm={top: 0}")
@@ -31,7 +31,7 @@ def confirmed(folder: StudyFolder, spec: StudySpec, top: int, seeds: int) -> Stu
     return StudyRecord.load(folder.ledger_file)
 
 
-def ranking(record: StudyRecord, spec: StudySpec) -> list[tuple[int, Spread | None]]:
+def ranking(record: StudyRecord, spec: StudySpec) -> list[tuple[int, SeedStatistics | None]]:
     return [(one.trial.number, one.confirmed) for one in Results(spec, record).ranked]
 
 
@@ -91,7 +91,7 @@ def ended_by_a_user(home: Path, spec: StudySpec, dies: bool) -> StudyFolder:
 
     def at_the_fifth(trial: TrialRecord, epoch: int) -> float | None:
         if trial.number == 4:
-            course.agenda.obey(Request("end"))
+            course.agenda.obey(DriverRequest("end"))
             if dies:
                 raise Killed
         return score(trial, epoch)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from study.commands.own_functions import taken
+from study.commands.own_functions import accepted_arguments
 from study.errors import UserError
 
 MINE = """
@@ -21,7 +21,7 @@ def train(config, seed):
 def test_what_a_function_takes_is_told_and_nothing_of_its_import_stays(tmp_path: Path) -> None:
     (tmp_path / "mine_that_is_checked.py").write_text(MINE.format(first=""))
     here = os.getcwd()
-    assert taken("mine_that_is_checked:train", str(tmp_path)) == ["config", "seed"]
+    assert accepted_arguments("mine_that_is_checked:train", str(tmp_path)) == ["config", "seed"]
     assert (os.getcwd(), os.environ.get("LEFT_BY_A_CHECK")) == (here, None)
 
 
@@ -36,4 +36,4 @@ def test_what_a_function_takes_is_told_and_nothing_of_its_import_stays(tmp_path:
 def test_why_it_cannot_be_imported_is_told(first: str, told: str, tmp_path: Path) -> None:
     (tmp_path / "mine_that_fails_here.py").write_text(MINE.format(first=first), encoding="utf-8")
     with pytest.raises(UserError, match=told):
-        taken("mine_that_fails_here:train", str(tmp_path))
+        accepted_arguments("mine_that_fails_here:train", str(tmp_path))

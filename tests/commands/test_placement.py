@@ -64,7 +64,7 @@ def test_it_is_told_by_the_ledger_and_counted_as_it_was(folder: StudyFolder) -> 
     )
     record = StudyRecord.load(folder.ledger_file)
     assert record.placement == {"resources.cpu": 8, "search.concurrency": 3}
-    assert placement.lines(placement.told(Results(SPEC, record))) == [
+    assert placement.lines(placement.placement_changes(Results(SPEC, record))) == [
         "placement resources.cpu 8 (in its file 2), search.concurrency 3 (in its file null)"
     ]
     after = cost.document(Results(SPEC, record))

@@ -226,7 +226,7 @@ def test_what_users_asked_for_is_said_until_it_is_done(tmp_path: Path) -> None:
     folder = Home(tmp_path).create(quickstart())
     write_ledger(folder.ledger_file, Told("baseline", [0.5], "running"), Told("search", [0.5], "running"))
     assert status.document(folder).asked is None
-    driver_requests.ask(folder.requests, driver_requests.Request("end"))
+    driver_requests.submit(folder.requests, driver_requests.DriverRequest("end"))
     ledger = Ledger(folder.ledger_file)
     for request in "ab":
         ledger.append(Enqueued(request=request, params={"method.alpha": len(request)}))

@@ -6,7 +6,7 @@ import pytest
 from groups import grouped
 
 from study.doctor import health_checks
-from study.doctor.health_checks import Observed, gpu_findings
+from study.doctor.health_checks import GpuReport, gpu_findings
 from study.upstream import cgroup
 
 CARD = ("NVIDIA H100, 550.54, 81559 MiB",)
@@ -15,16 +15,16 @@ CARD = ("NVIDIA H100, 550.54, 81559 MiB",)
 @pytest.mark.parametrize(
     ("observed", "state", "told"),
     [
-        (Observed(), "ok", "no driver knows one"),
-        (Observed(CARD, "12.8", "12.8", ("H100",), ray=1), "ok", "torch sees 1: NVIDIA H100, 550.54"),
-        (Observed(CARD, "12.4", None), "warning", "built for the CPU alone"),
-        (Observed(CARD, "12.4", "13.0"), "problem", "supports CUDA up to 12.4, torch was built for 13.0"),
-        (Observed(CARD, "12.10", "12.9", why="no device"), "problem", "cannot use: no device"),
-        (Observed(CARD, "12.8", "12.8", hidden="CUDA_VISIBLE_DEVICES="), "warning", "hidden from torch"),
-        (Observed(CARD, "12.8", "12.8", ("H100",), ("H100",), ray=1), "problem", "has no code for H100"),
+        (GpuReport(), "ok", "no driver knows one"),
+        (GpuReport(CARD, "12.8", "12.8", ("H100",), ray=1), "ok", "torch sees 1: NVIDIA H100, 550.54"),
+        (GpuReport(CARD, "12.4", None), "warning", "built for the CPU alone"),
+        (GpuReport(CARD, "12.4", "13.0"), "problem", "supports CUDA up to 12.4, torch was built for 13.0"),
+        (GpuReport(CARD, "12.10", "12.9", why="no device"), "problem", "cannot use: no device"),
+        (GpuReport(CARD, "12.8", "12.8", hidden="CUDA_VISIBLE_DEVICES="), "warning", "hidden from torch"),
+        (GpuReport(CARD, "12.8", "12.8", ("H100",), ("H100",), ray=1), "problem", "has no code for H100"),
     ],
 )
-def test_gpus(observed: Observed, state: str, told: str) -> None:
+def test_gpus(observed: GpuReport, state: str, told: str) -> None:
     (found,) = gpu_findings(observed)
     assert found.state == state
     assert told in found.told
@@ -32,7 +32,7 @@ def test_gpus(observed: Observed, state: str, told: str) -> None:
 
 
 def test_ray_and_torch_may_disagree() -> None:
-    _, found = gpu_findings(Observed(CARD, "12.8", None, ray=1))
+    _, found = gpu_findings(GpuReport(CARD, "12.8", None, ray=1))
     assert (found.name, found.state) == ("GPUs of Ray", "warning")
     assert "on 1 GPUs, torch sees 0" in found.told
 

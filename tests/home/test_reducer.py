@@ -14,7 +14,7 @@ from study.home.events import ENDED, Closed
 from study.home.ledger import Ledger, Tail, read
 from study.home.line import Entry
 from study.home.record import StudyRecord
-from study.tracking.mlflow_events import STATUS, Events
+from study.tracking.mlflow_events import STATUS, EventTranslator
 from study.tracking.store import RunUpdate
 from study.tracking.tracking_state import TrackingState
 
@@ -96,11 +96,11 @@ def test_mlflow_has_what_the_driver_has_however_it_was_brought(place: Path, seed
     path, driver = driven(place, seed)
     random, entries = Random(seed), read(path)
     whole, pieces, progress = Runs(), Runs(), TrackingState("")
-    whole.take(Events(SPEC, TrackingState(""), StudyRecord()).changes(entries))
+    whole.take(EventTranslator(SPEC, TrackingState(""), StudyRecord()).changes(entries))
     done = 0
     while done < len(entries):
         upto = random.randrange(done, len(entries)) + 1
-        pieces.take(Events(SPEC, progress, StudyRecord.fold(entries[:done])).changes(entries[done:upto]))
+        pieces.take(EventTranslator(SPEC, progress, StudyRecord.fold(entries[:done])).changes(entries[done:upto]))
         done = upto
     assert pieces.runs == whole.runs
     for trial in driver.trials.values():

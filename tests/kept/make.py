@@ -23,9 +23,9 @@ import yaml
 import study
 from study.api.notebook import view
 from study.commands import driver_session
-from study.commands.ablate_study import Request as Ablation
+from study.commands.ablate_study import AblationRequest as Ablation
 from study.commands.run import ablate
-from study.home.driver_requests import Request, ask
+from study.home.driver_requests import DriverRequest, submit
 from study.home.events import event_of
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger, read
@@ -217,7 +217,7 @@ def killed() -> None:
     """Its driver is killed twice, and a configuration is asked for before it goes on."""
     folder = StudyFolder(Home.locate().path / "killed")
     _until(folder, 30, "begin_killed")
-    ask(folder.requests, Request("enqueue", {"method.x": 0.66, "method.y": 0.15}))
+    submit(folder.requests, DriverRequest("enqueue", {"method.x": 0.66, "method.y": 0.15}))
     _until(folder, 60, "resume_killed")
     resume_killed()
 

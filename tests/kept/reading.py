@@ -37,7 +37,7 @@ from study.home.events import Event, entry_of
 from study.home.folder import StudyFolder, write_format
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import Results, Spread, epochs
+from study.ranking import Results, SeedStatistics, epochs
 from study.ranking.difference import Side, difference, split_metrics
 from study.ranking.documents import plain
 from study.spec import StudySpec
@@ -125,7 +125,7 @@ def _has(spec: StudySpec, trial: TrialRecord) -> bool:
     return epochs.value(spec.objective, trial, spec.metric) is not None
 
 
-def _numbers(spread: Spread | None) -> dict[str, Any]:
+def _numbers(spread: SeedStatistics | None) -> dict[str, Any]:
     mean, deviation, count = (spread.mean, spread.deviation, spread.count) if spread else (None, None, 0)
     return {"mean": mean, "sd": deviation, "n": count}
 

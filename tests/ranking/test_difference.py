@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from study.analysis.statistics import formatting
-from study.ranking import Spread, spread
+from study.ranking import SeedStatistics, spread
 from study.ranking.difference import Difference, chosen_quantile, difference, root
 
-SPREADS = st.builds(Spread, st.floats(0, 1), st.none() | st.floats(0, 0.5), st.integers(2, 9))
+SPREADS = st.builds(SeedStatistics, st.floats(0, 1), st.none() | st.floats(0, 0.5), st.integers(2, 9))
 
 
 @pytest.mark.parametrize(("one", "other"), [([0.1, 0.4, 0.5], [0.2, 0.21, 0.25, 0.3]), ([0.9, 0.7], [0.1, 0.2])])

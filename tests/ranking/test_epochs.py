@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from study import ranking
 from study.home.record import Epoch, TrialRecord
 from study.home.trial_record import Stretch
-from study.ranking import Results, Spread, epochs
+from study.ranking import Results, SeedStatistics, epochs
 from study.ranking.epochs import LAST, EpochChoice, scores
 from study.ranking.summary import TEST_BEST, beside
 from study.spec.objective import Constraint, Objective
@@ -171,7 +171,7 @@ def test_beside_stand_the_last_epoch_and_the_best_on_the_test_split() -> None:
         told.reports[place] = Epoch(place + 1, {"val/accuracy": report["val/accuracy"], "test/accuracy": test})
     best = quickstart("search.epoch=best")
     assert beside(best, [told]) == {
-        LAST: {"val/accuracy": Spread(0.2, None, 1), "test/accuracy": Spread(0.4, None, 1)},
-        TEST_BEST: {"test/accuracy": Spread(0.6, None, 1)},
+        LAST: {"val/accuracy": SeedStatistics(0.2, None, 1), "test/accuracy": SeedStatistics(0.4, None, 1)},
+        TEST_BEST: {"test/accuracy": SeedStatistics(0.6, None, 1)},
     }
     assert beside(quickstart(), [trial(0.5, 0.9)]) == {}

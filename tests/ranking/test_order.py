@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from study import ranking
 from study.home.record import StudyRecord
-from study.ranking import Results, Spread, spread
+from study.ranking import Results, SeedStatistics, spread
 from study.training.standard_errors import pooled
 
 SPEC = quickstart("search.confirm={top: 2, seeds: 2}")
@@ -26,7 +26,7 @@ def numbers(found: list[ranking.Candidate]) -> list[int]:
 
 
 def test_one_value_has_no_deviation_and_none_no_spread() -> None:
-    assert spread([0.5]) == Spread(0.5, None, 1)
+    assert spread([0.5]) == SeedStatistics(0.5, None, 1)
     assert spread([None]) is None
     assert spread([]) is None
 
@@ -54,7 +54,7 @@ def confirmed(*states: str) -> StudyRecord:
 def test_confirmed_means_decide_once_all_are_confirmed() -> None:
     found = Results(SPEC, confirmed(*["complete"] * 6)).ranked
     assert numbers(found) == [2, 1, 0, 3]
-    assert found[0].confirmed == Spread(pytest.approx(0.7), pytest.approx(0.02**0.5), 2)
+    assert found[0].confirmed == SeedStatistics(pytest.approx(0.7), pytest.approx(0.02**0.5), 2)
     assert [trial.seed for trial in found[0].repeats] == [1, 2]
 
 
@@ -68,7 +68,7 @@ def test_before_that_the_search_decides(states: list[str]) -> None:
 def test_a_confirmation_that_failed_has_ended_and_its_mean_is_of_the_others() -> None:
     found = Results(SPEC, confirmed(*["complete"] * 5, "failed")).ranked
     assert numbers(found) == [2, 1, 0, 3]
-    assert found[0].confirmed == Spread(0.8, None, 1)
+    assert found[0].confirmed == SeedStatistics(0.8, None, 1)
 
 
 def test_a_configuration_none_of_whose_confirmations_completed_is_behind() -> None:
@@ -100,8 +100,8 @@ def test_spreads_are_of_validation_and_of_test_metrics_that_were_read() -> None:
     ).trials
     found = ranking.spreads(SPEC.objective, list(trials.values())[1:])
     assert set(found) == {"val/accuracy", "test/accuracy"}
-    assert found["val/accuracy"] == Spread(pytest.approx(0.6), pytest.approx(0.02**0.5), 2)
-    assert found["test/accuracy"] == Spread(0.4, None, 1)
+    assert found["val/accuracy"] == SeedStatistics(pytest.approx(0.6), pytest.approx(0.02**0.5), 2)
+    assert found["test/accuracy"] == SeedStatistics(0.4, None, 1)
     assert ranking.spreads(SPEC.objective, []) == {}
 
 
@@ -121,7 +121,7 @@ def test_ranked_is_every_complete_trial_once_in_order(drawn: list[tuple[str, flo
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=6))
 def test_spread_is_that_of_the_statistics_module(values: list[float]) -> None:
     found = spread(values)
-    assert found == Spread(statistics.fmean(values), statistics.stdev(values), len(values))
+    assert found == SeedStatistics(statistics.fmean(values), statistics.stdev(values), len(values))
 
 
 @given(TRIALS, st.lists(VALUE, min_size=6, max_size=6))
@@ -147,7 +147,7 @@ def test_the_interval_of_a_value_holds_for_small_splits_and_few_seeds(samples: i
     right = (ndtri(share) * scale + hard + rng.normal(size=(times, seeds, samples)) > 0).sum(2)
     errors = pooled(torch.from_numpy(right).double(), torch.full(right.shape, float(samples)).double()).mean(1)
     found = [
-        Spread(float(row.mean()), float(row.std(ddof=1)), seeds, float(error))
+        SeedStatistics(float(row.mean()), float(row.std(ddof=1)), seeds, float(error))
         for row, error in zip(right / samples, errors, strict=True)
     ]
     ends = [spread.interval() or (0.0, 0.0) for spread in found]
@@ -157,7 +157,10 @@ def test_the_interval_of_a_value_holds_for_small_splits_and_few_seeds(samples: i
 
 
 def test_the_interval_of_a_loss_has_no_end_above() -> None:
-    low, high = Spread(1.4, 0.1, 3, split_error=0.2, is_share=False).interval() or (0.0, 0.0)
+    low, high = SeedStatistics(1.4, 0.1, 3, split_error=0.2, is_share=False).interval() or (0.0, 0.0)
     assert low == pytest.approx(2.8 - high)
     assert 1.4 - 2.2 * 0.208 < low < 1.4 - 1.96 * 0.208
-    assert Spread(0.1, None, 1, split_error=0.2, is_share=False).interval() == (0.0, pytest.approx(0.492, abs=1e-3))
+    assert SeedStatistics(0.1, None, 1, split_error=0.2, is_share=False).interval() == (
+        0.0,
+        pytest.approx(0.492, abs=1e-3),
+    )

@@ -19,7 +19,7 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.reproduce import ALL, Request, compared_readings, reproduce_readings
-from study.reproduce.reading_tables import Comparison, compare, document, markdown, order, supported, told_pairs
+from study.reproduce.reading_tables import Comparison, compare, document, markdown, order, ordered_pairs, supported
 from study.reproduce.reproduction import Cells, build_reproduction, places
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
@@ -166,11 +166,11 @@ def test_the_reading_that_follows_the_print_is_found() -> None:
 def test_only_pairs_that_the_print_tells_apart_and_all_readings_have_are_compared() -> None:
     table = published.load(TABLE)
     whole = drawn(np.random.default_rng(0), 1.0)
-    pairs = told_pairs(table, "row", [whole], SEEDS)
+    pairs = ordered_pairs(table, "row", [whole], SEEDS)
     assert all(more[0] == less[0] for more, less in pairs)
     assert all((table.cell(*more).value or 0) > (table.cell(*less).value or 0) for more, less in pairs)
     without: dict[Any, Cell] = {place: cell for place, cell in whole.items() if place[0] != "0.999"}
-    assert {more[0] for more, _ in told_pairs(table, "row", [whole, without], SEEDS)} == {"0.997", "0.995", "0.99"}
+    assert {more[0] for more, _ in ordered_pairs(table, "row", [whole, without], SEEDS)} == {"0.997", "0.995", "0.99"}
     assert order(whole, pairs, SEEDS)[0] > 0.5
     assert order(whole, [(less, more) for more, less in pairs], SEEDS)[0] == -order(whole, pairs, SEEDS)[0]
     assert order(whole, [], SEEDS) == {}

@@ -11,7 +11,7 @@ from study.spec import StudySpec, load_study
 from study.spec.sampler_facts import SAMPLERS
 from study.spec.schema import Domain
 from study.spec.space import MOST_CELLS, grid_cells, grid_size, grid_values
-from study.sweep.search_stage import Sampler
+from study.sweep.search_stage import SuggestionSource
 
 
 def spec_of(sampler: str, space: str, *assignments: str) -> StudySpec:
@@ -113,7 +113,7 @@ def test_gp_does_not_list_the_whole_numbers_of_a_wide_range(tmp_path: Path) -> N
     wide = "{low: 0, high: 9007199254740992}"
     with pytest.raises(UserError, match=r"search.space.method.x: the range 0 to 9007199254740992 has more than"):
         own(tmp_path, "gp", wide)
-    assert Sampler(own(tmp_path, "tpe", wide)).ask(0) is not None
+    assert SuggestionSource(own(tmp_path, "tpe", wide)).ask(0) is not None
 
 
 def own(tmp_path: Path, sampler: str, domain: str) -> StudySpec:

@@ -9,7 +9,7 @@ from course import Course, outcome, score, spec_of
 
 from study.commands import ablate_study as commands
 from study.commands import extend_study, status
-from study.commands.ablate_study import Request
+from study.commands.ablate_study import AblationRequest
 from study.commands.progress import StudyProgress
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
@@ -33,8 +33,10 @@ def played(home: Path, *assignments: str) -> tuple[StudyFolder, StudySpec]:
     return folder, spec
 
 
-def ablated(folder: StudyFolder, spec: StudySpec, request: Request = Request(), slots: int = 1) -> StudyRecord:  # noqa: B008
-    assert commands.ask(folder, spec, request)
+def ablated(
+    folder: StudyFolder, spec: StudySpec, request: AblationRequest | None = None, slots: int = 1
+) -> StudyRecord:
+    assert commands.ask(folder, spec, request or AblationRequest())
     assert StudyRecord.load(folder.ledger_file).state == "interrupted", "a crash here leaves something to resume"
     return Course(folder.ledger_file, spec).play(slots).record
 
@@ -109,7 +111,7 @@ def test_trials_of_the_only_confirmed_configuration_and_the_baseline_count(tmp_p
     assert len(list(record.by_stage("ablation"))) == (8 - 2) * 2
     assert all(trial.repeats is None for trial in record.by_stage("ablation"))
     assert {trial.stage for trial in runs(Results(spec, record), ablation)[frozenset()].values()} == {"confirm"}
-    more = ablated(folder, spec, Request(seeds=4))
+    more = ablated(folder, spec, AblationRequest(seeds=4))
     assert Counter(trial.seed for trial in more.by_stage("ablation")) == {1: 6, 2: 6, 3: 8, 4: 8}
     assert asked_for(more).steps == ablation.steps
 
@@ -136,8 +138,8 @@ def test_asked_again_nothing_runs(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
     ablated(folder, spec)
     size = folder.ledger_file.stat().st_size
-    assert not commands.ask(folder, spec, Request())
-    assert not commands.ask(folder, spec, Request(seeds=2))
+    assert not commands.ask(folder, spec, AblationRequest())
+    assert not commands.ask(folder, spec, AblationRequest(seeds=2))
     assert folder.ledger_file.stat().st_size == size
 
 
@@ -146,7 +148,7 @@ def test_another_order_takes_what_ran(study: tuple[StudyFolder, StudySpec]) -> N
     folder, spec = study
     steps = asked_for(ablated(folder, spec)).steps
     turned = tuple(key for (key,) in reversed(steps))
-    assert commands.ask(folder, spec, Request(order=turned))
+    assert commands.ask(folder, spec, AblationRequest(order=turned))
     record = Course(folder.ledger_file, spec).play().record
     assert asked_for(record).steps == tuple((key,) for key in turned)
     assert len(list(record.by_stage("ablation"))) == 16
@@ -154,7 +156,7 @@ def test_another_order_takes_what_ran(study: tuple[StudyFolder, StudySpec]) -> N
 
 def test_knobs_that_are_not_measured_move_together_at_last(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
-    record = ablated(folder, spec, Request(knobs=("method.lambda",)))
+    record = ablated(folder, spec, AblationRequest(knobs=("method.lambda",)))
     ablation = asked_for(record)
     assert ablation.steps[0] == ("method.lambda",)
     assert set(ablation.steps[1]) == {"method.alpha", "method.epsilon"}
@@ -170,7 +172,7 @@ def test_a_longer_search_keeps_the_ablation_of_the_best_that_was(study: tuple[St
 
 def test_a_longer_search_begins_before_the_rest_of_an_ablation(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
-    commands.ask(folder, spec, Request())
+    commands.ask(folder, spec, AblationRequest())
     extend_study.more_trials(folder, spec, "+2")
     stages = [trial.stage for trial in Course(folder.ledger_file, spec).play().record.trials.values()]
     assert Counter(stages)["ablation"] == 16
@@ -184,19 +186,19 @@ def test_a_configuration_that_fails_does_not_run_again(study: tuple[StudyFolder,
         alone = trial.stage == "ablation" and trial.repeats is None and trial.params["method.lambda"] == 0.0
         return math.nan if alone else score(trial, epoch)
 
-    commands.ask(folder, spec, Request())
+    commands.ask(folder, spec, AblationRequest())
     record = Course(folder.ledger_file, spec, alpha_fails).play().record
     failed = [trial for trial in record.by_stage("ablation") if trial.state == "failed"]
     assert len(failed) == 3 * 2
     assert is_measured(Results(spec, record))
-    assert not commands.ask(folder, spec, Request())
+    assert not commands.ask(folder, spec, AblationRequest())
 
 
 def test_progress_counts_the_trials_to_come(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
     before = StudyRecord.load(folder.ledger_file)
     assert StudyProgress(spec, before).counts()["waiting"] == 0
-    commands.ask(folder, spec, Request())
+    commands.ask(folder, spec, AblationRequest())
     record = StudyRecord.load(folder.ledger_file)
     assert StudyProgress(spec, record).counts()["waiting"] == 16
     assert StudyProgress(spec, record).expected() == StudyProgress(spec, before).expected() + 16 * spec.epochs
@@ -205,7 +207,7 @@ def test_progress_counts_the_trials_to_come(study: tuple[StudyFolder, StudySpec]
 def test_the_status_says_how_far_it_is(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
     assert status.document(folder).ablation is None
-    commands.ask(folder, spec, Request())
+    commands.ask(folder, spec, AblationRequest())
     way = status.document(folder).ablation
     assert way is not None
     assert (way.complete, way.is_measured) == (0, False)
@@ -222,14 +224,17 @@ def test_the_status_says_how_far_it_is(study: tuple[StudyFolder, StudySpec]) -> 
     ("request_", "message"),
     [
         (
-            Request(knobs=("method.lamda",)),
+            AblationRequest(knobs=("method.lamda",)),
             "--knobs method.lamda: baseline and best of .* do not differ in it. Did you",
         ),
-        (Request(order=("train.epochs",)), "--order train.epochs: .* They differ in method.alpha, method.lambda"),
+        (
+            AblationRequest(order=("train.epochs",)),
+            "--order train.epochs: .* They differ in method.alpha, method.lambda",
+        ),
     ],
 )
 def test_a_key_that_is_no_knob_is_refused(
-    study: tuple[StudyFolder, StudySpec], request_: Request, message: str
+    study: tuple[StudyFolder, StudySpec], request_: AblationRequest, message: str
 ) -> None:
     folder, spec = study
     with pytest.raises(UserError, match=message):
@@ -258,22 +263,24 @@ def test_a_study_without_a_way_is_refused(
     folder = Home(tmp_path).create(spec)
     Course(folder.ledger_file, spec, valued).play()
     with pytest.raises(UserError, match=message):
-        commands.ask(folder, spec, Request())
+        commands.ask(folder, spec, AblationRequest())
 
 
 def test_a_study_that_is_not_over_is_refused(tmp_path: Path) -> None:
     spec = spec_of(STEADY)
     folder = Home(tmp_path).create(spec)
     with pytest.raises(UserError, match="is new, it must end first: study resume"):
-        commands.ask(folder, spec, Request())
+        commands.ask(folder, spec, AblationRequest())
 
 
 def test_with_one_knob_the_step_is_the_whole_gain(tmp_path: Path) -> None:
     space = "search.space={method.lambda: {low: 0.1, high: 2.0}}"
     folder, spec = played(tmp_path, space, "search.baseline={method.lambda: 0.0}", ALONE)
     record = StudyRecord.load(folder.ledger_file)
-    document = commands.document(Results(spec, record), commands.planned(Results(spec, record), Request()))
+    document = commands.document(
+        Results(spec, record), commands.plan_ablation(Results(spec, record), AblationRequest())
+    )
     assert "they differ in one step, which is the whole gain" in commands.lines(document)
     assert (document.configurations, document.to_run) == (2, 0)
-    assert commands.ask(folder, spec, Request()), "the event says that it is wanted, though all of it ran"
+    assert commands.ask(folder, spec, AblationRequest()), "the event says that it is wanted, though all of it ran"
     assert not list(Course(folder.ledger_file, spec).play().record.by_stage("ablation"))

@@ -12,7 +12,7 @@ from study.data.folds import of_fold
 from study.errors import UserError
 from study.models.backbone import Backbone
 from study.spec import StudySpec
-from study.sweep.adapters import StudyOver
+from study.sweep.adapters import StudyOverSignal
 from study.sweep.driver import with_features
 from study.training import TrialConfig, features
 
@@ -62,7 +62,7 @@ def test_where_others_see_pictures_they_get_them_and_a_stop_ends_the_task(root: 
     spec = frozen("search.space.model.frozen={choices: [true, false]}")
     assert features.key(spec.base["model"], key := data.key(spec.base["data"])) in (found := given(spec, []))
     assert found[key].facts.shape == (3, 8, 8)
-    with pytest.raises(StudyOver):
+    with pytest.raises(StudyOverSignal):
         given(frozen("model.normalisation=data"), [], stopping=True)
 
 

@@ -35,7 +35,7 @@ def broken(trial: TrialRecord, epoch: int) -> float | Failure | None:
 
 
 def retried(path: Path, spec: StudySpec) -> StudyRecord:
-    return extend_study.failed_again(StudyFolder(path.parent), spec)
+    return extend_study.retry_failed(StudyFolder(path.parent), spec)
 
 
 @pytest.mark.slow

@@ -81,7 +81,7 @@ def test_all_are_kept_also_those_that_early_stopping_ended(tmp_path: Path) -> No
 
 def test_an_extended_trial_goes_on_from_there(tmp_path: Path) -> None:
     folder, spec, _ = played(tmp_path, "resources.keep_checkpoints=2")
-    plan = extend_study.ask(folder, spec, extend_study.Request(8, top=2))
+    plan = extend_study.ask(folder, spec, extend_study.ExtensionRequest(8, top=2))
     assert plan.again == 0
     tidy(folder, spec, StudyRecord.load(folder.ledger_file))
     assert files(folder) == {folder.checkpoint_file(number).name for number in (one.trial for one in plan.trials)}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from course import Course, outcome, prefixes, spec_of
 
-from study.home.driver_requests import MAX_REQUEST_BYTES, MOST_AT_ONCE, Request, ask, waiting
+from study.home.driver_requests import MAX_REQUEST_BYTES, MOST_AT_ONCE, DriverRequest, submit, waiting
 from study.home.events import SearchExtended
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord
@@ -20,8 +20,8 @@ from study.spec import StudySpec
 from study.sweep.adapters import RequestInbox
 
 PARAMS = {"method.alpha": 0.5, "method.lambda": 1.25, "method.epsilon": 0.25}
-ASKED = [Request("enqueue", PARAMS, id="a" * 32), Request("stop", trial=6, id="b" * 32)]
-END = Request("end", id="e" * 32)
+ASKED = [DriverRequest("enqueue", PARAMS, id="a" * 32), DriverRequest("stop", trial=6, id="b" * 32)]
+END = DriverRequest("end", id="e" * 32)
 
 
 class Asking(Course):
@@ -45,7 +45,7 @@ class Asking(Course):
 def test_a_request_comes_as_it_was_asked(tmp_path: Path) -> None:
     """Whole numbers stay whole: a key that takes no other would refuse them."""
     params = {"train.batch_size": 64, "a": 1.0, "b": True, "c": None, "d": "64", "e": 2**53 + 1}
-    ask(tmp_path, Request("enqueue", params))
+    submit(tmp_path, DriverRequest("enqueue", params))
     ((_, found),) = waiting(tmp_path)
     assert found is not None
     assert {key: (type(value), value) for key, value in found.params.items()} == {
@@ -110,16 +110,16 @@ def test_a_search_that_was_ended_can_be_extended(tmp_path: Path, spec: StudySpec
 @pytest.mark.parametrize(
     ("request_", "why"),
     [
-        (Request("stop", trial=0), "trial 0 is one of stage baseline; only trials of the search can be stopped"),
-        (Request("stop", trial=7), "there is no trial 7"),
-        (Request("enqueue", {**PARAMS, "method.alpha": 7.0}), "the search could not give this configuration"),
-        (Request("enqueue", {"method.alpha": 0.5}), "the search could not give this configuration"),
-        (Request("enqueue", {**PARAMS, "method.lambda": True}), "the search could not give this configuration"),
+        (DriverRequest("stop", trial=0), "trial 0 is one of stage baseline; only trials of the search can be stopped"),
+        (DriverRequest("stop", trial=7), "there is no trial 7"),
+        (DriverRequest("enqueue", {**PARAMS, "method.alpha": 7.0}), "the search could not give this configuration"),
+        (DriverRequest("enqueue", {"method.alpha": 0.5}), "the search could not give this configuration"),
+        (DriverRequest("enqueue", {**PARAMS, "method.lambda": True}), "the search could not give this configuration"),
     ],
     ids=["the baseline", "no such trial", "out of range", "keys are missing", "no number"],
 )
 def test_what_cannot_be_done_is_refused_and_changes_nothing_else(
-    tmp_path: Path, spec: StudySpec, begin: Callable[..., Course], request_: Request, why: str
+    tmp_path: Path, spec: StudySpec, begin: Callable[..., Course], request_: DriverRequest, why: str
 ) -> None:
     course = begin(spec, trials=2)
     before = outcome(course.record)
@@ -131,10 +131,10 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing_else(
 
 def test_the_same_wish_twice_is_refused_once(tmp_path: Path, spec: StudySpec, begin: Callable[..., Course]) -> None:
     course = begin(spec, trials=2)
-    for request in (Request("enqueue", PARAMS), Request("stop", trial=1), Request("end")):
+    for request in (DriverRequest("enqueue", PARAMS), DriverRequest("stop", trial=1), DriverRequest("end")):
         course.agenda.obey(request)
         course.agenda.obey(request)  # the file of a driver that died before it removed it
-        course.agenda.obey(Request(request.kind, request.params, request.trial))
+        course.agenda.obey(DriverRequest(request.kind, request.params, request.trial))
     refused = [event["reason"] for event in read(course.ledger.path) if event["event"] == "refused"]
     assert refused == ["it is enqueued already", "trial 1 ends at its next report already", "the search is over"]
 
@@ -143,9 +143,9 @@ def test_the_driver_meets_requests_in_their_order_and_removes_them(
     tmp_path: Path, spec: StudySpec, begin: Callable[..., Course]
 ) -> None:
     course, folder = begin(spec, trials=2), tmp_path / "requests"
-    requests = [Request("stop", trial=1), Request("enqueue", PARAMS), Request("end")]
+    requests = [DriverRequest("stop", trial=1), DriverRequest("enqueue", PARAMS), DriverRequest("end")]
     for request in requests:
-        ask(folder, request)
+        submit(folder, request)
     (folder / ".part").write_text("half")
     (folder / f"{'0' * 20}-{'a' * 32}.json").write_text('{"kind": "end"')
     (folder / f"{'1' * 20}-{'b' * 32}.json").write_text("9" * (MAX_REQUEST_BYTES + 1))
@@ -156,7 +156,7 @@ def test_the_driver_meets_requests_in_their_order_and_removes_them(
     assert list(course.record.requests) == [wrong[0], *(request.id for request in requests), *wrong[1:]]
     assert {course.record.requests[name] for name in wrong} == {"its file cannot be read as a request"}
     assert [path.name for path in folder.iterdir()] == [".part"]
-    ask(folder, Request("stop", trial=1))
+    submit(folder, DriverRequest("stop", trial=1))
     inbox.poll()  # not within a second
     assert len(waiting(folder)) == 1
 
@@ -165,7 +165,7 @@ def test_a_folder_that_cannot_be_read_holds_nothing_and_ends_no_study(
     tmp_path: Path, spec: StudySpec, begin: Callable[..., Course], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     course, folder = begin(spec, trials=2), tmp_path / "requests"
-    ask(folder, Request("end"))
+    submit(folder, DriverRequest("end"))
 
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(errno.EACCES, "Permission denied")
@@ -186,7 +186,7 @@ def test_what_cannot_be_removed_keeps_no_request_from_being_read(
     course, folder = begin(spec, trials=2), tmp_path / "requests"
     for number in range(MOST_AT_ONCE):
         (folder / f"{number:020}-{'a' * 32}.json").mkdir(parents=True)
-    ask(folder, Request("end"))
+    submit(folder, DriverRequest("end"))
     RequestInbox(course.agenda, folder).obey()
     assert course.record.ending
 
@@ -205,7 +205,7 @@ def test_what_cannot_be_removed_keeps_no_request_from_being_read(
     ids=str,
 )
 def test_what_is_no_request_is_none(tmp_path: Path, damage: dict[str, Any]) -> None:
-    path = ask(tmp_path / "requests", Request("end"))
+    path = submit(tmp_path / "requests", DriverRequest("end"))
     path.write_text(json.dumps(json.loads(path.read_text()) | damage))
     assert waiting(tmp_path / "requests") == [(path, None)]
 

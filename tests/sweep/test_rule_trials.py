@@ -13,7 +13,7 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import read
 from study.home.record import StudyRecord, TrialRecord
-from study.ranking import Results, Spread
+from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec
 
 ASKED, NOT_ASKED = "search.confirm={top: 1, seeds: 2, rules: true}", "search.confirm={top: 1, seeds: 2}"
@@ -44,7 +44,7 @@ def fresh_seeds(record: StudyRecord) -> Counter[tuple[int | None, int]]:
     return Counter((trial.repeats, trial.seed) for trial in record.by_stage("confirm", "rule"))
 
 
-def ranks(record: StudyRecord, spec: StudySpec) -> list[tuple[int, Spread | None]]:
+def ranks(record: StudyRecord, spec: StudySpec) -> list[tuple[int, SeedStatistics | None]]:
     return [(candidate.trial.number, candidate.confirmed) for candidate in Results(spec, record).ranked]
 
 

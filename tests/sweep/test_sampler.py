@@ -21,7 +21,7 @@ from study.spec import StudySpec
 from study.spec.sampler_facts import SAMPLERS, SamplerFacts
 from study.sweep.history import TrialEnd
 from study.sweep.samplers import Strategy
-from study.sweep.search_stage import Sampler
+from study.sweep.search_stage import SuggestionSource
 
 RANGES = {
     "method.alpha": "{low: 0.001, high: 1.0, log: true}",
@@ -107,7 +107,7 @@ Event = tuple[int, dict[str, Any]] | TrialEnd
 
 def grown(spec: StudySpec, trials: int, at_once: int = 3) -> list[Event]:
     """What happened, in order, in a study of so many trials, of which up to `at_once` run, and end in any order."""
-    sampler, order, story, running = Sampler(spec), random.Random(0), list[Event](), list[int]()
+    sampler, order, story, running = SuggestionSource(spec), random.Random(0), list[Event](), list[int]()
     asked: dict[int, dict[str, Any]] = {}
     while len(asked) < trials:
         if len(running) < at_once:
@@ -129,9 +129,9 @@ def asked(story: list[Event]) -> list[dict[str, Any]]:
     return [event[1] for event in story if not isinstance(event, TrialEnd)]
 
 
-def replayed(spec: StudySpec, story: list[Event]) -> Sampler:
+def replayed(spec: StudySpec, story: list[Event]) -> SuggestionSource:
     """A new sampler to which all that happened is told, its parameters as the ledger keeps them."""
-    sampler = Sampler(spec)
+    sampler = SuggestionSource(spec)
     for event in story:
         if isinstance(event, TrialEnd):
             sampler.tell(event)
@@ -160,7 +160,7 @@ class TestEverySampler:
 
     @CASE
     def test_no_two_trials_that_run_at_once_are_the_same(self, case: Case) -> None:
-        sampler = Sampler(case.spec)
+        sampler = SuggestionSource(case.spec)
         found = [repr(sampler.ask(number)) for number in range(6)]
         assert len(set(found)) == 6
 
@@ -183,12 +183,16 @@ class TestEverySampler:
     def test_its_own_choice_differs_by_seed_and_number(self, case: Case) -> None:
         if case.sampler != "grid":
             other = replace(case.spec, search=case.spec.search.model_copy(update={"seed": 1}))
-            assert Sampler(case.spec).ask(3) == Sampler(case.spec).ask(3) != Sampler(other).ask(3)
+            assert (
+                SuggestionSource(case.spec).ask(3)
+                == SuggestionSource(case.spec).ask(3)
+                != SuggestionSource(other).ask(3)
+            )
 
     @CASE
     def test_what_was_given_first_is_history_like_the_rest(self, case: Case) -> None:
         spec, first = case.spec, asked(case.story)[4]
-        sampler = Sampler(spec)
+        sampler = SuggestionSource(spec)
         sampler.adopt(0, first)
         sampler.tell(told(spec, 0, first, "complete"))
         params = sampler.ask(1)
@@ -258,14 +262,14 @@ def test_the_gaussian_process_goes_on_as_before(given: tuple[str, ...]) -> None:
     ],
 )
 def test_what_is_outside_the_space_is_left_out(params: dict[str, Any]) -> None:
-    sampler = Sampler(spec_of("tpe", CONDITIONAL))
+    sampler = SuggestionSource(spec_of("tpe", CONDITIONAL))
     sampler.adopt(0, params)
     sampler.tell(TrialEnd(0, "failed"))
     assert sampler.history() == []
 
 
 def test_a_complete_trial_without_its_metric_is_no_value() -> None:
-    sampler = Sampler(spec_of("tpe", MIXED))
+    sampler = SuggestionSource(spec_of("tpe", MIXED))
     sampler.ask(0)
     sampler.tell(TrialEnd(0, "complete"))
     assert [one.state for one in sampler.history()] == [TrialState.FAIL]
@@ -273,7 +277,7 @@ def test_a_complete_trial_without_its_metric_is_no_value() -> None:
 
 def test_the_end_of_a_trial_is_heard_once() -> None:
     spec = spec_of("tpe", MIXED)
-    sampler = Sampler(spec)
+    sampler = SuggestionSource(spec)
     params = sampler.ask(0)
     assert params is not None
     sampler.tell(told(spec, 0, params, "pruned"))

@@ -15,7 +15,7 @@ from servers import MlflowServer
 from tracked_study import SPEC, STATUS, append_second_session, make_home, make_study
 
 from study.commands import run as running
-from study.commands.driver_session import RunEnd, closing_lines, lead_parts, outputs
+from study.commands.driver_session import RunEnd, closing_lines, lead_parts, write_outputs
 from study.errors import StudyStoppedError, UserError
 from study.home.events import Closed, Evaluated
 from study.home.folder import Home, StudyFolder
@@ -124,7 +124,7 @@ def files(home: Home) -> dict[tuple[str, str], bytes]:
 def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFolder) -> None:
     """With the artifacts that they had, also those that the study itself has no more."""
     record = StudyRecord.load(folder.ledger_file)
-    made = outputs(folder, Results(SPEC, record)), lead_parts(Results(SPEC, record))
+    made = write_outputs(folder, Results(SPEC, record)), lead_parts(Results(SPEC, record))
     with pytest.raises(UserError, match="complete, there is nothing to go on with"):
         resumed(home, folder)
     assert Tracker(home, folder, SPEC).attach(*made) is None  # as at the end of a run

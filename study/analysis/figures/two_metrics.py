@@ -24,7 +24,7 @@ from study.analysis.figures.style import (
     styled,
 )
 from study.analysis.statistics import formatting
-from study.ranking import Candidate, Results, Spread, epochs, spread
+from study.ranking import Candidate, Results, SeedStatistics, epochs, spread
 from study.ranking.difference import Side
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective
@@ -107,7 +107,7 @@ def point(spec: StudySpec, candidate: Candidate, across: str, up: str) -> tuple[
 
 def confirmed(
     results: Results, across: str, up: str
-) -> tuple[tuple[str, str], list[tuple[Side, tuple[Spread, Spread]]]]:
+) -> tuple[tuple[str, str], list[tuple[Side, tuple[SeedStatistics, SeedStatistics]]]]:
     """The configurations confirmed on fresh seeds, or the final training, on the test split where it was read.
 
     Returns:
@@ -167,7 +167,10 @@ def _search(
 
 
 def _confirmed(
-    spec: StudySpec, axes: Axes, measured: list[tuple[Side, tuple[Spread, Spread]]], names: Sequence[str]
+    spec: StudySpec,
+    axes: Axes,
+    measured: list[tuple[Side, tuple[SeedStatistics, SeedStatistics]]],
+    names: Sequence[str],
 ) -> None:
     for place, (side, (x, y)) in enumerate(measured):
         colour = BLACK if side.label == "baseline" else BLUE

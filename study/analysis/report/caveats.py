@@ -11,7 +11,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import samples, with_error
 from study.analysis.statistics.next_step import is_used_up
 from study.home.record import StudyRecord
-from study.ranking import Results, Spread, epochs
+from study.ranking import Results, SeedStatistics, epochs
 from study.ranking.candidates import Lead
 from study.ranking.difference import Difference, Side, side_of
 from study.ranking.documents import Statement
@@ -494,7 +494,7 @@ class FinalReached(Statement):
     """
 
     side: Side
-    values: Mapping[str, Spread]
+    values: Mapping[str, SeedStatistics]
     is_first: bool = True
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from study.analysis.statistics.debiasing_metrics import worst_group
 from study.analysis.statistics.next_step import Came, Edge, Rivals, Step, came, edges, next_steps, rivals
 from study.home.events import Params
 from study.metrics.worst_group import WorstGroup
-from study.ranking import Results, Spread, epochs
+from study.ranking import Results, SeedStatistics, epochs
 from study.ranking.difference import Difference, Side, side_of
 from study.ranking.documents import Statement, text_of
 from study.ranking.summary import Extended, extended, sentence
@@ -21,7 +21,7 @@ from study.text import parameter, sentence_case
 
 # What the lead says of limits that the baseline or the best does not keep.
 
-Means = Sequence[tuple[Side, Spread]]
+Means = Sequence[tuple[Side, SeedStatistics]]
 """Sides with the metric of a limit over their seeds."""
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 from study.analysis.statistics.frame import metric
 from study.errors import UserError
 from study.home.folder import Home
-from study.ranking import Results, Spread, spread
+from study.ranking import Results, SeedStatistics, spread
 from study.ranking.ablation_steps import Ablation, Moved, Step, adding, asked, path, removing, runs, value
 from study.ranking.difference import CONFIDENCE, Difference, difference
 from study.spec import StudySpec
@@ -65,7 +65,7 @@ class Effect:
     part: Part
     label: str
     keys: Step
-    values: Spread | None
+    values: SeedStatistics | None
     difference: Difference | None
     pairs: int
 

@@ -13,7 +13,7 @@ from study import metrics
 from study.analysis.statistics import formatting
 from study.errors import UserError, nearest
 from study.home.events import ENDED
-from study.ranking import Spread, spread
+from study.ranking import SeedStatistics, spread
 from study.training.config import SECTIONS
 
 # A cell: the values that the trials at one place gave.
@@ -52,7 +52,7 @@ class Cell:
     repeated: int = 0
 
     @property
-    def spread(self) -> Spread | None:
+    def spread(self) -> SeedStatistics | None:
         """Mean, sample standard deviation and number of the values, None without any."""
         return spread(self.values)
 

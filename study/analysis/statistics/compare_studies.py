@@ -9,7 +9,7 @@ import pandas as pd
 from study.analysis.statistics import formatting
 from study.errors import UserError
 from study.home.events import ENDED
-from study.ranking import Results, Spread
+from study.ranking import Results, SeedStatistics
 from study.ranking.difference import (
     Difference,
     Side,
@@ -217,7 +217,9 @@ def _number(side: Told | None, name: str) -> str:
     """A side's mean ± sd (n), `-` without values."""
     value = side.metrics.get(name) if side else None
     return (
-        f"{formatting.mean(name, Spread(value.mean, value.sd, value.n))} ({value.n})" if value else formatting.MISSING
+        f"{formatting.mean(name, SeedStatistics(value.mean, value.sd, value.n))} ({value.n})"
+        if value
+        else formatting.MISSING
     )
 
 

@@ -8,7 +8,7 @@ from study.home.record import StudyRecord
 from study.metrics import is_share
 from study.metrics.worst_group import Counts, WorstGroup
 from study.metrics.worst_group import worst_group as worst
-from study.ranking import Spread
+from study.ranking import SeedStatistics
 from study.ranking.difference import Side
 
 
@@ -50,7 +50,7 @@ def sampling_error(record: StudyRecord, side: Side, name: str) -> float | None:
     return math.sqrt(share * (1 - share) / count)
 
 
-def with_error(record: StudyRecord, side: Side, name: str) -> Spread | None:
+def with_error(record: StudyRecord, side: Side, name: str) -> SeedStatistics | None:
     """A side's metric over its seeds, with that error."""
     found = side.spread(name)
     return replace(found, split_error=sampling_error(record, side, name), is_share=is_share(name)) if found else None

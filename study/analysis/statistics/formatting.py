@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from study.metrics import in_percent, printed, printed_range
-from study.ranking import Spread
+from study.ranking import SeedStatistics
 from study.spec import StudySpec
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def value(metric: str, number: float | None) -> str:
     return printed(metric, number)
 
 
-def mean(metric: str, spread: Spread | None) -> str:
+def mean(metric: str, spread: SeedStatistics | None) -> str:
     """`76.2 ± 1.3%` (sample standard deviation), without the second part for a single value."""
     return MISSING if spread is None or math.isnan(spread.mean) else printed(metric, spread.mean, spread.deviation)
 

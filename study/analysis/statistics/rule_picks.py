@@ -10,7 +10,7 @@ import pandas as pd
 from study.analysis.statistics.frame import metric, param, param_keys
 from study.home.record import TrialRecord
 from study.metrics import Direction
-from study.ranking import Results, Spread, epochs, spread
+from study.ranking import Results, SeedStatistics, epochs, spread
 from study.ranking.picks import Pick, fresh_trials
 from study.spec import StudySpec
 
@@ -28,8 +28,8 @@ class PickResult:
 
     pick: Pick
     trials: Sequence[TrialRecord]
-    val: Spread | None
-    test: Spread | None
+    val: SeedStatistics | None
+    test: SeedStatistics | None
     regret: float | None
 
 
@@ -49,7 +49,7 @@ class RulePicks:
     chosen: int | None = None
 
     @property
-    def tests(self) -> Mapping[int, Spread]:
+    def tests(self) -> Mapping[int, SeedStatistics]:
         """The test metric of each pick that has one, by the number of its trial."""
         return {result.pick.number: result.test for result in self.results if result.test}
 
@@ -122,7 +122,7 @@ def _row(spec: StudySpec, judge: str, result: PickResult, keys: Sequence[str]) -
     }
 
 
-def _spread(name: str, values: Spread | None) -> dict[str, float | int | None]:
+def _spread(name: str, values: SeedStatistics | None) -> dict[str, float | int | None]:
     mean, deviation, count = (values.mean, values.deviation, values.count) if values else (None, None, 0)
     return {f"{name} mean": mean, f"{name} sd": deviation, f"{name} n": count}
 

@@ -14,7 +14,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Cell
 from study.analysis.tables.printed_table import Entry, Grid, notes_on, to_entry
 from study.metrics import is_share, lower_is_better
-from study.ranking import Spread, spread
+from study.ranking import SeedStatistics, spread
 from study.ranking.difference import difference
 
 # Whether our number agrees with a paper's, differs from it, or cannot be told apart, by a stated test.
@@ -28,7 +28,7 @@ RELATIVE = 0.05
 Word = Literal["agrees", "differs", "cannot tell"]
 
 
-def verdict(ours: Spread | None, theirs: Spread | None, margin: float = MARGIN) -> Word:
+def verdict(ours: SeedStatistics | None, theirs: SeedStatistics | None, margin: float = MARGIN) -> Word:
     """Compare two means by their spreads and counts: Welch's t on the difference, with an equivalence margin.
 
     - agrees: the 90% interval of the difference lies within ± `margin` (two one-sided tests at 5%, Schuirmann 1987):
@@ -50,7 +50,7 @@ def verdict(ours: Spread | None, theirs: Spread | None, margin: float = MARGIN) 
     return "differs" if wide.clear else "cannot tell"
 
 
-def widest(printed: Spread | None) -> Spread | None:
+def widest(printed: SeedStatistics | None) -> SeedStatistics | None:
     """A printed spread as the sample's, if it is the population's (divided by n): the wider of its two readings.
 
     Papers say how many values are behind a number, hardly ever which of the two deviations it is. Of three values they
@@ -61,7 +61,7 @@ def widest(printed: Spread | None) -> Spread | None:
     return replace(printed, deviation=printed.deviation * math.sqrt(printed.count / (printed.count - 1)))
 
 
-def margin_of(metric: str, theirs: Spread | None) -> float:
+def margin_of(metric: str, theirs: SeedStatistics | None) -> float:
     """The margin for a printed number: `MARGIN` where the metric is a fraction, else `RELATIVE` of the number."""
     if is_share(metric) or theirs is None:
         return MARGIN

@@ -15,7 +15,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import LABELS, PARTS
 from study.analysis.statistics.cell_tables import STATISTICS, Cell, Place
 from study.metrics import better, in_percent, is_share
-from study.ranking import Spread
+from study.ranking import SeedStatistics
 from study.ranking.difference import Difference
 
 Along = Literal["row", "column"]
@@ -37,7 +37,7 @@ class Entry:
     """
 
     metric: str = ""
-    spread: Spread | None = None
+    spread: SeedStatistics | None = None
     remark: str = ""
     source: str = ""
     mark: Mark | None = None
@@ -295,10 +295,10 @@ def _rows_of(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, Line]]:
     return rows
 
 
-def _spread_of(line: Line) -> Spread | None:
+def _spread_of(line: Line) -> SeedStatistics | None:
     if not line.get("n"):
         return None
-    return Spread(line["mean"], None if pd.isna(line["sd"]) else line["sd"], line["n"])
+    return SeedStatistics(line["mean"], None if pd.isna(line["sd"]) else line["sd"], line["n"])
 
 
 def _effect(metric: str, line: Line) -> str:

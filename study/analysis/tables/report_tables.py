@@ -10,7 +10,7 @@ from study.analysis.statistics import debiasing_metrics, formatting
 from study.analysis.statistics.frame import numbered, param_keys, shown
 from study.home.record import StudyRecord
 from study.metrics import selection_rules
-from study.ranking import Candidate, Results, Spread, epochs, spread
+from study.ranking import Candidate, Results, SeedStatistics, epochs, spread
 from study.ranking.difference import Difference, Side, side_of, split_metrics
 from study.ranking.summary import beside
 from study.spec import StudySpec
@@ -169,6 +169,6 @@ def _gain(by_name: dict[str, Side | None], metric: str) -> Difference | None:
     return best.against(reference, metric) if reference and best else None
 
 
-def _in_search(spec: StudySpec, candidate: Candidate, name: str) -> Spread | None:
+def _in_search(spec: StudySpec, candidate: Candidate, name: str) -> SeedStatistics | None:
     """A metric over the seeds that the search saw."""
     return spread(epochs.value(spec.objective, trial, name) for trial in candidate.replicates)

@@ -24,7 +24,7 @@ from study.analysis.statistics.suite_cells import (
 from study.analysis.tables.formats import csv_text, to_latex, to_markdown
 from study.analysis.tables.printed_table import Entry, Grid, Mark
 from study.metrics import in_percent, lower_is_better
-from study.ranking import Spread
+from study.ranking import SeedStatistics
 from study.spec.rungs import schedule
 from study.spec.sampler_facts import SAMPLERS
 from study.spec.suite import Suite
@@ -194,7 +194,7 @@ def _average(table: RuleTable, method: str, searches: int) -> Entry:
 def _number(table: RuleTable, found: Estimate, leads: bool | None, planned: int) -> Entry:
     mark: Mark | None = "best" if leads and len(table.methods) > 1 else None
     remark = f"({found.count} of {planned})" if found.count < planned else ""
-    return Entry(table.judge, Spread(found.mean, found.error, found.count), remark, mark=mark)
+    return Entry(table.judge, SeedStatistics(found.mean, found.error, found.count), remark, mark=mark)
 
 
 COLUMNS = ["rule", "method", "data", "metric", "mean", "standard_error", "low", "high", "n", "leads"]

@@ -12,7 +12,7 @@ from study.analysis.statistics.cell_tables import Cell
 from study.analysis.tables.formats import latex
 from study.analysis.tables.paper_comparison import better, claims_table, compare_with_paper, decreasing
 from study.analysis.tables.printed_table import Entry, Grid
-from study.ranking import Results, Spread, spread
+from study.ranking import Results, SeedStatistics, spread
 
 SPEC = quickstart()
 METRIC = "val/accuracy"
@@ -134,7 +134,7 @@ def test_what_is_no_share_is_no_percent() -> None:
     grid = Grid(("",), [], ("",), [], [])
     numbers = {(103.25, 0.5): "103.2 ± 0.5", (0.00123456, 0.00002): "0.001235 ± 0.000020", (0.0, None): "0.000"}
     for (mean, deviation), printed in numbers.items():
-        assert grid.number(Entry("test/condition_mse", Spread(mean, deviation, 3))) == printed
+        assert grid.number(Entry("test/condition_mse", SeedStatistics(mean, deviation, 3))) == printed
 
 
 def test_nothing_but_text_comes_through_latex() -> None:
@@ -157,7 +157,7 @@ OURS = {
     ("new", "0.9"): Cell("test/accuracy"),
 }
 PAPER = {
-    place: Entry("test/accuracy", Spread(mean, deviation, 3), source="paper")
+    place: Entry("test/accuracy", SeedStatistics(mean, deviation, 3), source="paper")
     for place, mean, deviation in [
         (("CE", "0.99"), 0.7, 0.01),
         (("CE", "0.9"), 0.9, 0.01),

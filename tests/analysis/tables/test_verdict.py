@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.analysis.tables.paper_comparison import RULE, margin_of, verdict, widest
-from study.ranking import Spread
+from study.ranking import SeedStatistics
 
 # Of two means of three values each, both of deviation 0.01, the difference has a standard error of
 # 0.01 * sqrt(2 / 3) = 0.0081650 and 4 degrees of freedom: t is 2.131847 for 90%, 2.776445 for 95%.
 REACH_90, REACH_95 = 2.131847 * 0.0081650, 2.776445 * 0.0081650
 
 
-def of_three(mean: float) -> Spread:
-    return Spread(mean, 0.01, 3)
+def of_three(mean: float) -> SeedStatistics:
+    return SeedStatistics(mean, 0.01, 3)
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,10 @@ def test_the_words_change_where_they_should(ours: float, margin: float, word: st
 
 
 def test_both_spreads_and_counts_matter() -> None:
-    steady, wild = Spread(0.9, 0.001, 3), Spread(0.8, 0.1, 3)
-    assert verdict(steady, Spread(0.8, 0.001, 3)) == "differs"
+    steady, wild = SeedStatistics(0.9, 0.001, 3), SeedStatistics(0.8, 0.1, 3)
+    assert verdict(steady, SeedStatistics(0.8, 0.001, 3)) == "differs"
     assert verdict(steady, wild) == verdict(wild, steady) == "cannot tell"
-    assert verdict(steady, Spread(0.8, 0.1, 30)) == "differs"
+    assert verdict(steady, SeedStatistics(0.8, 0.1, 30)) == "differs"
 
 
 @pytest.mark.parametrize(
@@ -47,17 +47,17 @@ def test_both_spreads_and_counts_matter() -> None:
     [
         (None, of_three(0.8)),
         (of_three(0.8), None),
-        (Spread(0.8, None, 1), of_three(0.8)),
-        (of_three(0.8), Spread(0.1, None, 3)),
+        (SeedStatistics(0.8, None, 1), of_three(0.8)),
+        (of_three(0.8), SeedStatistics(0.1, None, 3)),
     ],
 )
-def test_what_is_not_known_cannot_be_told(ours: Spread | None, theirs: Spread | None) -> None:
+def test_what_is_not_known_cannot_be_told(ours: SeedStatistics | None, theirs: SeedStatistics | None) -> None:
     assert verdict(ours, theirs) == "cannot tell"
 
 
 def test_numbers_without_spread_are_taken_at_their_word() -> None:
-    assert verdict(Spread(0.9, 0.0, 2), Spread(0.895, 0.0, 2)) == "agrees"
-    assert verdict(Spread(0.9, 0.0, 2), Spread(0.8, 0.0, 2)) == "differs"
+    assert verdict(SeedStatistics(0.9, 0.0, 2), SeedStatistics(0.895, 0.0, 2)) == "agrees"
+    assert verdict(SeedStatistics(0.9, 0.0, 2), SeedStatistics(0.8, 0.0, 2)) == "differs"
 
 
 def test_the_margin_is_one_point_or_a_part_of_what_is_no_share() -> None:
@@ -68,22 +68,24 @@ def test_the_margin_is_one_point_or_a_part_of_what_is_no_share() -> None:
 
 def test_a_printed_deviation_is_read_as_the_populations() -> None:
     values = [0.7, 0.8, 0.85]
-    printed = Spread(fmean(values), pstdev(values), 3)
-    assert widest(printed) == Spread(fmean(values), pytest.approx(stdev(values)), 3)
+    printed = SeedStatistics(fmean(values), pstdev(values), 3)
+    assert widest(printed) == SeedStatistics(fmean(values), pytest.approx(stdev(values)), 3)
     assert widest(None) is None
-    assert widest(Spread(0.5, None, 1)) == Spread(0.5, None, 1)
+    assert widest(SeedStatistics(0.5, None, 1)) == SeedStatistics(0.5, None, 1)
 
 
-SPREADS = st.builds(Spread, st.floats(0, 1), st.none() | st.floats(0, 0.2), st.integers(2, 9))
+SPREADS = st.builds(SeedStatistics, st.floats(0, 1), st.none() | st.floats(0, 0.2), st.integers(2, 9))
 
 
 @given(SPREADS, SPREADS, st.floats(0.001, 0.2))
-def test_a_verdict_is_the_same_from_either_side(one: Spread, other: Spread, margin: float) -> None:
+def test_a_verdict_is_the_same_from_either_side(one: SeedStatistics, other: SeedStatistics, margin: float) -> None:
     assert verdict(one, other, margin) == verdict(other, one, margin)
 
 
 @given(SPREADS, SPREADS, st.floats(0.001, 0.1))
-def test_a_wider_margin_never_takes_an_agreement_back(one: Spread, other: Spread, margin: float) -> None:
+def test_a_wider_margin_never_takes_an_agreement_back(
+    one: SeedStatistics, other: SeedStatistics, margin: float
+) -> None:
     if verdict(one, other, margin) == "agrees":
         assert verdict(one, other, 2 * margin) == "agrees"
         assert abs(one.mean - other.mean) <= margin

@@ -31,7 +31,7 @@ from study.data import Dataset
 from study.home import folder
 from study.spec import StudySpec, load_study
 from study.spec.document import parse
-from study.sweep.search_stage import Sampler
+from study.sweep.search_stage import SuggestionSource
 from study.training import DivergedError, Trial
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -84,7 +84,7 @@ STUDIES = {
 def configurations(of: Recorded, spec: StudySpec, count: int) -> list[dict[str, Any]]:
     """The first `count` of a study's, see above."""
     given = [*([spec.search.baseline] if spec.search.baseline is not None else []), *spec.search.enqueue][:count]
-    sampler = Sampler(load_study(of.file, [*of.settings, "search.sampler=qmc"]))
+    sampler = SuggestionSource(load_study(of.file, [*of.settings, "search.sampler=qmc"]))
     for number, params in enumerate(given):
         sampler.adopt(number, params, given=True)
     drawn = (sampler.ask(number) for number in range(len(given), count))

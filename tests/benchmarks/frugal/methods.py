@@ -15,14 +15,14 @@ from study.spec.objective import Score
 from study.spec.schema import EarlyStopping as Rule
 from study.sweep.early_stopping import early_stopping
 from study.sweep.history import TrialEnd
-from study.sweep.search_stage import Sampler
+from study.sweep.search_stage import SuggestionSource
 
 
 class Production:
     """The sampler and the rule of a study, told of everything as a study's search tells them."""
 
     def __init__(self, spec: StudySpec) -> None:
-        self.spec, self.sampler, self.rule = spec, Sampler(spec), early_stopping(spec)
+        self.spec, self.sampler, self.rule = spec, SuggestionSource(spec), early_stopping(spec)
         self.courses: dict[int, list[tuple[int, Score]]] = {}
 
     def propose(self, number: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from study.spec import StudySpec, load_study
 from study.spec.objective import Score
 from study.sweep.early_stopping import early_stopping
 from study.sweep.history import TrialEnd
-from study.sweep.search_stage import Sampler
+from study.sweep.search_stage import SuggestionSource
 
 from .row import Row
 
@@ -159,7 +159,7 @@ SEARCHES = {
     "random search with ASHA on the quickstart's space, seed noise 1 point": ("random", "asha"),
     "Sobol points on the quickstart's space, seed noise 1 point": ("qmc", "none"),
 }
-"""Sampler and early stopping."""
+"""SuggestionSource and early stopping."""
 
 
 def search(name: str, seed: int, trials: int) -> tuple[Floats, Floats]:
@@ -169,7 +169,7 @@ def search(name: str, seed: int, trials: int) -> tuple[Floats, Floats]:
     rule = f"search.early_stopping={{name: {stopping}, grace: 4, reduction: 3}}"
     given = [f"search.seed={seed}", f"search.sampler={sampler_name}", rule]
     spec = load_study("fairkl_digits", [*given, f"search.trials={trials}"])
-    generator, sampler, rule = np.random.default_rng(seed), Sampler(spec), early_stopping(spec)
+    generator, sampler, rule = np.random.default_rng(seed), SuggestionSource(spec), early_stopping(spec)
     best = generator.uniform(0.3, 0.7, 2)
     values, true = np.full(trials, -math.inf), np.full(trials, -math.inf)
     for number in range(trials):

@@ -8,7 +8,7 @@ import numpy as np
 
 from study.analysis.statistics.cell_tables import Cell
 from study.analysis.tables.paper_comparison import MARGIN, ClaimResult, Word, best, better, increasing, verdict, widest
-from study.ranking import Spread, spread
+from study.ranking import SeedStatistics, spread
 
 from .row import Row
 
@@ -42,7 +42,7 @@ def _verdict(generator: np.random.Generator, count: int, kind: str, apart: float
     ours = spread(generator.normal(0.7 + apart, 0.01 * deviation, count).tolist())
     values = generator.normal(0.7, 0.01 * deviation, count)
     printed = float(values.std(ddof=1 if kind == "sample" else 0))
-    return verdict(ours, widest(Spread(round(float(values.mean()), 3), round(printed, 3), count)))
+    return verdict(ours, widest(SeedStatistics(round(float(values.mean()), 3), round(printed, 3), count)))
 
 
 @dataclass(frozen=True)

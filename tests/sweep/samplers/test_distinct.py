@@ -16,7 +16,7 @@ from study.spec.sampler_facts import SAMPLERS
 from study.spec.schema import same
 from study.spec.search_checks import count_configurations
 from study.sweep.history import TrialEnd
-from study.sweep.search_stage import Sampler
+from study.sweep.search_stage import SuggestionSource
 
 SUGGESTIONS = 30
 EVERYWHERE = [name for name, can in SAMPLERS.items() if not (can.every_key or can.every_cell)]
@@ -65,7 +65,7 @@ def end(number: int, params: dict[str, Any]) -> TrialEnd:
 
 def check(spec: StudySpec, cut: int) -> None:
     """30 suggestions, of which those from `cut` on are also made by a sampler that took the others from a ledger."""
-    sampler, found = Sampler(spec), list[dict[str, Any]]()
+    sampler, found = SuggestionSource(spec), list[dict[str, Any]]()
     for number in range(SUGGESTIONS):
         if (params := sampler.ask(number)) is None:
             break
@@ -80,7 +80,7 @@ def check(spec: StudySpec, cut: int) -> None:
             domain = spec.search.space[key]
             assert domain.choices is None or any(type(value) is type(one) and one == value for one in domain.choices)
             assert domain.choices is not None or isinstance(value, float)
-    resumed = Sampler(spec)
+    resumed = SuggestionSource(spec)
     for number, params in enumerate(found[:cut]):
         resumed.adopt(number, params)
         resumed.tell(end(number, params))

@@ -14,7 +14,7 @@ from study.spec.objective import Score
 from study.spec.sampler_facts import GENERATION, SAMPLERS
 from study.sweep.history import History, TrialEnd
 from study.sweep.samplers import cmaes, nsga2
-from study.sweep.search_stage import Sampler
+from study.sweep.search_stage import SuggestionSource
 
 SPACE = "{method.alpha: {low: 0.0, high: 1.0}, method.lambda: {low: 0.0, high: 1.0}}"
 BEST = {"method.alpha": 0.8, "method.lambda": 0.3}
@@ -41,7 +41,7 @@ def complete(number: int, *gains: float, excesses: tuple[float, ...] = ()) -> Tr
     return TrialEnd(number, "complete", (), score(*gains, excesses=excesses))
 
 
-def searched(sampler: Sampler, trials: int, at: int = 0) -> list[dict[str, Any]]:
+def searched(sampler: SuggestionSource, trials: int, at: int = 0) -> list[dict[str, Any]]:
     """Suggestions, each of which the sampler hears of before the next: the nearer to BEST the better."""
     found = []
     for number in range(at, at + trials):
@@ -61,7 +61,7 @@ SEARCHERS = [("tpe", 50), ("cmaes", 60), ("nsga2", 120), pytest.param("gp", 24, 
 
 @pytest.mark.parametrize(("sampler", "trials"), SEARCHERS)
 def test_what_was_good_draws_the_search(sampler: str, trials: int) -> None:
-    found = [away(params) for params in searched(Sampler(spec_of(sampler)), trials)]
+    found = [away(params) for params in searched(SuggestionSource(spec_of(sampler)), trials)]
     assert mean(found[-10:]) < 0.7 * mean(found[:10])
 
 
@@ -72,14 +72,14 @@ class TestGrid:
     CELLS = ((0.0, 0.1), (0.0, 0.0), (1.0, 0.1), (1.0, 0.0))
 
     def test_gives_every_cell_once_in_the_files_order_and_then_none(self) -> None:
-        sampler = Sampler(self.SPEC)
+        sampler = SuggestionSource(self.SPEC)
         found = [sampler.ask(number) for number in range(4)]
         assert tuple(tuple(params.values()) for params in found if params) == self.CELLS
         assert sampler.ask(4) is None
         assert sampler.ask(4) is None
 
     def test_leaves_out_what_was_given(self) -> None:
-        sampler = Sampler(self.SPEC)
+        sampler = SuggestionSource(self.SPEC)
         sampler.adopt(0, {"method.lambda": 0, "method.epsilon": 0.1})
         sampler.adopt(1, {"method.lambda": 1.0, "method.epsilon": 0.1})
         found = [sampler.ask(number) for number in (2, 3, 4)]
@@ -91,7 +91,7 @@ class TestGrid:
 
 
 def test_sixteen_points_of_sobols_sequence_are_one_in_each_sixteenth_of_every_range() -> None:
-    sampler = Sampler(spec_of("qmc"))
+    sampler = SuggestionSource(spec_of("qmc"))
     found = [sampler.ask(number) for number in range(16)]
     for key in BEST:
         assert sorted(int(params[key] * 16) for params in found if params) == list(range(16))
@@ -99,13 +99,13 @@ def test_sixteen_points_of_sobols_sequence_are_one_in_each_sixteenth_of_every_ra
 
 class TestCMA:
     def test_a_generation_hears_nothing_of_what_was_given(self) -> None:
-        plain, other = Sampler(spec_of("cmaes")), Sampler(spec_of("cmaes"))
+        plain, other = SuggestionSource(spec_of("cmaes")), SuggestionSource(spec_of("cmaes"))
         other.adopt(1000, WORST, given=True)
         other.tell(complete(1000, 1.0))
         assert searched(other, 20) == searched(plain, 20)
 
     def test_a_trial_that_ends_after_its_generation_does_not_count(self) -> None:
-        plain, late = Sampler(spec_of("cmaes")), Sampler(spec_of("cmaes"))
+        plain, late = SuggestionSource(spec_of("cmaes")), SuggestionSource(spec_of("cmaes"))
         for sampler in (plain, late):
             sampler.ask(1000)
         assert searched(late, 10) == searched(plain, 10)
@@ -127,13 +127,13 @@ class TestCMA:
         assert cmaes._rank(TrialEnd(7, "pruned")) is None
 
     def test_it_begins_again_where_it_has_converged(self) -> None:
-        found = searched(Sampler(spec_of("cmaes")), 1000)
+        found = searched(SuggestionSource(spec_of("cmaes")), 1000)
         wide = [number for number, params in enumerate(found) if away(params) > 0.1]
         assert any(away(params) < 1e-9 for params in found)
         assert len([number for number in wide if number > 300]) > 20
 
     def test_one_range_is_enough(self) -> None:
-        sampler = Sampler(spec_of("cmaes", "search.space={method.lambda: {low: 0.0, high: 1.0}}"))
+        sampler = SuggestionSource(spec_of("cmaes", "search.space={method.lambda: {low: 0.0, high: 1.0}}"))
         for number in range(12):
             params = sampler.ask(number) or {}
             sampler.tell(complete(number, -abs(params["method.lambda"] - 0.9)))
@@ -141,14 +141,14 @@ class TestCMA:
         assert mean([params["method.lambda"] for params in last]) > 0.6
 
     def test_constants_alone_are_a_space_too(self) -> None:
-        sampler = Sampler(spec_of("cmaes", "search.space={method.lambda: {choices: [0.5]}}"))
+        sampler = SuggestionSource(spec_of("cmaes", "search.space={method.lambda: {choices: [0.5]}}"))
         assert sampler.ask(0) == {"method.lambda": 0.5}
 
 
 class TestGenetic:
     @pytest.mark.parametrize("name", ["nsga2", "nsga3"])
     def test_parents_are_the_best_of_all_before(self, name: str) -> None:
-        sampler = Sampler(spec_of(name, f"search.space={SPACE}", TWO))
+        sampler = SuggestionSource(spec_of(name, f"search.space={SPACE}", TWO))
         for number in range(3 * GENERATION):
             sampler.ask(number)
             gain = float(number % 30)
@@ -158,7 +158,7 @@ class TestGenetic:
         assert found == sorted([*range(20, 30), *range(20, 30)])
 
     def test_stopped_and_failed_trials_have_no_offspring(self) -> None:
-        sampler = Sampler(spec_of("nsga2"))
+        sampler = SuggestionSource(spec_of("nsga2"))
         for number in range(2 * GENERATION):
             sampler.ask(number)
             sampler.tell(TrialEnd(number, "pruned" if number % 2 else "failed", [(1, score(1.0))]))
@@ -168,7 +168,7 @@ class TestGenetic:
     def test_a_key_that_some_parents_have_is_inherited(self) -> None:
         space = "{train.optimizer: {choices: [adam, sgd]}, train.momentum: {low: 0.0, high: 0.99, when: \
             {train.optimizer: [sgd]}}, method.lambda: {low: 0.0, high: 2.0}, method.alpha: {low: 0.0, high: 1.0}}"
-        sampler = Sampler(spec_of("nsga2", f"search.space={space}"))
+        sampler = SuggestionSource(spec_of("nsga2", f"search.space={space}"))
         known = set()
         for number in range(GENERATION):
             params = sampler.ask(number) or {}
@@ -242,7 +242,7 @@ class TestHistory:
 
 def test_constraints_keep_the_search_where_they_are_kept() -> None:
     """The best is where the constraint is missed: alpha above one half."""
-    limited = Sampler(spec_of("tpe", f"search.space={SPACE}", LIMITED))
+    limited = SuggestionSource(spec_of("tpe", f"search.space={SPACE}", LIMITED))
     inside = []
     for number in range(40):
         params = limited.ask(number) or {}
@@ -260,7 +260,7 @@ def test_choices_that_python_calls_equal_are_told_apart(sampler: str, tmp_path: 
     method = {"name": "own_function", "function": "own_functions:train"}
     search = {"space": {"method.rate": {"choices": KINDS}}, "metric": "val/accuracy", "sampler": sampler, "trials": 30}
     file.write_text(yaml.safe_dump({"name": "kinds", "method": method, "train": {"epochs": 4}, "search": search}))
-    tried, found = Sampler(load_study(str(file))), []
+    tried, found = SuggestionSource(load_study(str(file))), []
     while (params := tried.ask(len(found))) is not None:
         tried.tell(complete(len(found), float(params["method.rate"] is True)))
         found.append(params["method.rate"])
