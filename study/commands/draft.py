@@ -489,7 +489,7 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
         train["inferred_groups"] = EARLY if wishes.network else "gce"
     profile = "cpu" if wishes.gpu else "gpu"
     has_folds = _has_folds(wishes, metric)
-    margin = "" if facts.is_table else MARGIN.format(margin="1" if has_folds else "1.5")
+    margin = "" if facts.is_table else MARGIN.format(margin="0.5" if has_folds else "1.5")
     enqueued = PAPERS + margin if wishes.papers and in_papers(sections, space) else ""
     text = TEXT.format(
         schema=f"# yaml-language-server: $schema={schema}\n" if schema else "",

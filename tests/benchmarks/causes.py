@@ -122,17 +122,6 @@ CASES = {
             "sum over positives": Row(["method.reduction=sum"], ("epsilon 0.25", "epsilon 2.5")),
         },
     ),
-    "table8-margin": Case(
-        "fairkl-table8",
-        ["data.name=cifar10", *FRESH],
-        {
-            "SupCon": ["method={name: sup_con, temperature: 0.1, views: 2}"],
-            "epsilon 0.25": ["method={name: eps_sup_info_nce, temperature: 0.1, views: 2, epsilon: 0.25}"],
-            "epsilon 2.5": ["method={name: eps_sup_info_nce, temperature: 0.1, views: 2, epsilon: 2.5}"],
-        },
-        [("epsilon 0.25", "SupCon", "+0.50"), ("epsilon 2.5", "SupCon", "+0.50")],
-        {"a tenth, 12 epochs": Row(), FROZEN: Row(metric="lbfgs_accuracy")},
-    ),
     "cclk-table4": Case(
         "cclk-table4",
         ["data.name=cifar10"],

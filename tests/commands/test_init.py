@@ -319,8 +319,9 @@ def test_photographs_take_a_frozen_network_with_bias_labels_and_without(folder: 
         (told,) = plan(spec).features
         assert "40 pictures go through efficientnet_lite0 once" in told
         assert f"{2 * 2 * 2024 * 40 / 1e6:.2g} MB" in told
-    contrastive = replace(shots(folder), methods=["eps_sup_info_nce+fair_kl"])
+    contrastive = replace(shots(folder), bias="ground", methods=["eps_sup_info_nce+fair_kl"])
     spec, _ = drafted(contrastive)
+    assert (spec.folds, spec.search.margin, spec.search.confirm.top) == (5, 0.5, 3)
     assert spec.base["model"]["adapter"] == 1
     assert spec.base["train"]["augmentation"] in ("none", "corrupt_columns")
 
