@@ -125,7 +125,7 @@ def architectures() -> list[str]:
 
 @cache
 def timms_architectures() -> list[str]:
-    """Every classification network of timm of which weights are published."""
+    """Return every classification network of timm of which weights are published."""
     import timm
 
     return [name for name in timm.list_models() if weights_of(f"{TIMM}{name}")]
@@ -204,7 +204,7 @@ def published(architecture: str, name: str) -> Published:
 
 
 def _of_timm(architecture: str) -> list[Any]:
-    """What timm says of each of the weights of an architecture that are on Hugging Face, the default first."""
+    """Return what timm says of each of the weights of an architecture that are on Hugging Face, the default first."""
     from timm.models import get_arch_pretrained_cfgs
 
     told = get_arch_pretrained_cfgs(architecture.removeprefix(TIMM)).values()

@@ -48,8 +48,7 @@ Inputs = Mapping[str, NDArray[np.float16]]
 
 
 def key(model: Mapping[str, Any], data: str) -> str:
-    """A text that is the same for `model` sections that have the same features of a data set, of which `data` is the
-    key."""
+    """Return a text that is the same for `model` sections with the same features of a data set; `data`: its own key."""
     return f"{data} {json.dumps(frozen.trunk_section(model), sort_keys=True)}"
 
 
@@ -85,8 +84,10 @@ def of_frozen(
 
 
 def computed(model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: OnRows) -> Inputs:
-    """The features of a data set's pictures: those that are kept by picture, and the others computed. Arguments and
-    errors as of `of_frozen`."""
+    """Return the features of a data set's pictures: those that are kept by picture, and the others computed.
+
+    Arguments and errors as of `of_frozen`.
+    """
     width = models.seen(model, dataset.facts).shape[0]
     network = _network_key(model, dataset.facts)
     rows = Rows(frozen.trunk_section(model), network, dataset.facts, width, device)
@@ -99,7 +100,7 @@ def computed(model: Mapping[str, Any], dataset: Dataset, device: torch.device, o
 
 
 def _network_key(model: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
-    """All that features depend on besides the pictures."""
+    """Return all that features depend on besides the pictures."""
     section, begun = frozen.trunk_section(model), models.weights(model)
     assert begun is not None  # a frozen network has weights
     network = {**section, "beside": beside(section), "weights": begun["sha256"]}

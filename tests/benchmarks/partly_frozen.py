@@ -25,12 +25,12 @@ from torch.nn.functional import relu6
 from study import data, models
 from study.data import Dataset
 from study.losses.cross_entropy import bias_balanced_cross_entropy
-from study.models.backbone import LATE, Backbone
+from study.models.backbone import LATE_STAGES, Backbone
 from study.training.device import Resident, keep_freed_memory
 
 MODEL = {"name": "efficientnet_lite0", "weights": "imagenet"}
 METHOD = {"name": "bias_balanced_cross_entropy"}
-POOLED = [int(name.partition(".")[2]) for name, _ in LATE["efficientnet_lite0"]]
+POOLED = [int(name.partition(".")[2]) for name, _ in LATE_STAGES["efficientnet_lite0"]]
 DECAY, BATCH, CLASSES = 0.1, 64, len(photographs.CLASSES)
 CUTS = {"last stage": 14, "last two stages": 10}
 """The last block that is frozen."""
