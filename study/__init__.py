@@ -2,10 +2,10 @@
 
 The Python interface, for notebooks and scripts. Nothing is imported before it is asked for.
 
-- `study.run(SPEC, set={...})` runs a study and gives it back.
+- `study.run(SPEC, set={...})` runs a study and returns it.
 - `study.load(NAME)`, `study.studies()`: studies of this home.
-- `study.loss(NAME)`: a paper's loss, for a training loop of one's own.
-- `study.UserError`: what is raised where something given cannot be used.
+- `study.loss(NAME)`: a paper's loss, for a training loop of your own.
+- `study.UserError`: raised where something given cannot be used.
 
 The page python.md of the guide shows what can be done with a study: `study guide python`.
 """
@@ -33,7 +33,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Return what the package offers, imported once somebody asks for it."""
+    """Return what the package offers, imported when it is first used."""
     if name not in _PLACES:
         raise AttributeError(name)
     from importlib import import_module

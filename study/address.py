@@ -1,4 +1,4 @@
-"""Addresses of Ray clusters, the token that all but this machine's own must have, and the page that MLflow opens at."""
+"""Addresses of Ray clusters, the token that clusters elsewhere must have, and the first page of MLflow."""
 
 import ipaddress
 import os
@@ -26,11 +26,12 @@ HOST_PORT = re.compile(r"(?P<host>[A-Za-z0-9.\-_]+|\[[0-9a-fA-F:]+\]):(?P<port>\
 
 
 MODE = "workflowType=machine_learning"
-"""MLflow's mode for training, in the addresses of its UI: behind the `#`. It opens in another, for language models."""
+"""MLflow's mode for training, in the addresses of its UI after the `#`; by itself it opens in one for language
+models."""
 
 
 def mlflow_page(uri: str) -> str:
-    """The page to open of an MLflow server: its list of experiments."""
+    """Return the first page of an MLflow server: its list of experiments."""
     return f"{uri.rstrip('/')}/#/experiments?{MODE}"
 
 
@@ -66,7 +67,7 @@ def check_jobs(address: str) -> None:
 
 
 def check_token(host: str) -> None:
-    """Refuse a cluster elsewhere that no token guards: whoever reaches it runs what they like on it.
+    """Refuse a cluster elsewhere that no token guards: whoever reaches it could run anything on it.
 
     Raises:
         UserError: says how to give the token.
@@ -85,13 +86,13 @@ def check_token(host: str) -> None:
 
 
 def refused(address: str) -> UserError:
-    """Return what is told of a cluster that does not take the token."""
+    """Return the error for a cluster that does not accept the token."""
     how = "Put the cluster's token into a file of mode 0600 and set RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"
     return UserError(f"--address {address}: refuses the token, or none was given. {how}")
 
 
 def give_token() -> None:
-    """Have Ray use the token whose file it was given; by itself it does not do so everywhere.
+    """Make Ray use the token whose file it was given; by itself it does not do so everywhere.
 
     Raises:
         UserError: others can read the file, or it cannot be read.
@@ -118,9 +119,11 @@ def _own_token() -> str:
 
 @contextmanager
 def token_for(folder: Path) -> Iterator[None]:
-    """Have the Ray of this process's own that is started in the block take a token that no other process has, from a
-    file in a folder that is nobody else's; not that of a cluster, nor one in the user's home, which need not be there.
-    Each Ray of a process takes the same: Ray keeps the first that it reads."""
+    """Make the own Ray that is started in the block use a token of its own, from a file in a private folder.
+
+    So it is neither a cluster's token nor one in the user's home, which may be missing. All Rays of a process use the
+    same one, as Ray keeps the first that it reads.
+    """
     file = folder / "token"
     write_whole(file, _own_token(), PRIVATE)
     before = {name: os.environ.get(name) for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", TOKEN_PATH)}
@@ -154,7 +157,7 @@ def _default_token_file() -> Path:
 
 
 def token() -> str | None:
-    """The token that Ray would send, wherever it finds it."""
+    """Return the token that Ray would send, wherever it finds it."""
     path = _token_file() or _default_token_file()
     if token := os.environ.get("RAY_AUTH_TOKEN"):
         return token.strip()

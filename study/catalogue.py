@@ -1,8 +1,8 @@
-"""Things found by name: each is one module, of this package or of another distribution that is installed beside it.
+"""Modules found by name: of this package, or of other distributions that are installed beside it.
 
 A distribution declares its own as entry points: the group is the package that they belong to (`study.data`,
 `study.models`, `study.methods`), the entry's name what a study file calls it, its value a module of the form that the
-package asks for. A study file names no code, but for `method.function` of a training function of the user's own.
+package asks for. A study file names no code, except `method.function` for a user's own training function.
 """
 
 import importlib
@@ -21,17 +21,17 @@ Base = TypeVar("Base")
 GROUPS = ("study.data", "study.models", "study.methods")
 
 APART = {"study.data": "none", "study.models": "none", "study.methods": "own_function"}
-"""By group, what a training function of the user's own has in the place of a data set, a network and a method. They are
-found by their names, and are not among the names that there are."""
+"""By group, the data set, network and method that a user's own training function stands for. They are found by name,
+but not listed."""
 
 FITTED = "reference"
-"""The method that is a model of scikit-learn, fitted at once. It is found by its name, as `study train` needs it, and
-not among those that can be searched."""
+"""The method that is a model of scikit-learn, fitted at once. It is found by name, as `study train` needs it, but not
+listed among those that can be searched."""
 
 
 @cache
 def modules(package: str, having: str) -> dict[str, Any]:
-    """The modules of a package that define `having`, by name; packages within it are left out.
+    """Return the modules of a package that define `having`, by name; packages within it are left out.
 
     A new dataset, model or method is one new file in its package; nothing else lists it.
     """
@@ -45,7 +45,7 @@ def modules(package: str, having: str) -> dict[str, Any]:
 
 
 def class_in(package: str, name: str, base: type[Base]) -> type[Base]:
-    """Return the one class of a kind that the module of this name in a package defines; the module is imported here."""
+    """Return the one class of a kind that the module of this name in a package defines, importing the module."""
     module = importlib.import_module(f"{package}.{name}")
     own = (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__)
     (of_kind,) = (one for one in own if issubclass(one, base))
@@ -53,7 +53,7 @@ def class_in(package: str, name: str, base: type[Base]) -> type[Base]:
 
 
 def later(places: Mapping[str, str]) -> Callable[[str], Any]:
-    """A package's `__getattr__`: a name is imported from the module given for it once somebody asks for it."""
+    """Return a `__getattr__` for a package, which imports each name from its module when it is first used."""
 
     def attribute(name: str) -> Any:
         if name not in places:
@@ -65,13 +65,13 @@ def later(places: Mapping[str, str]) -> Callable[[str], Any]:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The things of one kind, this package's and those of other distributions.
+    """All things of one kind, this package's and those of other distributions.
 
     Attributes:
         group: of the entry points.
         having: what the module of an entry must define.
-        package: of those of this package.
-        own: gives the modules of this package by the names that a study file has for them.
+        package: this package's modules are in it.
+        own: returns the modules of this package by their names in study files.
     """
 
     group: str
@@ -80,33 +80,33 @@ class Catalogue:
     own: Callable[[], Mapping[str, Any]]
 
     def names(self) -> list[str]:
-        """All names; no entry is loaded for them."""
+        """Return all listed names; no entry is loaded for them."""
         return sorted({*self.own(), *_entries(self.group)} - self.unlisted)
 
     @property
     def unlisted(self) -> frozenset[str]:
-        """The names that are not among them: what stands apart, and what is fitted at once."""
+        """Names that are found but not listed, see `APART` and `FITTED`."""
         fitted = [FITTED] if self.group == "study.methods" else []
         return frozenset([*fitted, *([self.apart] if self.apart else [])])
 
     @property
     def apart(self) -> str | None:
-        """The name that is not among them, see `APART`."""
+        """Name of the group in `APART`, None if it has none."""
         return APART.get(self.group)
 
     def origin(self, name: str) -> str | None:
-        """The distributions that declare it, with versions; None: this package alone."""
+        """Return the distributions that declare a name, with versions; None: this package alone."""
         return " and ".join(map(_declared_by, _entries(self.group).get(name, ()))) or None
 
     def find(self, name: str) -> Any:
-        """The module of this name.
+        """Return the module of this name.
 
         Raises:
             UserError: there is none, it cannot be loaded, it is not of the right form, or the name is taken.
         """
         entries = _entries(self.group).get(name, ())
         if name in self.unlisted and not entries:
-            return importlib.import_module(f"{self.package}.{name}")  # alone: the others need PyTorch
+            return importlib.import_module(f"{self.package}.{name}")  # without `own`: other modules need PyTorch
         own = self.own()
         if not entries:
             if name in own:
@@ -125,7 +125,7 @@ class Catalogue:
         return (self.find(name).__doc__ or "").partition("\n")[0].removeprefix(f"{name}: ").rstrip(".")
 
     def problem(self, name: str) -> str | None:
-        """Why a name cannot be used, None if it can."""
+        """Return why a name cannot be used, None if it can."""
         try:
             self.find(name)
         except UserError as error:
@@ -134,13 +134,13 @@ class Catalogue:
 
 
 def distributions() -> dict[str, str]:
-    """Name and version of the other distributions that declare something."""
+    """Return name and version of the other distributions that declare something."""
     return {entry.dist.name: entry.dist.version for entry in entries() if entry.dist is not None}
 
 
 @cache
 def entries() -> list[EntryPoint]:
-    """The entries that other distributions declare, of all groups; none is loaded."""
+    """Return the entry points that other distributions declare, of all groups; none is loaded."""
     declared = entry_points()  # looks through all that is installed: once for all groups
     return [entry for group in GROUPS for entry in sorted(declared.select(group=group), key=_declared_by)]
 

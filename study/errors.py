@@ -1,6 +1,6 @@
 """Errors that are shown as one message, without a traceback.
 
-Each has a `code`, by which processes tell it apart from others, and the `exit_status` of a command that ends by it.
+Each has a `code`, which tells it from others across processes, and the `exit_status` of a command that ends by it.
 """
 
 import errno
@@ -13,20 +13,21 @@ from typing import Any, ClassVar
 from study.text import shortened
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""The error numbers by which the file system says that there is no room."""
+"""Error numbers of the file system for no room."""
 
 DISK_FAILS = (errno.EIO, errno.EROFS)
-"""The error numbers by which it says that it fails, or that it has become read-only."""
+"""Error numbers of the file system for a failure, or for having become read-only."""
 
 SQLITE = {10: errno.EIO, 13: errno.ENOSPC}
-"""The error numbers that SQLite's codes of a disk that fails or is full stand for."""
+"""SQLite's codes of a disk that fails or is full, with the error numbers that they stand for."""
 
 OF_RAY = "OutOfDiskError"
-"""Ray's class for data that it has to keep on disk, where there is no room in its folder; no library is loaded here."""
+"""Ray's class for data that it has to keep on disk, where there is no room in its folder; named, so that Ray need not
+be imported."""
 
 
 MAX_MESSAGE_CHARACTERS = 2**16
-"""Characters of a message that are kept."""
+"""Most characters of a message that are kept."""
 
 
 class UserError(Exception):
@@ -43,7 +44,7 @@ class UserError(Exception):
     exit_status: ClassVar[int] = 2
 
     def _render_traceback_(self) -> list[str]:
-        """Return what a notebook shows of it: the message alone."""
+        """Return what a notebook shows of the error: the message alone."""
         return [f"error: {self}"]
 
 
@@ -68,11 +69,10 @@ class StartInterruptedError(Exception):
 
 
 def of_disk(error: BaseException | None) -> OSError | None:
-    """The disk's own error that this one is or comes from: there is no room, or the disk fails or is read-only. None if
-    it is about something else.
+    """Return the disk's own error that an error is or comes from: no room, a failure, or read-only; None for others.
 
-    Libraries make their own errors of it, and keep what the system said only as the cause or context of these, which
-    Ray does not bring from one process to another. A message of ours says already what is the matter.
+    Libraries turn it into their own errors, and keep what the system said only as the cause or context of these, which
+    Ray does not pass from one process to another. This package's own errors say already what is wrong.
     """
     seen: list[BaseException] = []
     while isinstance(error, Exception) and not isinstance(error, UserError | StudyStoppedError | StartInterruptedError):
@@ -85,7 +85,7 @@ def of_disk(error: BaseException | None) -> OSError | None:
         if number := SQLITE.get(code & 0xFF if isinstance(code, int) else 0):
             return OSError(number, os.strerror(number))
         if type(error).__name__ == OF_RAY:
-            from tempfile import gettempdir  # which takes a while to be imported
+            from tempfile import gettempdir  # its import takes a while
 
             return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), gettempdir())
         cause = _attribute(error, "cause")
@@ -94,7 +94,7 @@ def of_disk(error: BaseException | None) -> OSError | None:
 
 
 def _attribute(error: BaseException, name: str) -> Any:
-    """An attribute of an exception, None where it has none: one of the user's own may do anything when it is asked."""
+    """Return an attribute of an exception, None where it has none, or where a user's class raises instead."""
     try:
         return getattr(error, name, None)
     except Exception:
@@ -102,7 +102,7 @@ def _attribute(error: BaseException, name: str) -> Any:
 
 
 def said(error: BaseException) -> str:
-    """An exception's message, whatever its class does when it is asked, with the middle of a megabyte left out."""
+    """Return an exception's message, whatever its class raises instead, with the middle of a very long one left out."""
     try:
         return shortened(str(error), MAX_MESSAGE_CHARACTERS)
     except BaseException as trouble:
@@ -110,15 +110,15 @@ def said(error: BaseException) -> str:
 
 
 def disk_remedy(problem: OSError) -> str:
-    """Return what to do about an error that `of_disk` gave, to be followed by what then."""
+    """Return what to do about an error that `of_disk` returned, without a full stop."""
     return "Make room there" if problem.errno in DISK_FULL else "See that it can be written again"
 
 
 def nearest(word: str, valid: Iterable[str]) -> str:
-    """`Did you mean 'x'? ` for the closest valid spelling, or nothing where none is close.
+    """Return `Did you mean 'x'? ` for the closest valid spelling, or an empty text where none is close.
 
     Words of two parts, as `method.alpha` or `val/accuracy`, share their first part with many: where it is right, the
-    second parts alone are compared; the same second part behind another first one is close, too.
+    second parts alone are compared; the same second part after another first one is close, too.
     """
     words = list(valid)
     first, second = _parts(word)
@@ -133,7 +133,7 @@ def nearest(word: str, valid: Iterable[str]) -> str:
 
 
 def _parts(word: str) -> tuple[str, str]:
-    """A word's first part with its `.` or `/`, empty for a word of one part, and the rest."""
+    """Return a word's first part with its `.` or `/`, empty for a word of one part, and the rest."""
     parts = re.fullmatch(r"(\w+[./])?(.*)", word, re.DOTALL)
     assert parts is not None  # the pattern takes every text
     return parts[1] or "", parts[2]

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, and recognised by their content."""
+"""Files that are written whole or not at all, scratch folders, paths, and digests."""
 
 import errno
 import fcntl
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind")
 
-# Files that are there whole or not at all: written beside their place, then renamed. No reader ever sees half of one,
-# and of several writers at once the last to end has it. Nothing is synced to the disk: a machine that loses its power
-# may lose the newest file. `study.home.ledger` syncs what must not be lost.
+# A file is written beside its place, then renamed. No reader ever sees half of one, and of several writers at once the
+# last to end wins. Nothing is synced to the disk: a machine that loses its power may lose the newest file.
+# `study.home.ledger` syncs what must not be lost.
 
 
 PRIVATE = 0o600
-"""The mode of a file that only its owner may read."""
+"""Mode of a file that only its owner may read."""
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """A file to write within the block, which is at `path` once the block ends, in place of what was there.
+    """Yield a path to write to; after the block the file takes the place of `path`.
 
     Where the block fails, nothing of it is left, and what was at `path` stays. A process that is killed leaves one of
     `parts`.
 
     Raises:
-        OSError: it cannot be written or put in its place; it names the file. So it is where the block made an error of
-            its own of what the disk said, as `torch.save` does.
+        OSError: it cannot be written or put in its place; it names the file. Also where the block raised another error
+            because of the disk, as `torch.save` does.
     """
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
@@ -52,7 +52,7 @@ def whole(path: Path) -> Iterator[Path]:
     except BaseException as error:
         if isinstance(error, OSError) and error.filename in (None, str(part)):  # None: of a write, which knows no path
             error.filename = str(path)
-        with suppress(OSError):  # what went wrong before is told
+        with suppress(OSError):  # the first error is the one to raise
             part.unlink()
         if not isinstance(error, OSError) and (problem := of_disk(error)):
             raise OSError(problem.errno, problem.strerror, str(path)) from error
@@ -63,7 +63,7 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
     """Write a file, text as UTF-8.
 
     Args:
-        mode: of the new file from its first byte on, less the umask; that of a file which is there does not count.
+        mode: of the new file from its first byte on, less the umask; that of an existing file does not count.
 
     Raises:
         OSError: it cannot be written; what was there stays.
@@ -74,8 +74,11 @@ def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
 
 
 def read_json(path: Path, kind: type[Kind]) -> Kind | None:
-    """A file's JSON as a dataclass, or as plain values of a kind; None where there is no such file, it is no JSON, or a
-    field is missing or of another kind: whoever wrote it may have been somebody else."""
+    """Read a file's JSON as a dataclass, or as plain values of a kind.
+
+    None where there is no such file, it is no JSON, or a field is missing or of another kind: anybody may have written
+    it.
+    """
     try:
         return from_json(path.read_bytes(), kind)
     except OSError:
@@ -83,7 +86,7 @@ def read_json(path: Path, kind: type[Kind]) -> Kind | None:
 
 
 def from_json(text: str | bytes, kind: type[Kind]) -> Kind | None:
-    """The same of a text."""
+    """Read a text's JSON, as `read_json` does."""
     from pydantic import ValidationError  # which most commands do not need
 
     try:
@@ -101,12 +104,12 @@ def _reader(kind: Any) -> "TypeAdapter[Any]":
 
 
 def parts(folder: Path) -> list[Path]:
-    """Return what `whole` writes in a folder at this moment, or has left there when it was killed."""
+    """Return the files that `whole` is writing in a folder, or left there when its process was killed."""
     return [*folder.glob(".*.part")]
 
 
 def lock(file: IO[Any], patience: float = 0.0) -> bool:
-    """Take a file's lock, which its closing gives back; `patience`: seconds to wait for who has it."""
+    """Take a file's lock, which closing the file releases; return whether it was free within `patience` seconds."""
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -120,9 +123,9 @@ def lock(file: IO[Any], patience: float = 0.0) -> bool:
 
 @contextmanager
 def folder_beside(path: Path) -> Iterator[Path]:
-    """An empty folder beside `path`, to make there what is then moved to `path`; it is gone when the block ends.
+    """Yield an empty folder beside `path`, to make there what is then moved to `path`; it is gone when the block ends.
 
-    For one process at a time: what one that was killed left is removed first.
+    For one process at a time: what a killed one left is removed first.
     """
     part = path.with_name(f".{path.name}.part")
     shutil.rmtree(part, ignore_errors=True)
@@ -133,8 +136,8 @@ def folder_beside(path: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-# Files that a command writes where its user says: a link stays a link and its file is written, a pipe or terminal is
-# written into, missing folders are made.
+# Outputs of commands: a link stays a link and its file is written, a pipe or terminal is written into, missing folders
+# are made.
 
 
 def check_output(path: Path) -> None:
@@ -157,8 +160,10 @@ def check_output(path: Path) -> None:
 
 
 def write_output(path: Path, content: str | bytes) -> None:
-    """Write a file, text as UTF-8: whole or not at all. A file that is there is replaced and keeps its mode, less the
-    umask; one that has several names, and what is no file, is written into.
+    """Write a file, text as UTF-8, whole or not at all.
+
+    An existing file is replaced and keeps its mode, less the umask; one with several names, and what is no regular
+    file, is written into.
 
     Raises:
         UserError: it cannot be written there.
@@ -176,11 +181,11 @@ def write_output(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def writing(path: Path, remedy: str = "") -> Iterator[None]:
-    """Names `path` where something cannot be written within the block.
+    """Raise a UserError that names `path` where something cannot be written within the block.
 
     Args:
-        remedy: what else the user may do where it cannot be, a sentence; a disk that is read-only is one to be left
-            then, else one that was not when this began.
+        remedy: a sentence that says what else the user may do. With one a read-only disk is the user's to avoid, else
+            it is a fault of the disk.
 
     Raises:
         UserError: it cannot be written.
@@ -195,7 +200,11 @@ def writing(path: Path, remedy: str = "") -> Iterator[None]:
 
 
 def _there(path: Path) -> os.stat_result | None:
-    """Return what is at the end of a path's links; None where nothing is. Raises UserError: the path leads nowhere."""
+    """Return the state of what is at the end of a path's links; None where nothing is.
+
+    Raises:
+        UserError: the path leads nowhere.
+    """
     try:
         return path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -205,24 +214,24 @@ def _there(path: Path) -> os.stat_result | None:
 
 
 def _real(path: Path) -> Path:
-    """The path behind all links; what it names need not be there."""
+    """Return the path with all links resolved; it need not exist."""
     return Path(os.path.realpath(path))
 
 
 def _is_replaced(there: os.stat_result) -> bool:
-    """Return whether another file takes its place: it is a file with one name."""
+    """Return whether a new file takes its place: it is a regular file with one name."""
     return stat.S_ISREG(there.st_mode) and there.st_nlink == 1
 
 
-# Folders in the system's temporary folder that are gone after the process that made them, whatever ends it: what a
-# killed one left goes with the next.
+# Folders in the system's temporary folder that go with the process that made them; what a killed process left, the
+# next one removes.
 
 
 RUN, TRIAL = "study-run-", "study-trial-"
-"""The beginnings of the names of the folder of a driver's own Ray, and of that of a trial of a training function."""
+"""Prefixes of the names of the folder of a driver's own Ray, and of that of a trial of a training function."""
 
 LOCK = "lock"
-"""File that its process holds for as long as it lives."""
+"""File that its process keeps locked for as long as it lives."""
 
 OWNER = "STUDY_SCRATCH"
 """Variable with the folder's path in the environment of the processes that live and die with it."""
@@ -233,7 +242,7 @@ ENDING = 10.0
 
 @contextmanager
 def scratch_folder(prefix: str, place: str | None = None) -> Iterator[Path]:
-    """An empty folder of mode 0700, and `LOCK` in it; it is gone afterwards, and with it all that `clear` removes.
+    """Yield an empty folder of mode 0700 with `LOCK` in it, and remove it after the block; see also `clear_scratch`.
 
     Args:
         prefix: `RUN` or `TRIAL`.
@@ -249,11 +258,11 @@ def scratch_folder(prefix: str, place: str | None = None) -> Iterator[Path]:
 
 
 def clear_scratch() -> list[Path]:
-    """Remove what processes of this user left when they were killed, in each of `places.temporary_folders`, and end the
-    processes that were to live and die with it. Gives the folders.
+    """Remove what killed processes of this user left in `places.temporary_folders`; return the folders.
 
-    The system gives up the lock of a process that ends, at once; and only who was started by it has `OWNER` with the
-    name of its folder. So nothing of a living process is touched, in another container of this machine neither.
+    Processes that were to live and die with such a folder are ended. The system releases the lock of a process when it
+    ends; and only processes that it started have `OWNER` with the name of its folder. So nothing of a living process is
+    touched, not even of one in another container of this machine.
     """
     there = dict.fromkeys(places.temporary_folders())
     found = [path for place in there for prefix in (RUN, TRIAL) for path in Path(place).glob(f"{prefix}*")]
@@ -263,7 +272,7 @@ def clear_scratch() -> list[Path]:
 def _made(prefix: str, place: str | None) -> tuple[Path, IO[str]]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
-        with suppress(FileNotFoundError):  # before it was locked another process took it for one that was left
+        with suppress(FileNotFoundError):  # another process removed it as left over before it was locked
             lock = (folder / LOCK).open("w")
             fcntl.flock(lock, fcntl.LOCK_EX)
             if os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK).stat()):
@@ -271,7 +280,7 @@ def _made(prefix: str, place: str | None) -> tuple[Path, IO[str]]:
 
 
 def _remove_if_left(folder: Path) -> bool:
-    """Return whether it was one; False for another user's, one whose process lives, and what is no such folder."""
+    """Remove a folder that a killed process left, and return True; leave all others, as those in use."""
     with suppress(OSError):
         if folder.is_symlink() or folder.stat().st_uid != os.getuid():
             return False
@@ -287,12 +296,12 @@ def _remove_if_left(folder: Path) -> bool:
 
 
 def _end_processes(folder: Path) -> None:
-    import psutil  # a model that is served has none
+    import psutil  # not installed where only a model is served
 
     left = [process for process in psutil.process_iter() if _is_of(process, folder)]
     for process in left:
         with suppress(psutil.Error):
-            process.kill()  # never another one that has its number by now: psutil compares when they began
+            process.kill()  # never another process that has its number by now: psutil compares start times
     psutil.wait_procs(left, timeout=ENDING)
 
 
@@ -305,7 +314,7 @@ def _is_of(process: "psutil.Process", folder: Path) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """Remove it; where something in it cannot be removed yet, the lock stays for the next process to see."""
+    """Remove a folder; where something in it cannot be removed yet, leave the lock for the next process."""
     with suppress(OSError):
         for path in folder.iterdir():
             if path.is_dir() and not path.is_symlink():
@@ -317,11 +326,8 @@ def _remove(folder: Path) -> None:
             folder.rmdir()
 
 
-# Paths from names that come from elsewhere: a cluster, a server, a list in a file.
-
-
 LONGEST_NAME = 255
-"""Bytes that a part of a name may have on the file systems in use."""
+"""Most bytes of one part of a path on the file systems in use."""
 
 
 def is_plain_name(part: str) -> bool:
@@ -331,7 +337,7 @@ def is_plain_name(part: str) -> bool:
 
 
 def below(folder: Path, name: str) -> Path:
-    """The path of `name` below a folder.
+    """Return the path of `name`, which may come from a cluster or a server, below a folder.
 
     Args:
         name: its parts are separated by `/`.
@@ -346,15 +352,12 @@ def below(folder: Path, name: str) -> Path:
     return folder / name
 
 
-# Hashes that tell whether a file is the one that was written.
-
-
 def digest_of_values(values: Any) -> str:
-    """SHA-256 of nested plain values, whatever the order of their keys."""
+    """Return the SHA-256 of nested plain values, whatever the order of their keys."""
     return hashlib.sha256(json.dumps(values, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
 def digest_of_file(path: Path) -> str:
-    """SHA-256 of a file's content."""
+    """Return the SHA-256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

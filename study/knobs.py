@@ -1,4 +1,4 @@
-"""Declares the values that a hyperparameter may have, where the hyperparameter is used.
+"""Declarations of the values that a hyperparameter may have, where the hyperparameter is used.
 
 A hyperparameter is annotated as `Annotated[float, Range(low=0.0), Doc("what it is")]`. Losses, models and data carry
 these annotations and still run on a machine that has PyTorch (which brings `typing_extensions`) and nothing else.
@@ -26,7 +26,7 @@ class Range:
 
     Args:
         low, high: smallest and largest allowed value, inclusive; None: no bound.
-        above, below: the same, exclusive.
+        above, below: exclusive bounds; None: no bound.
     """
 
     low: float | None = None
@@ -40,7 +40,9 @@ class Searched:
     """The range that a search begins with, as a further note in `Annotated`; a study file says `paper` for it.
 
     Args:
-        low, high, log, step: the ends of a range, both in it; on a logarithmic scale; in steps.
+        low, high: ends of the range, both inclusive.
+        log: whether the scale is logarithmic.
+        step: distance of its values; None: continuous, or 1 for whole numbers.
         choices: a few values instead.
         paper: values that a paper found good, the best first. The first ones of all of a method's hyperparameters are
             one configuration, the second ones the next, and so on; shorter lists repeat their last value.
@@ -66,17 +68,17 @@ class Knob:
 
     @property
     def kinds(self) -> tuple[Any, ...]:
-        """The plain types of its values: int and None's for `Annotated[int, Range(low=1)] | None`."""
+        """Plain types of its values: int and None's for `Annotated[int, Range(low=1)] | None`."""
         return tuple(get_args(part)[0] if get_origin(part) is Annotated else part for part in self._branches)
 
     @property
     def names(self) -> tuple[Any, ...]:
-        """The values of a hyperparameter that takes one of a few; empty for any other."""
+        """Values of a hyperparameter that takes one of a few; empty for any other."""
         return get_args(self.kinds[0]) if len(self.kinds) == 1 and get_origin(self.kinds[0]) is Literal else ()
 
     @property
     def searched(self) -> Searched | None:
-        """The range that a search for it begins with, if that is declared; of several declarations the last."""
+        """Range that a search for it begins with, if that is declared; of several declarations the last."""
         notes = [note for part in self._branches if get_origin(part) is Annotated for note in get_args(part)[1:]]
         return next((note for note in reversed(notes) if isinstance(note, Searched)), None)
 
@@ -87,7 +89,7 @@ class Knob:
 
 @cache
 def knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
-    """The hyperparameters of a function (its keyword-only parameters) or of a dataclass (its fields).
+    """Return the hyperparameters of a function (its keyword-only parameters) or of a dataclass (its fields).
 
     A name that is a Python keyword is written with an underscore at its end (`lambda_`), the key without it.
     Keyword-only parameters whose type is a tensor are inputs, not hyperparameters, and are left out.
@@ -107,7 +109,7 @@ def knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
 
 
 def _described(hint: Any) -> tuple[Any, str]:
-    """An annotation without its outermost `Doc` notes, and the text of the last of them, empty if there is none."""
+    """Return an annotation without its outermost `Doc` notes, and the text of the last one, empty without any."""
     if get_origin(hint) is not Annotated:
         return hint, ""
     kind, *notes = get_args(hint)
@@ -117,6 +119,6 @@ def _described(hint: Any) -> tuple[Any, str]:
 
 
 def options(kind: type[Options], section: Mapping[str, Any]) -> Options:
-    """The dataclass with the values that a section of a study file has for its fields, the others at their defaults."""
+    """Make the dataclass with a study file section's values for its fields, and defaults for the others."""
     names = {name.rstrip("_"): name for name in inspect.signature(kind).parameters}
     return kind(**{names[key]: value for key, value in section.items() if key in names})

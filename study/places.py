@@ -1,5 +1,8 @@
-"""Folders to write to that hold no study, caches and what lives as long as a process: where they are found if the
-user's home or the system's temporary folder cannot be written, as in a container whose user has no name."""
+"""Folders to write to besides studies: the home, caches, and temporary folders, with fallbacks.
+
+Fallbacks are needed where the user's home or the system's temporary folder cannot be written, as in a container whose
+user has no name.
+"""
 
 import errno
 import getpass
@@ -18,7 +21,7 @@ CACHE = ".cache"
 
 
 def home() -> Path:
-    """The folder that `STUDY_HOME` names, else `studies` in the working folder; it need not exist yet."""
+    """Return the folder that `STUDY_HOME` names, else `studies` in the working folder; it need not exist yet."""
     given = Path(os.environ.get("STUDY_HOME") or "studies")
     with suppress(FileNotFoundError):  # the working folder was removed
         return given.absolute()
@@ -26,8 +29,10 @@ def home() -> Path:
 
 
 def obstacle(path: Path, is_file: bool = False) -> str | None:
-    """Return why no file can be written into a folder, or the file itself cannot be, which need not exist yet; None
-    where nothing is known of it."""
+    """Return why no file can be written into a folder, or why the file cannot be; None where nothing is known.
+
+    Neither needs to exist yet.
+    """
     place = next(one for one in (path, *path.parents) if os.path.lexists(one) or one == one.parent)
     is_file = is_file and place == path
     if not is_file and not os.path.isdir(place):
@@ -40,11 +45,10 @@ def obstacle(path: Path, is_file: bool = False) -> str | None:
 
 
 def set_up() -> None:
-    """Tell libraries by variables where to write, if the user's home or the temporary folder cannot be written; to be
-    called before they are imported. What the user has set stays.
+    """Set variables that tell libraries where to write, if the user's home or the temporary folder cannot be written.
 
-    Without a home at all, or a user's name, they would raise errors; with a home that cannot be written they would warn
-    and do their work anew each time.
+    To be called before they are imported. What the user has set stays. Without a home at all, or a user's name, they
+    would raise errors; with a home that cannot be written they would warn and do their work anew each time.
     """
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     if os.path.expanduser("~") == "~":  # no variable, and no entry among the system's users
@@ -68,11 +72,13 @@ def set_up() -> None:
 
 
 def for_sockets(longest: int) -> str:
-    """The folder in which that of Ray's processes is made: the temporary one, /tmp, else `XDG_RUNTIME_DIR` or the home
-    of studies. The first two come first because Ray puts data there that do not fit into memory.
+    """Return the folder in which that of Ray's processes is made.
+
+    It is the temporary one, /tmp, else `XDG_RUNTIME_DIR` or the home of studies. The first two come first because Ray
+    puts data there that do not fit into memory.
 
     Args:
-        longest: characters that its path may have: those of sockets are limited.
+        longest: most characters of its path, as paths of sockets are limited.
 
     Raises:
         UserError: none of them can be used; says why not.
@@ -88,7 +94,7 @@ def for_sockets(longest: int) -> str:
 
 
 SHARED = "/dev/shm"
-"""The folder in memory that Linux has, through which Ray's processes share data."""
+"""Folder in memory that Linux has, through which Ray's processes share data."""
 
 
 def check_shared() -> None:
@@ -103,7 +109,7 @@ def check_shared() -> None:
 
 
 def temporary_folders() -> Iterator[str]:
-    """The folders for what lives as long as a process, the best first."""
+    """Yield the folders for what lives as long as a process, the best first."""
     with suppress(OSError):  # Python finds none
         yield tempfile.gettempdir()
     yield "/tmp"

@@ -7,17 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any, TextIO
 
-# Text with names in it that others gave, of files, classes, columns or studies, made safe to print: what a terminal
-# would obey is shown, not obeyed.
-
-
 KEPT_CONTROL_CHARACTERS = "\n\t"
-"""Characters that cannot be printed and stay."""
+"""Characters that are not printable, but stay as they are."""
 
 
 def printed(text: str) -> str:
-    """The text with each character that a terminal might obey (escapes, carriage returns, changes of direction) written
-    as Python writes it, as `\\x1b`, and with bytes that are no UTF-8 as `\\xe9`; lines stay lines."""
+    r"""Return the text with each character that a terminal might obey written as Python writes it, as `\x1b`.
+
+    These are escapes, carriage returns, changes of direction and others; bytes that are no UTF-8 become `\xe9`, and
+    lines stay lines. Names of files, classes, columns or studies may hold them.
+    """
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() or sign in KEPT_CONTROL_CHARACTERS else _written(sign) for sign in text)
@@ -38,7 +37,7 @@ def is_utf8(name: str) -> bool:
 
 
 def tell(shown: object, to: TextIO | None = None, end: str = "\n") -> None:
-    """Print a text or path for people, see `printed`, at once: nothing else prints, but for JSON.
+    """Print a text or path for people at once, see `printed`; only JSON is printed otherwise.
 
     Args:
         to: standard output by default.
@@ -46,18 +45,15 @@ def tell(shown: object, to: TextIO | None = None, end: str = "\n") -> None:
     print(printed(str(shown)), end=end, file=to, flush=True)
 
 
-# Text of bounded length: what a user gave may be a megabyte, and a message about it is read by people.
-
-
 LONGEST_VALUE = 60
-"""Letters of a parameter's value that a table or a sentence shows."""
+"""Most characters of a parameter's value that a table or a sentence shows."""
 
 OTHERS = ("true", "false", "null", "none", "-", "")
 """Texts that would read as another value, or as none."""
 
 
 def shortened(text: str, most: int = 200) -> str:
-    """The text, or its beginning and end around a note of how many characters are left out."""
+    """Return the text, or its beginning and end around a note of how many characters it has."""
     if len(text) <= most:
         return text
     note = f" ...({len(text)} characters)... "
@@ -66,8 +62,11 @@ def shortened(text: str, most: int = 200) -> str:
 
 
 def parameter(value: Any, digits: int = 4) -> str:
-    """A parameter's value as people read it, each kind told from the others: a float with so many significant digits
-    and a point, `true`, `null`, and in quotes a text that would read as one of these or as a number."""
+    """Return a parameter's value for people, so that kinds can be told apart.
+
+    A float has so many significant digits and a point; `true` and `null` are written so; a text that would read as one
+    of these or as a number is in quotes.
+    """
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     if isinstance(value, float):
@@ -82,7 +81,7 @@ def parameter(value: Any, digits: int = 4) -> str:
 
 
 def ends(low: Any, high: Any) -> str:
-    """The ends of a range: those of whole numbers without a point, those of others with one or an exponent."""
+    """Return the ends of a range as text: whole numbers without a point, others with one or an exponent."""
     whole = isinstance(low, int) and isinstance(high, int)
     return " to ".join(str(end) if whole else repr(float(end)) for end in (low, high))
 
@@ -95,18 +94,15 @@ def _is_number(text: str) -> bool:
     return True
 
 
-# Names and values from a user's file in a message: one line that can be read, whatever the file holds.
-
-
 LONGEST_NAME = 320
-"""Letters of one text that a message shows: names of files are shorter."""
+"""Most characters of one text that a message shows: names of files are shorter."""
 
 SHOWN = 12
-"""Names that a message lists."""
+"""Most names that a message lists."""
 
 
 def quoted(text: str) -> str:
-    """The text in quotes, as in Python; shortened where it is long."""
+    """Return the text in quotes, as in Python; shortened where it is long."""
     return shortened(repr(text), LONGEST_NAME)
 
 
@@ -116,17 +112,14 @@ def sentence_case(text: str) -> str:
 
 
 def some(names: Sequence[str], few: int = SHOWN) -> str:
-    """The first few of these names, and how many more there are."""
+    """Return the first few of these names, and how many more there are, on one line."""
     more = f" and {len(names) - few} more" if len(names) > few else ""
     shown = (shortened(name, LONGEST_NAME) if name.isprintable() else quoted(name) for name in names[:few])
     return ", ".join(shown) + more
 
 
-# Commands that a message proposes, as a shell reads them back.
-
-
 def typed(*words: object) -> str:
-    """A `study` command that can be typed: words with spaces or signs that a shell reads are quoted.
+    """Return a `study` command that can be typed: words with spaces or signs that a shell reads are quoted.
 
     >>> typed("train", "my studies/best.yaml", "--seeds", "0,1")
     "study train 'my studies/best.yaml' --seeds 0,1"
@@ -134,11 +127,8 @@ def typed(*words: object) -> str:
     return shlex.join(["study", *map(str, words)])
 
 
-# Moments as people read them.
-
-
 def moment(seconds: Any, zone: tzinfo | None = None) -> str:
-    """`2026-11-22 15:28:37 UTC`, or `-` for what is no number of seconds since the epoch.
+    """Return `2026-11-22 15:28:37 UTC`, or `-` for what is no number of seconds since the epoch.
 
     Args:
         zone: for files, which whoever reads them should find the same; None: the one of this machine.
@@ -148,26 +138,20 @@ def moment(seconds: Any, zone: tzinfo | None = None) -> str:
     return datetime.fromtimestamp(seconds, zone).astimezone(zone).strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
-# Rows as lines whose columns stand below each other.
-
-
 def in_columns(rows: Sequence[Sequence[str]], least: Sequence[int]) -> list[str]:
-    """A line per row. A column is as wide as its longest cell, and at least so many characters; the last one ends."""
+    """Return a line per row, each column as wide as its longest cell and at least `least`; the last is not padded."""
     widths = [max(wide, *(len(row[place]) for row in rows)) for place, wide in enumerate(least)]
     return [" ".join([*(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=False)), row[-1]]) for row in rows]
 
 
-# Text in the cells of CSV files, which spreadsheets take for a formula where it begins like one.
-
-
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
-"""The characters with which a formula begins; behind apostrophes so that `neutral` can be undone."""
+"""The beginning of a formula, after apostrophes, so that `neutral_cell` can be undone."""
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def neutral_cell(text: str) -> str:
-    """The text with an apostrophe before it where a spreadsheet would compute it; numbers such as -0.5 stay.
+    """Return the text, after an apostrophe where a spreadsheet would compute it; numbers such as -0.5 stay.
 
     Source: OWASP, CSV Injection.
     """
@@ -175,21 +159,18 @@ def neutral_cell(text: str) -> str:
 
 
 def plain_cell(cell: str) -> str:
-    """The text that `neutral` was given."""
+    """Return the text that `neutral_cell` was given."""
     return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
-# Markdown that prints text as it is.
-
-
 class Markdown(str):
-    """Text that is Markdown already: `escape` leaves it as it is."""
+    """Text that is Markdown already: `escaped` leaves it as it is."""
 
     __slots__ = ()
 
 
 def escaped(text: str) -> Markdown:
-    """Text as Markdown that prints it as it is, on one line."""
+    """Return Markdown that prints a text as it is, on one line."""
     if isinstance(text, Markdown):
         return text
     one_line = " ".join(text.split())
@@ -197,7 +178,7 @@ def escaped(text: str) -> Markdown:
 
 
 def rows_as_markdown(header: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool] = ()) -> str:
-    """A table; every cell that is not `Written` is escaped.
+    """Return a table in Markdown; every cell that is not `Markdown` is escaped.
 
     Args:
         numeric: which columns are aligned to the right; empty: none.
@@ -207,7 +188,7 @@ def rows_as_markdown(header: Sequence[str], rows: Iterable[Sequence[str]], numer
 
 
 def flat(values: Mapping[str, Any], between: str = ".", above: str = "") -> dict[str, Any]:
-    """Nested values by their keys, joined."""
+    """Return nested values by their keys, joined by `between`."""
     found: dict[str, Any] = {}
     for key, value in values.items():
         is_nested = isinstance(value, Mapping) and value

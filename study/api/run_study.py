@@ -214,8 +214,8 @@ def run(
 
     The study is that of a study file, or of a training function of one's own: `train`, with the arguments after it.
 
-    Ctrl-C, or a notebook's stop button, stops it in good order: the study that is returned is then not complete, and
-    goes on with `resume()`. It runs in a process of its own, which stops in the same way when this process ends.
+    Ctrl-C, or a notebook's stop button, stops it cleanly: the study that is returned is then not complete, and
+    goes on with `resume()`. It runs in a separate process, which stops in the same way when this process ends.
 
     Args:
         spec: a shipped study file's name, or the path of a YAML file.

@@ -54,7 +54,7 @@ def configuration(spec: StudySpec, candidate: Candidate | None) -> Configuration
 
 
 class Study:
-    """Study of a home. Its tables are of the moment in which they are first asked for; `refresh()` reads it anew.
+    """Study of a home. Its tables are as of when they are first asked for; `refresh()` reads the study again.
 
     Args:
         home: that the study is in.
@@ -85,7 +85,7 @@ class Study:
 
     @cached_property
     def spec(self) -> StudySpec:
-        """The resolved study file."""
+        """Resolved study file."""
         return self.folder.spec()
 
     @cached_property
@@ -99,7 +99,7 @@ class Study:
         return Results(self.spec, self.record)
 
     def refresh(self) -> "Study":
-        """Read the study anew, as while it runs elsewhere, and return it."""
+        """Read the study again, as while another process runs it, and return it."""
         for name in ("spec", "record", "results"):
             self.__dict__.pop(name, None)
         return self
@@ -111,7 +111,7 @@ class Study:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The results as `study status --json` prints them: baseline and best with their metrics."""
+        """Results as `study status --json` prints them: baseline and best with their metrics."""
         found: dict[str, Any] = plain(summary.summary(self.results))
         return found
 
@@ -183,7 +183,7 @@ class Study:
         """
         from study.analysis.statistics.importance import importances
 
-        return importances(self.results.as_searched)
+        return importances(self.results.without_extensions)
 
     def table(
         self,
@@ -251,7 +251,7 @@ class Study:
     def report(self, out: str | Path | None = None, models: bool = False, pdf: bool = False) -> Path:
         """Write the report, as `study report` does, and return its page.
 
-        Without `out` it is the study's own report, which is in MLflow too; that is written in a process of its own.
+        Without `out` it is the study's own report, which is in MLflow too; that is written in a separate process.
         """
         from study.api.notebook import view
         from study.commands.driver_process import driven

@@ -106,7 +106,7 @@ def main() -> None:
     _outlive_terminal()
     places.set_up()
     if not sys.warnoptions:
-        warnings.simplefilter("ignore", FutureWarning)  # libraries tell whoever wrote this program
+        warnings.simplefilter("ignore", FutureWarning)  # these are for developers
     atexit.register(_end_soon)
     try:
         interrupt.listen()
@@ -184,7 +184,7 @@ def _speak_utf8() -> None:
 class _Terminal(io.FileIO):
     """A terminal that drops what is written after it was closed.
 
-    A study is then stopped in good order, or goes on where no signal stops it.
+    A study is then stopped cleanly, or goes on where no signal stops it.
     """
 
     def write(self, data: Any) -> int:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from study.home.folder import StudyFolder
 
 Follow = Annotated[
-    bool, typer.Option("-f", "--follow", help="Of a cluster elsewhere: show the log until the end; Ctrl-C detaches.")
+    bool, typer.Option("-f", "--follow", help="On a cluster: show the log until the end; Ctrl-C detaches.")
 ]
 
 
@@ -158,7 +158,7 @@ def submit(
     env: Env = None,
     python: Python = "python",
     share: Annotated[
-        float, typer.Option("--share", min=0.01, max=100, help="Of the trials at once, beside other studies' 1.")
+        float, typer.Option("--share", min=0.01, max=100, help="Share of the trials at once; others have 1.")
     ] = 1.0,
     slots: Annotated[int | None, typer.Option("--max-slots", min=1, help="Trials at once at most.")] = None,
     as_json: Json = False,
@@ -171,7 +171,7 @@ def submit(
     from study.spec import load_study
 
     check_follow(follow, as_json)
-    variables = {"STUDY_OWNER": owner(), **from_this_shell(env or ())}  # else it would be whoever runs the cluster
+    variables = {"STUDY_OWNER": owner(), **from_this_shell(env or ())}  # else the owner is who runs the cluster
     study = load_study(spec, assignments or (), profile, name)
     remote = Jobs(address)
     done = remote.submit(study, python, variables, Limits(share, slots))
@@ -191,7 +191,7 @@ def logs(
     from study.cluster.following import COLOURS
     from study.cluster.job_client import Jobs
     from study.commands import logs as history
-    from study.commands.on_cluster import Elsewhere
+    from study.commands.on_cluster import RemoteStudies
     from study.home.folder import Home
 
     if follow and (address is None or trial is not None):
@@ -206,7 +206,7 @@ def logs(
         log = COLOURS.sub("", remote.head.log(job))
         print_json({"name": name, "job": job, "log": log}) if as_json else tell(log, end="")
         return
-    home = Home.locate() if address is None else Elsewhere(address).home([name])
+    home = Home.locate() if address is None else RemoteStudies(address).home([name])
     document = history.document(home.find(name), trial)
     print_json(document) if as_json else tell(history.text(document))
 
@@ -220,7 +220,7 @@ def fetch(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Bring a cluster's study into this home, or what is new of it. Example: study fetch quickstart --models"""
+    """Copy a cluster's study into this home, or what is new of it. Example: study fetch quickstart --models"""
     from study.commands import fetch as fetching
     from study.home.folder import Home
 
@@ -261,7 +261,7 @@ def up(
     ] = 2,
     cpus: Annotated[int, typer.Option("--cpus-per-node", min=1)] = 1,
     gpus: Annotated[
-        int, typer.Option("--gpus", metavar="N", min=0, help="Of this machine's GPUs, so many for all nodes together.")
+        int, typer.Option("--gpus", metavar="N", min=0, help="How many of this machine's GPUs the nodes share.")
     ] = 0,
     as_json: Json = False,
 ) -> None:

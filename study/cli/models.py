@@ -19,7 +19,7 @@ ComputeDevice = Annotated[
     str, typer.Option("--device", help="auto, cpu, cuda or cuda:N; auto: a GPU if one works here.")
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse what cannot be read, instead of leaving it out.")]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Of a final training, the model of this seed.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Which seed's model, of a final training.")]
 
 
 def list_models(as_json: Json = False) -> None:

@@ -25,7 +25,7 @@ def schema(
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="The file to write; default: print it.")
     ] = None,
 ) -> None:
-    """Give the JSON Schema of study files, for editors. Example: study schema -o study.schema.json"""
+    """Print or write the JSON Schema of study files, for editors. Example: study schema -o study.schema.json"""
     from study.files import write_output
     from study.spec import json_schema
 

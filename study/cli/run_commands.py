@@ -57,7 +57,7 @@ def run(
 
 
 def _detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: Any, **named: Any) -> None:
-    """Have a driver of its own do something, and say where to look at it."""
+    """Have a separate driver do something, and say where to look at it."""
     from study.commands.driver_process import LOG, detached
 
     folder, pid = detached(view(quiet), home, task, *given, **named)
@@ -118,10 +118,10 @@ def resume(
 
 def extend(
     name: Name,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="The last epoch of what goes on.")],
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Their new last epoch.")],
     top: Annotated[int | None, typer.Option("--top", min=1, help="How many of the best; default: 5.")] = None,
     trials: Annotated[
-        str | None, typer.Option("--trials", metavar="N,N", help="These, complete or stopped, by number.")
+        str | None, typer.Option("--trials", metavar="N,N", help="Numbers of the trials, complete or stopped.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run, and start nothing.")] = False,
     address: AnyAddress = None,
@@ -213,7 +213,7 @@ def ablate(
         str | None, typer.Option("--knobs", metavar="KEY,KEY", help="Measure these; the others move in one last step.")
     ] = None,
     order: Annotated[
-        str | None, typer.Option("--order", metavar="KEY,KEY", help="Of the steps; default: importance in the search.")
+        str | None, typer.Option("--order", metavar="KEY,KEY", help="Step order; default: importance in the search.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run, and start nothing.")] = False,
     address: AnyAddress = None,

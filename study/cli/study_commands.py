@@ -21,36 +21,35 @@ def _home(address: str | None, *names: str) -> "Home":
 
     if address is None:
         return Home.locate()
-    from study.commands.on_cluster import Elsewhere
+    from study.commands.on_cluster import RemoteStudies
 
-    return Elsewhere(address).home(names)
+    return RemoteStudies(address).home(names)
 
 
 def plan(
     spec: Spec,
     assignments: Set = None,
     profile: Profile = None,
-    fast: Annotated[
-        bool, typer.Option("--fast", help="Without one epoch here, by which the study's time is estimated.")
-    ] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="Do not run an epoch here to estimate the time.")] = False,
     as_json: Json = False,
 ) -> None:
     """Show what a study would run, and how long; starts nothing. Example: study plan quickstart"""
     from study.commands import plan as plans
-    from study.commands.cost import estimate, estimate_text
+    from study.commands.cost import Estimate, estimate, estimate_text
+    from study.ranking.documents import plain
     from study.spec import load_study
 
     study = load_study(spec, assignments or (), profile)
-    document = plans.plan(study)
+    planned = plans.plan(study)
     if not as_json:
-        tell(plans.text(document))
+        tell(plans.text(planned))
 
     def begins() -> None:
         if not as_json:
             tell("measuring one epoch (--fast: without) ...", sys.stderr)
 
-    document |= {"cost": None, "not_measured": "--fast"} if fast else estimate(study, document, begins)
-    print_json(document) if as_json else tell(estimate_text(document))
+    estimated = Estimate(None, "--fast") if fast else estimate(study, planned, begins)
+    print_json(plain(planned) | plain(estimated)) if as_json else tell(estimate_text(estimated))
 
 
 def cost(name: Name, address: Where = None, as_json: Json = False) -> None:
@@ -69,9 +68,9 @@ def list_studies(address: Where = None, as_json: Json = False) -> None:
     from study.home.folder import Home
 
     if address is not None:
-        from study.commands.on_cluster import Elsewhere
+        from study.commands.on_cluster import RemoteStudies
 
-        there = Elsewhere(address)
+        there = RemoteStudies(address)
         rows = there.overview()
         print_json(rows) if as_json else tell(there.table(rows))
         return
@@ -88,7 +87,7 @@ def show_status(name: Name, address: Where = None, as_json: Json = False) -> Non
     if address:
         from study.commands import on_cluster
 
-        there = on_cluster.Elsewhere(address).status(name)
+        there = on_cluster.RemoteStudies(address).status(name)
         print_json(there) if as_json else tell(on_cluster.text(there))
         return
     document = status.document(Home.locate().find(name))
@@ -103,7 +102,7 @@ def report(
     models: Annotated[bool, typer.Option("--models", help="Also what its models learned; needs its data.")] = False,
     pdf: Annotated[bool, typer.Option("--pdf", help="Also each figure as a PDF, for a paper.")] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Write it again while the study runs; its page loads itself again.")
+        bool, typer.Option("--watch", help="Write it again while the study runs; the page reloads itself.")
     ] = False,
     address: Where = None,
     as_json: Json = False,
@@ -161,12 +160,12 @@ def export(
         typer.Option("--where", metavar="LIMIT", help="A limit, as val/equalized_odds<=0.05; may be repeated."),
     ] = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="METRIC", help="Another metric than the study's own.")
+        str | None, typer.Option("--by", metavar="METRIC", help="The metric to rank by; default: the study's.")
     ] = None,
     pareto: Annotated[
         str | None, typer.Option("--pareto", metavar="M,M", help="Those not dominated in these metrics.")
     ] = None,
-    trial: Annotated[int | None, typer.Option("--trial", min=0, help="This trial.")] = None,
+    trial: Annotated[int | None, typer.Option("--trial", min=0, help="The configuration of this trial.")] = None,
     address: Where = None,
     as_json: Json = False,
 ) -> None:
@@ -193,7 +192,7 @@ def delete(
     address: Where = None,
     as_json: Json = False,
 ) -> None:
-    """Remove a study whole: its folder, its MLflow runs and their artifacts. Example: study delete quickstart --yes"""
+    """Remove a study: its folder, its MLflow runs and their artifacts. Example: study delete quickstart --yes"""
     from study.home.folder import Home
 
     def ask(what: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from study.errors import StartInterruptedError, StudyNotFoundError, StudyStoppedError, UserError
 from study.text import shortened, tell
 
-if TYPE_CHECKING:  # brings study.spec, which a command that prints its answer may not need
+if TYPE_CHECKING:  # imports study.spec, which a command that prints its answer may not need
     from study.cluster.driver_job import Job
 
 VARIABLE = "STUDY_ANSWER_AS"

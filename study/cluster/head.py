@@ -64,7 +64,7 @@ def overview(answer: dict[str, Any]) -> dict[str, Any]:
 def _sum(amounts: Any) -> dict[str, float]:
     sums: dict[str, float] = {}
     for name, amount in amounts:
-        sums[name] = round(sums.get(name, 0.0) + amount, 4)  # as fine as Ray counts
+        sums[name] = round(sums.get(name, 0.0) + amount, 4)  # Ray's own precision
     return sums
 
 

@@ -25,7 +25,7 @@ from study.home.ledger import lease_file
 from study.home.line import Chain, last_line
 from study.text import printed, typed
 
-Read = Callable[[str, int, int], Iterator[bytes]]
+ReadFile = Callable[[str, int, int], Iterator[bytes]]
 """Yields a file of the study, by its name, in blocks: its last `lines` lines (-1: all of it), at most so many bytes."""
 
 STUDY, LEDGER = "study.yaml", "ledger.jsonl"
@@ -97,7 +97,7 @@ READ = ("errors", "output", "requests")
 
 
 @dataclass(frozen=True)
-class Wish:
+class FetchOptions:
     """Which files of a study are wanted besides study file and ledger, and how they are downloaded.
 
     Attributes:
@@ -111,7 +111,7 @@ class Wish:
     change: Callable[[Path], None] | None = None
 
 
-def download(read: Read, manifest: Manifest, folder: Path, wish: Wish) -> list[str]:
+def download(read: ReadFile, manifest: Manifest, folder: Path, wish: FetchOptions) -> list[str]:
     """Download what is new into a folder; return the names of the files that came.
 
     The ledger comes first: where it is refused, nothing else comes. Each file is whole and as the cluster announced, or
@@ -140,7 +140,7 @@ def download(read: Read, manifest: Manifest, folder: Path, wish: Wish) -> list[s
 
 
 def _download_file(
-    read: Read, manifest: Manifest, folder: Path, name: str, change: Callable[[Path], None] | None = None
+    read: ReadFile, manifest: Manifest, folder: Path, name: str, change: Callable[[Path], None] | None = None
 ) -> bool:
     path, (size, digest) = below(folder, name), manifest.files[name]
     if path.is_file() and path.stat().st_size == size and digest_of_file(path) == digest:
@@ -162,7 +162,7 @@ def _download_file(
     return True
 
 
-def _download_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> bool:
+def _download_ledger(read: ReadFile, manifest: Manifest, path: Path, own: bool) -> bool:
     """Download the new lines of the ledger, which grows meanwhile; return whether there were any.
 
     The chain of check values (`study.home.line`) and the cluster's digest prove that they follow those that are here.
@@ -195,7 +195,7 @@ def _download_ledger(read: Read, manifest: Manifest, path: Path, own: bool) -> b
     return bool(new)
 
 
-def _new_lines(read: Read, here: bytes, most: int) -> bytes | None:
+def _new_lines(read: ReadFile, here: bytes, most: int) -> bytes | None:
     """Return the lines after those that are here; None: they do not follow, or too many are new to ask for a part."""
     last, asked = last_line(here), LATEST
     for _ in range(2):
@@ -241,7 +241,7 @@ class RemoteStudyNotFoundError(UserError):
     """The cluster has no such study, or not yet."""
 
 
-class Reading:
+class RemoteStudy:
     """One study on a cluster.
 
     Args:
@@ -256,7 +256,7 @@ class Reading:
         self._nodes = list(dict.fromkeys(node for node in nodes if node))
         self._node = ""
 
-    def download(self, folder: Path, wish: Wish) -> tuple[Fetched, list[str]]:
+    def download(self, folder: Path, wish: FetchOptions) -> tuple[Fetched, list[str]]:
         """Download what is new into a folder, and note there where it came from; return the note and the names.
 
         Raises:
@@ -379,13 +379,13 @@ class Mirror:
         """Download what is new of a study.
 
         Raises:
-            UserError: see `Reading.download`; or the local home cannot be written.
+            UserError: see `RemoteStudy.download`; or the local home cannot be written.
         """
         try:
             self.home.path.mkdir(parents=True, exist_ok=True)
             write_format(self.home.path)
-            found, _ = Reading(head, name, drivers, self.known(name)).download(
-                below(self.home.path, name), Wish(read_files)
+            found, _ = RemoteStudy(head, name, drivers, self.known(name)).download(
+                below(self.home.path, name), FetchOptions(read_files)
             )
             self._tell_whether_it_runs(name, found)
         except OSError as error:

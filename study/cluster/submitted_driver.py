@@ -59,7 +59,7 @@ def check_memory() -> None:
 def began_before(driver: psutil.Process) -> list[float]:
     """Return when the drivers on this machine started that are older than this one, in seconds since the epoch."""
     mine = (driver.create_time(), driver.pid)
-    parents = {one.pid for one in driver.parents()}  # a wrapper has its command line
+    parents = {one.pid for one in driver.parents()}  # a wrapper has the same command line
     found: dict[int, tuple[float, int]] = {}
     for process in psutil.process_iter(["cmdline", "create_time", "ppid"]):
         told = process.info

@@ -41,6 +41,7 @@ class Asked:
     words: str
 
     def to_document(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
         what: dict[str, Any] = {"kind": self.request.kind}
         what |= {"params": dict(self.request.params)} if self.request.kind == "enqueue" else {}
         what |= {"trial": self.request.trial} if self.request.kind == "stop" else {}
@@ -177,7 +178,7 @@ LONGEST_STOP = 180.0
 
 
 def stop(home: Home, name: str) -> str:
-    """Stop a study's driver on this machine in good order, as Ctrl-C does, and wait for it.
+    """Stop a study's driver on this machine cleanly, as Ctrl-C does, and wait for it.
 
     Returns:
         The process, in words.

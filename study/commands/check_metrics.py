@@ -5,6 +5,7 @@ from typing import Any
 
 from study import data
 from study.data import Dataset, Facts, cells
+from study.data.cells import Counts
 from study.errors import UserError
 from study.metrics import GROUPS
 from study.metrics.selection_rules import DEBIASED, RULES
@@ -91,27 +92,20 @@ def check_loaded(spec: StudySpec, datasets: Mapping[str, Dataset]) -> None:
     for section in [] if spec.function else spec.data_sections:
         dataset = datasets[data.key(section)]
         facts = dataset.facts.on("val")
-        check_counts(spec, section, {"unknown": None, "splits": {"val": cells.contents(dataset.splits["val"], facts)}})
+        check_counts(spec, section, Counts({"val": cells.contents(dataset.splits["val"], facts)}))
 
 
-def check_counts(spec: StudySpec, section: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
-    """Refuse metrics that one data set's validation split cannot have; unknown cells pass.
-
-    Args:
-        counts: of its cells, as `study.data.cells.count` gives them.
-
-    Raises:
-        UserError: see `check`.
-    """
-    if counts["unknown"] or "val" not in counts["splits"]:
+def check_counts(spec: StudySpec, section: Mapping[str, Any], counts: Counts) -> None:
+    """The same for the cells of one data set, as `study.data.cells.count` gives them; unknown ones pass."""
+    if counts.unknown or "val" not in counts.splits:
         return
-    val, facts = counts["splits"]["val"], spec.describe(section).on("val")
+    val, facts = counts.splits["val"], spec.describe(section).on("val")
     for place, metric in _wished(spec):
-        if empty := lacking(metric, val["classes"], val["cells"]):
+        if empty := lacking(metric, val.classes, val.cells):
             possible = [
                 name
                 for name in INSTEAD
-                if name in spec.available[0] and name != metric and not lacking(name, val["classes"], val["cells"])
+                if name in spec.available[0] and name != metric and not lacking(name, val.classes, val.cells)
             ]
             raise UserError(
                 f"{place}: val/{metric} given, which validation cannot have: it has no sample of "
@@ -120,14 +114,14 @@ def check_counts(spec: StudySpec, section: Mapping[str, Any], counts: Mapping[st
             )
 
 
-def emptiness(spec: StudySpec, counts: Mapping[str, Any], facts: Facts) -> list[str]:
-    """Return warnings of cells of validation without a sample, which metrics by group leave out.
+def emptiness(spec: StudySpec, counts: Counts, facts: Facts) -> list[str]:
+    """Warnings of cells of validation without a sample, which metrics by group leave out.
 
     Args:
         counts: as `study.data.cells.count` gives them.
         facts: of the validation split.
     """
-    table = counts["splits"]["val"]["cells"]
+    table = counts.splits["val"].cells
     names = [name for _, name in _wished(spec) if name in BY_ONE_CELL]
     empty: list[Cell] = [(y, s) for y, row in enumerate(table or []) for s, count in enumerate(row) if not count]
     if not names or not empty:

@@ -4,18 +4,20 @@ import math
 import os
 import platform
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from study import data
 from study.analysis.statistics import formatting, spent
+from study.commands.plan import Plan
 from study.errors import UserError
 from study.metrics import PHASES
 from study.ranking import Results
 from study.spec import StudySpec
 
+T = TypeVar("T")
 HOUR = 3600.0
 
 
@@ -122,20 +124,40 @@ class Pace:
         return among / alone
 
 
-def estimate(spec: StudySpec, document: dict[str, Any], begins: Callable[[], object] = bool) -> dict[str, Any]:
-    """Estimate the `cost` of a plan from one epoch that is run in this process.
+@dataclass(frozen=True)
+class Hours:
+    """Hours of trials, of GPUs and of the clock on this machine; None: no trial fits it."""
 
-    Args:
-        document: the plan, of `study.commands.plan.plan`.
-        begins: called before the epoch is run.
+    trial_hours: float
+    gpu_hours: float
+    wall_hours: float | None
 
-    Returns:
-        `cost`, or None where the epoch cannot be run; then `not_measured` says why.
-    """
+
+@dataclass(frozen=True)
+class Expected:
+    """The hours of a plan at a pace, see `Pace`."""
+
+    seconds_per_epoch: float
+    basis: str
+    caveats: Sequence[str]
+    trials_at_once_here: int
+    without_early_stopping: Hours
+    expected: Hours
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The cost of a plan; None: `not_measured` says why."""
+
+    cost: Expected | None
+    not_measured: str | None
+
+
+def estimate(spec: StudySpec, plan: Plan, begins: Callable[[], object] = bool) -> Estimate:
+    """The cost of a plan at the pace of one epoch that is run in this process, where it can be run. `begins` is called
+    before it is."""
     pace = measured_pace(spec, begins)
-    if isinstance(pace, str):
-        return {"cost": None, "not_measured": pace}
-    return {"cost": cost(spec, document, pace), "not_measured": None}
+    return Estimate(None, pace) if isinstance(pace, str) else Estimate(cost(spec, plan, pace), None)
 
 
 def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace | str:
@@ -194,26 +216,25 @@ NICENESS = "RAY_worker_niceness", 15
 """Ray's variable for the niceness of its workers, and its value where it is not set."""
 
 
-def as_a_worker(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Call a function in a thread with the niceness of Ray's workers, and return its result.
-
-    On a busy machine trials take several times as long as a process of ordinary priority: this measures the same.
+def as_a_worker(function: Callable[[], T]) -> T:
+    """Call a function in a thread that stands back behind all else on this machine, as the processes of trials do: on a
+    busy one it takes several times as long.
 
     Raises:
         Exception: what the function raises.
     """
-    made: list[dict[str, Any]] = []
+    made: list[T] = []
     raised: list[Exception] = []
 
     def work() -> None:
-        with suppress(OSError, ValueError):  # Linux takes a thread here, others do not; the variable may be anything
+        with suppress(OSError, ValueError):  # only Linux takes a thread; the variable may hold anything
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), int(os.environ.get(*map(str, NICENESS))))
         try:
             made.append(function())
         except Exception as error:
             raised.append(error)
 
-    thread = threading.Thread(target=work, name="one epoch", daemon=True)  # Ctrl-C waits for none of it
+    thread = threading.Thread(target=work, name="one epoch", daemon=True)  # Ctrl-C does not wait for it
     thread.start()
     thread.join()
     if raised:
@@ -221,48 +242,36 @@ def as_a_worker(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     return made[0]
 
 
-def cost(spec: StudySpec, document: dict[str, Any], pace: Pace) -> dict[str, Any]:
-    """Return the hours of trials, GPUs and the clock that a plan takes at a pace, with and without early stopping."""
+def cost(spec: StudySpec, plan: Plan, pace: Pace) -> Expected:
+    """Hours of trials, GPUs and the clock that a plan would take at a pace, with early stopping and without."""
     from study.sweep.ray_runtime import fitting
 
+    budget, full = plan.budget, spec.epochs
     at_once = fitting(spec.resources, spec.search.concurrency)
     seconds = pace.seconds * pace.together(spec.resources.cpu, max(1, at_once), os.cpu_count() or 1)
-    trials, full = document["trials"], spec.epochs
-    searched_trials = sum(count for stage, count in trials.items() if stage not in ("confirm", "rule"))
-    hours = {}
-    for name, epochs in document["epochs"].items():
-        fresh = trials["confirm"] + document["rule_trials"][name]
+    searched = sum(count for stage, count in budget.trials.items() if stage not in ("confirm", "rule"))
+
+    def hours(name: str) -> Hours:
+        epochs, fresh = budget.epochs[name], budget.trials["confirm"] + budget.rule_trials[name]
         waves = math.ceil(fresh / at_once) if at_once else 0
-        search = epochs - fresh * full
-        longest = max(full, search / max(1, min(at_once, searched_trials))) + waves * full
-        hours[name] = {
-            "trial_hours": epochs * seconds / HOUR,
-            "gpu_hours": epochs * seconds * spec.resources.gpu / HOUR,
-            "wall_hours": longest * seconds / HOUR if at_once else None,
-        }
-    return {
-        "seconds_per_epoch": pace.seconds,
-        "basis": pace.basis,
-        "caveats": list(pace.caveats),
-        "trials_at_once_here": at_once,
-        "without_early_stopping": hours["most"],
-        "expected": hours["expected"],
-    }
+        longest = max(full, (epochs - fresh * full) / max(1, min(at_once, searched))) + waves * full
+        taken = epochs * seconds / HOUR
+        return Hours(taken, taken * spec.resources.gpu, longest * seconds / HOUR if at_once else None)
+
+    return Expected(pace.seconds, pace.basis, pace.caveats, at_once, hours("most"), hours("expected"))
 
 
-def estimate_text(document: dict[str, Any]) -> str:
-    """Return an estimate as text for people."""
-    costs = document["cost"]
+def estimate_text(estimate: Estimate) -> str:
+    """An estimate, for people."""
+    costs = estimate.cost
     if costs is None:
-        return f"time: not measured: {document['not_measured']}"
-    lines = [f"an epoch: {costs['seconds_per_epoch']:.3g} s, by {costs['basis']}"]
-    for label, name in (("expected", "expected"), ("if no trial is pruned", "without_early_stopping")):
-        hours = costs[name]
-        lines.append(f"{label}: {duration(hours['trial_hours'])} of trials")
-        lines[-1] += f", {duration(hours['gpu_hours'])} of GPU" if hours["gpu_hours"] else ""
-        if hours["wall_hours"] is not None:
-            at_once = costs["trials_at_once_here"]
-            lines[-1] += f", {duration(hours['wall_hours'])} of wall-clock time on this machine ({at_once} at once)"
-    if not costs["trials_at_once_here"]:
+        return f"time: not measured: {estimate.not_measured}"
+    lines, at_once = [f"an epoch: {costs.seconds_per_epoch:.3g} s, by {costs.basis}"], costs.trials_at_once_here
+    for label, hours in (("expected", costs.expected), ("if no trial is pruned", costs.without_early_stopping)):
+        lines.append(f"{label}: {duration(hours.trial_hours)} of trials")
+        lines[-1] += f", {duration(hours.gpu_hours)} of GPU" if hours.gpu_hours else ""
+        if hours.wall_hours is not None:
+            lines[-1] += f", {duration(hours.wall_hours)} of wall-clock time on this machine ({at_once} at once)"
+    if not at_once:
         lines.append("no wall-clock time: a trial does not fit this machine")
-    return "\n".join([*lines, *(f"but: {caveat}" for caveat in costs["caveats"])])
+    return "\n".join([*lines, *(f"but: {caveat}" for caveat in costs.caveats)])

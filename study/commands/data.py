@@ -20,6 +20,7 @@ from rich.progress import (
 
 from study import data
 from study.data import cells
+from study.data.cells import Counts
 from study.data.dataset import Facts, fingerprint
 from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError, nearest
@@ -82,7 +83,7 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = n
 
 def text(document: dict[str, Any]) -> str:
     """Return the document of `prepare` as text for people."""
-    from study.commands.plan import cell_lines  # this brings more than a list of data sets needs
+    from study.commands.plan import cell_lines  # imports more than a list of data sets needs
 
     options = ", ".join(f"{key}={value}" for key, value in document["options"].items())
     shape = " x ".join(str(size) for size in document["shape"])
@@ -91,7 +92,7 @@ def text(document: dict[str, Any]) -> str:
         f"{document['title']} ({options})" if options else document["title"],
         f"{document['classes']} classes{bias}, samples {shape}, fingerprint {document['fingerprint']}",
     ]
-    counts = document | {"unknown": None}
+    counts = Counts(document["splits"], None, document["class_names"], document["bias_names"])
     return "\n".join([*lines, *cell_lines(counts), *(f"warning: {warning}" for warning in cells.warnings(counts))])
 
 
@@ -149,7 +150,7 @@ def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[st
         UserError: a name or key is not known, or a key cannot have its value.
     """
     from study.spec.document import Document, override
-    from study.spec.section_checks import Problems, check, section_model  # these bring torch, which takes seconds
+    from study.spec.section_checks import Problems, check, section_model  # imports torch, which takes seconds
 
     if name not in data.names():
         raise UserError(f"{name!r}: no such data set. {nearest(name, data.names())}Known: {', '.join(data.names())}")
@@ -190,7 +191,7 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder}: is there already and not empty. Give a new folder")
     dataset = data.load(section)
-    import pandas as pd  # these take a while, which a list of data sets does not wait for
+    import pandas as pd  # slow to import, and a list of data sets needs neither
     from PIL import Image
 
     columns = COLUMNS if facts.bias_classes else tuple(column for column in COLUMNS if column != "bias")

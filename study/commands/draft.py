@@ -193,8 +193,8 @@ def search_space(
 CLASSES, CELLS = "method.class_weights", "method.cell_weights"
 STRONG_DECAY, DECAY_OF_ROWS, ROWS = 0.05, 8.0, 1000
 """Weight decay of a table: the strongest that is searched; the first one tried, times the number of training rows; and
-that number where it is not known. A decay w beside the mean loss equals w times the rows beside the summed loss: few
-rows need a larger one. Above the strongest some linear networks learn nothing (`tests/benchmarks/references.py`)."""
+that number where it is not known. A decay w added to the mean loss equals w times the rows added to the summed loss:
+few rows need a larger one. Above 0.05 some linear networks learn nothing (`tests/benchmarks/references.py`)."""
 
 MANY_ROWS = 3000
 """Training rows of a table from which on a network with hidden layers is tried as well: with fewer it was worse."""

@@ -1,8 +1,8 @@
-"""Run a driver in a process of its own: its task goes there by a pipe, and the study's ledger is followed from here.
+"""Run a driver in a separate process: its task goes there by a pipe, and the study's ledger is followed from here.
 
 The process that starts a driver keeps its variables and signal handlers: Ray, MLflow and what they change are in the
-driver's process alone, which has a session of its own. If the process that started it ends without a word, the driver
-stops in good order, unless it was detached.
+driver's process alone, which has a session of its own. If the process that started it dies, the driver stops cleanly,
+unless it was detached.
 """
 
 import json
@@ -53,7 +53,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Listening:
-    """Message of a driver: from now on a signal stops it in good order."""
+    """Message of a driver: from now on a signal stops it cleanly."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Gone:
 Message = Listening | Shown | Told | Over | Ended | Failed | Gone
 
 DRIVER_SOURCE = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from study.cli import main; main()"
-"""What the process of a driver runs, with the module path of this one: a study's function is found as it is here."""
+"""What a driver's process runs, with the module path of this process: it finds a study's function as this one does."""
 
 POLL_INTERVAL_S = 0.25
 """Seconds between two looks at the ledger."""
@@ -148,7 +148,7 @@ class Driver:
         self._followed: Followed | None = None
         self._spec: StudySpec | None = None
         ours, theirs = Pipe()
-        path = [place for place in sys.path if isinstance(place, str)]  # others, as a Path, Python passes over
+        path = [place for place in sys.path if isinstance(place, str)]  # Python ignores other entries, as a Path
         given = (ours, pickle.dumps(work))
         try:
             with theirs:
@@ -162,13 +162,13 @@ class Driver:
                 )
             threading.Thread(target=self._hear, args=given, name="driver", daemon=True).start()
         except KeyboardInterrupt:
-            self.leave()  # the pipe's end tells it; it has begun nothing
+            self.leave()  # the closed pipe stops it; it has begun nothing
             raise StartInterruptedError(BEFORE) from None
 
     def follow(self, view: View, until: Callable[[Message], bool] = lambda _: False) -> Any:
         """Show what the driver does until it has answered, and return what its task returned.
 
-        Ctrl-C stops the driver in good order, a second one at once, and a third one kills it.
+        Ctrl-C stops the driver cleanly, a second one at once, and a third one kills it.
 
         Args:
             until: whether a message is the last one to wait for.
@@ -205,11 +205,12 @@ class Driver:
         return message.result if isinstance(message, Ended) else None
 
     def leave(self) -> None:
-        """Close the pipe: a driver that is not detached and has not ended then stops in good order."""
+        """Close the pipe: a driver that is not detached and has not ended then stops cleanly."""
         self._left.set()
 
     @property
     def pid(self) -> int:
+        """Number of the process."""
         return self._process.pid
 
     def _next(self) -> tuple[Message, StudyRecord] | None:
@@ -230,7 +231,7 @@ class Driver:
                         self._followed.look()
                     if there:
                         self._take_in(pipe.recv())
-            except Exception:  # the pipe's end, or an answer that cannot be read here: the driver stops then
+            except Exception:  # the pipe is closed, or an answer cannot be unpickled: the driver stops then
                 self._take_in(Gone())
 
     def _take_in(self, message: Message) -> None:
@@ -270,7 +271,7 @@ class Driver:
 
 
 def driven(view: View, home: Home, task: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """Do something that runs trials in a driver of its own, and wait for it.
+    """Do something that runs trials in a separate driver, and wait for it.
 
     Args:
         task: a module's function that takes a home, what is `given`, and a `view`; it returns a `RunEnd`, of which the
@@ -345,12 +346,13 @@ class Channel:
     """A driver's end of the pipe; once the other end is closed, messages are dropped."""
 
     def __init__(self, number: int) -> None:
-        os.set_inheritable(number, False)  # what it starts would keep the pipe open
+        os.set_inheritable(number, False)  # else processes that it starts would keep the pipe open
         self._pipe, self._lock = Connection(number), threading.Lock()
         self._home = Home(Path())
         self._own: View | None = None
 
     def send(self, message: Message) -> None:
+        """Send a message to the parent, if it still listens."""
         with suppress(OSError), self._lock:
             self._pipe.send(message)
 
@@ -369,7 +371,7 @@ class Channel:
         return work
 
     def _stop_without(self, parent: int) -> None:
-        """Stop this process in good order, from a thread, once nobody waits for it.
+        """Stop this process cleanly, from a thread, once nobody waits for it.
 
         The parent is looked for as well as the pipe: a fork of the parent may hold its end of the pipe open.
         """
@@ -443,10 +445,10 @@ def _portable(error: BaseException) -> Exception:
     """Return an error as another process can raise it, with its traceback as a note unless it is shown as a message."""
     if isinstance(error, UserError | StudyStoppedError | StartInterruptedError):
         return error
-    if not isinstance(error, Exception) or interrupt.has_come():  # a library may make its own error of an interrupt
+    if not isinstance(error, Exception) or interrupt.has_come():  # a library may turn an interrupt into its own error
         return StartInterruptedError("stopped")
     copied: Exception = StudyStoppedError(f"{type(error).__name__}: {error}")
-    if type(error).__module__.split(".")[0] in ("study", *sys.stdlib_module_names):  # others would bring their library
+    if type(error).__module__.split(".")[0] in ("study", *sys.stdlib_module_names):  # others would import their library
         with suppress(Exception):
             copied = pickle.loads(pickle.dumps(error))
     copied.add_note("".join(traceback.format_exception(error)))

@@ -299,7 +299,7 @@ GO_ON = "stopped. Nothing is lost; then go on with it: study resume {}"
 
 
 @contextmanager
-def interrupted_as(message: str) -> Iterator[None]:
+def message_on_interrupt(message: str) -> Iterator[None]:
     """Raise a KeyboardInterrupt of the block as a StartInterruptedError with this message."""
     try:
         yield
@@ -345,7 +345,7 @@ def run_session(
     from study.sweep.driver import drive
 
     with (
-        interrupted_as(GO_ON.format(folder.name)),
+        message_on_interrupt(GO_ON.format(folder.name)),
         shown(folder),
         resumable(folder),
         closing(Ledger(folder.ledger_file)) as ledger,
@@ -361,8 +361,8 @@ def run_session(
                 sessions = len(record.sessions)
                 try:
                     drive(folder, placed, datasets, ledger, record, address, say, shared or ray_runtime)
-                except KeyboardInterrupt:  # the ledger says so
-                    if len(record.sessions) == sessions:  # or nothing of this session
+                except KeyboardInterrupt:  # which the ledger records
+                    if len(record.sessions) == sessions:  # unless it came before this session was recorded
                         raise
                 if record.state == "complete":
                     say(REPORTING)

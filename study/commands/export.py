@@ -20,7 +20,7 @@ from study.spec.schema import AIM, Search
 from study.spec.section_checks import plain
 from study.spec.trial_sections import train_knobs
 from study.text import typed
-from study.tracking.tracking_state import Tracked
+from study.tracking.tracking_state import TrackingState
 
 NOT_OF_CODE = ("event", "time", "spec", "owner")
 """Keys of a session's event that are not about the code that ran."""
@@ -155,13 +155,14 @@ def exported(folder: StudyFolder, results: Results, candidate: Candidate, choice
         chosen = [epochs.values(spec.objective, trial)["epoch"] for trial in candidate.repeats]
         values = {**values, "epoch": round(statistics.median(chosen))}
     rule += "" if spec.objective.window is None else f", each {epochs.words(spec.objective)}"
+    runs = TrackingState.load(folder.tracking_file, folder.tracking_uri).runs
     origin: dict[str, Any] = {
         "format": FORMAT,
         "study": spec.name,
         "study_id": record.id,
         "study_hash": spec.hash,
         "trial": candidate.trial.number,
-        "mlflow_run": Tracked.load(folder.tracking_file, folder.tracking_uri).runs.get(str(candidate.trial.number)),
+        "mlflow_run": runs.get(str(candidate.trial.number)),
         "trials": record.tried,
         "chosen_by": f"{choice.words(spec)}; {rule}",
         "epoch": values["epoch"],

@@ -180,7 +180,7 @@ def _opened(folder: StudyFolder) -> Iterator[tuple[Ledger, StudyRecord]]:
 
 
 LENGTHENED = 5
-"""Configurations that go on to more epochs where nobody says which."""
+"""Configurations that go on to more epochs where the request names none."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from study.cluster.head import Head
-from study.cluster.mirror import LedgerMismatchError, Reading, Wish, read_files
+from study.cluster.mirror import FetchOptions, LedgerMismatchError, RemoteStudy, read_files
 from study.errors import UserError, of_disk
 from study.files import below
 from study.home import ledger
@@ -21,7 +21,7 @@ from study.text import typed
 
 
 @dataclass(frozen=True)
-class Brought:
+class FetchOutcome:
     """Outcome of a fetch.
 
     Attributes:
@@ -39,7 +39,7 @@ class Brought:
     untracked: str | None
 
 
-def fetch(home: Home, name: str, address: str, models: bool = False, rename: str | None = None) -> Brought:
+def fetch(home: Home, name: str, address: str, models: bool = False, rename: str | None = None) -> FetchOutcome:
     """Copy a study of a cluster into the home, or what is new of it.
 
     A first fetch that is cut off leaves no study; the next one goes on from the files that came.
@@ -58,10 +58,10 @@ def fetch(home: Home, name: str, address: str, models: bool = False, rename: str
     drivers = [job for job in head.jobs() if job.study == name]
     known = _known(home, folder, name)
     if known is None and folder.path.exists():
-        return _not_fetched(home, folder, Reading(head, name, drivers), name, address)
+        return _not_fetched(home, folder, RemoteStudy(head, name, drivers), name, address)
     place = folder.path if known else home.path / f".{local}.fetch"
-    reading = Reading(head, name, drivers, known or fetched(StudyFolder(place)))
-    wish = Wish(
+    reading = RemoteStudy(head, name, drivers, known or fetched(StudyFolder(place)))
+    wish = FetchOptions(
         lambda file: read_files(file) or not file.startswith("models/") or models,
         own=known is not None,
         change=None if local == name else _renamed(local),
@@ -84,7 +84,7 @@ def fetch(home: Home, name: str, address: str, models: bool = False, rename: str
             raise
         raise UserError(f"{error.filename or place}: {error.strerror}") from None
     own = len(ledger.read(folder.ledger_file)) - source.events
-    return Brought(folder, source, files, max(0, own), _tracked(home, folder))
+    return FetchOutcome(folder, source, files, max(0, own), _tracked(home, folder))
 
 
 def _known(home: Home, folder: StudyFolder, name: str) -> Fetched | None:
@@ -104,7 +104,7 @@ def _known(home: Home, folder: StudyFolder, name: str) -> Fetched | None:
     return known
 
 
-def _not_fetched(home: Home, folder: StudyFolder, reading: Reading, name: str, address: str) -> Brought:
+def _not_fetched(home: Home, folder: StudyFolder, reading: RemoteStudy, name: str, address: str) -> FetchOutcome:
     """Return the outcome for a study whose name is taken here by one that was not fetched from there.
 
     It is no error if both are one study: a cluster on this home, as that of `study cluster up`, reads this very folder.
@@ -113,11 +113,11 @@ def _not_fetched(home: Home, folder: StudyFolder, reading: Reading, name: str, a
         UserError: it is another study, or the one on the cluster has gone on otherwise.
     """
     with TemporaryDirectory(prefix=f".{folder.name}.", dir=home.path) as place:
-        source, _ = reading.download(Path(place), Wish(lambda file: False))
+        source, _ = reading.download(Path(place), FetchOptions(lambda file: False))
         there = (Path(place) / folder.ledger_file.name).read_bytes()
     here = folder.ledger_file.read_bytes() if folder.ledger_file.exists() else b""
     if here.startswith(there):
-        return Brought(folder, source, [], 0, None)
+        return FetchOutcome(folder, source, [], 0, None)
     is_same = here.partition(b"\n")[0] == there.partition(b"\n")[0]
     known = fetched(folder)
     came = f"was fetched, by the name {known.name}" if known else "was not fetched"
@@ -148,7 +148,7 @@ def _tracked(home: Home, folder: StudyFolder) -> str | None:
     if not tracker.is_behind:
         return None
     tracker.start()
-    with redirect_stdout(sys.stderr):  # it says when it waits
+    with redirect_stdout(sys.stderr):  # the tracker prints when it waits
         untracked = tracker.finish()
     return untracked or tracker.attach(result_files(folder), lead_parts(results))
 
@@ -177,7 +177,7 @@ def check_not_there(folder: StudyFolder) -> None:
         )
 
 
-def words(done: Brought) -> list[str]:
+def words(done: FetchOutcome) -> list[str]:
     """Return the lines that tell a user what a fetch brought."""
     name, source = done.folder.name, done.source
     count = f"{len(done.files)} files" if len(done.files) != 1 else done.files[0]
@@ -194,7 +194,7 @@ def words(done: Brought) -> list[str]:
     return [*lines, f"what it says: {typed('report', name)}"]
 
 
-def to_document(done: Brought) -> dict[str, object]:
+def to_document(done: FetchOutcome) -> dict[str, object]:
     """Return the outcome of a fetch as plain values for JSON."""
     told = done.source
     source = {"address": told.address, "name": told.name, "state": told.state, "at": told.at}

@@ -41,7 +41,7 @@ def check_seeds(seeds: Sequence[int]) -> list[int]:
     """Return the seeds, if trials can have them.
 
     Raises:
-        UserError: these are not distinct whole numbers from 0 on.
+        UserError: these are not distinct whole numbers >= 0.
     """
     if not seeds or min(seeds) < 0 or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds):
         raise UserError(SEEDS_NEEDED.format(",".join(map(str, seeds))))

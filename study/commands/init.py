@@ -278,9 +278,9 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", where) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
     methods_wished = tuple(split_names(methods_answer))
-    counted = cells.count(section)["splits"]
-    conflicting = counted.get("val", {}).get("conflicting")  # None: not counted
-    rows = counted.get("train", {}).get("samples") if is_table else None
+    counted = cells.count(section).splits
+    conflicting = counted["val"].conflicting if counted else None  # None: not counted
+    rows = counted["train"].samples if counted and is_table else None
     few = methods_wished == WITH_LABELS and conflicting is not None and conflicting < FEW_CONFLICTS
     few |= methods_wished == (ON_FEATURES,)  # one number is searched
     usual = TABLE_TRIALS if is_table else FEW_TRIALS if few else TRIALS

@@ -167,7 +167,7 @@ def delete(jobs: Jobs, name: str) -> int:
     return len(drivers)
 
 
-class Elsewhere:
+class RemoteStudies:
     """Studies of a cluster, read from here.
 
     Args:
@@ -210,7 +210,7 @@ class Elsewhere:
         """Return the document of `study status NAME --address URL`.
 
         Raises:
-            UserError: as `home`; where the head has gone, or was started anew, says what is known and what to do.
+            UserError: as `home`; where the head has gone, or was started again, says what is known and what to do.
         """
         jobs = self._jobs(name)
         drivers = [job for job in jobs if job.study == name]
@@ -225,7 +225,7 @@ class Elsewhere:
             study = replace(status.document(self._mirror.home.find(name)), fetched=None)
         except RemoteStudyNotFoundError as error:
             reason = str(error)
-            if known := self._mirror.as_it_was(name):  # its node is gone, and the head does not know yet
+            if known := self._mirror.as_it_was(name):  # its node is lost, and the head has not noticed yet
                 study = replace(status.document(self._mirror.home.find(name)), fetched=None)
                 reason = f"as it was on {known.when}; {reason}"
         return document(name, drivers, self._head.resources(), study, reason)
@@ -320,5 +320,5 @@ def seeds(jobs: Jobs, spec: StudySpec, name: str | None, with_val: bool) -> list
 
 
 def folder_there(jobs: Jobs, name: str) -> StudyFolder:
-    """Read a study of a cluster, and return its folder here; raise as `Elsewhere.home`."""
-    return Elsewhere(jobs.address).home([name]).find(name)
+    """Read a study of a cluster, and return its folder here; raise as `RemoteStudies.home`."""
+    return RemoteStudies(jobs.address).home([name]).find(name)

@@ -1,4 +1,4 @@
-"""Check the user's own training functions in a process of its own, where what they do can do no harm."""
+"""Check the user's own training functions in a separate process, where what they do can do no harm."""
 
 import json
 import os
@@ -30,7 +30,7 @@ os._exit(0)
 def taken(function: str, where: str) -> list[str]:
     """Return which of `TAKEN` a function takes.
 
-    It is loaded and checked in a process of its own: importing its module may change anything in the process that does
+    It is loaded and checked in a separate process: importing its module may change anything in the process that does
     it, and log to MLflow.
 
     Args:

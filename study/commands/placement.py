@@ -22,7 +22,7 @@ INSTEAD = {
 
 
 def placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[str]) -> dict[str, Any]:
-    """Return what a driver is told in place of the study file: what its last driver was, with these assignments.
+    """Return the placement of a study's next driver: that of its last one, with these assignments.
 
     Args:
         assignments: each `key=value`.
@@ -54,14 +54,14 @@ def placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[st
 
 @dataclass(frozen=True)
 class Now:
-    """Value of a key that a study's last driver was told, and the one in its file."""
+    """Value of a key that a study's last driver had, and the one in its file."""
 
     now: str | float | None
     file: str | float | None
 
 
 def told(results: Results) -> dict[str, Now]:
-    """Return the keys that a study's last driver was told otherwise than its file says."""
+    """Return the keys whose value a study's last driver had otherwise than its file says."""
     own = results.spec.placed(results.record.placement)
     return {key: Now(value, results.spec.of_placement[key]) for key, value in own.placement.items()}
 

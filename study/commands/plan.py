@@ -2,18 +2,20 @@
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass, field
 from typing import Any
 
 from study import data
 from study.commands import check_metrics
 from study.data import cells, findings, user_data
+from study.data.cells import Contents, Counts
 from study.data.dataset import Facts
 from study.data.findings import Finding
 from study.errors import UserError
 from study.metrics import group_names
 from study.metrics.selection_rules import RULES
 from study.ranking import epochs
+from study.ranking.documents import INNER
 from study.ranking.picks import at_most
 from study.spec import StudySpec, search_checks
 from study.spec.reference_models import wanted
@@ -44,10 +46,10 @@ BY_CELL = (
 """Metrics in which a cell of few samples counts as much as one of many, or alone."""
 
 
-def small_cells(spec: StudySpec, cells: Mapping[str, Any], facts: Facts) -> list[str]:
-    """Return warnings of metrics that are noise on the small cells of validation, and what would be better."""
-    val, own, conflicting = cells["splits"]["val"], facts.on("val"), cells["splits"]["val"]["conflicting"]
-    found = []
+def small_cells(spec: StudySpec, cells: Counts, facts: Facts) -> list[str]:
+    """Return which of the study's metrics would be noise on the small cells of validation, and what would be better."""
+    val, own = cells.splits["val"], facts.on("val")
+    found, conflicting = list[str](), val.conflicting
     if conflicting is not None and spec.folds and conflicting * spec.folds < FEW_CONFLICTING:
         found.append(
             f"all folds together have only about {_counted(conflicting * spec.folds)} in conflict with the bias: "
@@ -58,7 +60,7 @@ def small_cells(spec: StudySpec, cells: Mapping[str, Any], facts: Facts) -> list
             f"val has only {_counted(conflicting)} in conflict with the bias: configurations are hardly told apart. "
             f"Better: {CURES.get(spec.base['data'].get('val'), '')}more data"
         )
-    if val["smallest"] is None or val["smallest"] >= FEW_SAMPLES:
+    if val.smallest is None or val.smallest >= FEW_SAMPLES:
         return found
     better = [
         f"val/{rule.metric}"
@@ -67,17 +69,17 @@ def small_cells(spec: StudySpec, cells: Mapping[str, Any], facts: Facts) -> list
     ]
     remedies = [*([f"search by {' or '.join(better)}"] if better else []), "give validation more samples"]
     return found + [
-        f"val/{name} may tell configurations badly apart: the smallest cell of val has {_counted(val['smallest'])}, "
+        f"val/{name} may tell configurations badly apart: the smallest cell of val has {_counted(val.smallest)}, "
         f"fewer than {FEW_SAMPLES}. Better: {', or '.join(remedies)}"
         for name in (name.split("/")[1] for name in spec.objective.needed)
         if name in BY_CELL and (name != "unbiased_accuracy" or _are_uneven(val))
     ]
 
 
-def _are_uneven(split: Mapping[str, Any]) -> bool:
+def _are_uneven(split: Contents) -> bool:
     """Return whether the mean over a split's cells has at least twice the standard error of the accuracy."""
-    filled = [count for row in split["cells"] for count in row if count]
-    return math.sqrt(sum(1 / count for count in filled)) / len(filled) >= 2 / math.sqrt(split["samples"])
+    filled = [count for row in split.cells or () for count in row if count]
+    return math.sqrt(sum(1 / count for count in filled)) / len(filled) >= 2 / math.sqrt(split.samples)
 
 
 def named_groups(spec: StudySpec) -> dict[str, str]:
@@ -87,55 +89,47 @@ def named_groups(spec: StudySpec) -> dict[str, str]:
     return {name: words for name, words in told.items() if words}
 
 
-def cell_lines(cells: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines that tell a user of the cells of a data set."""
-    if positive := user_data.positive_class(cells["class_names"]):
+def cell_lines(cells: Counts) -> Iterator[str]:
+    """The same for people."""
+    if positive := user_data.positive_class(cells.class_names):
         yield f"positive class: {positive}"
-    if cells["unknown"]:
-        yield f"samples: not counted: {cells['unknown']}"
+    if cells.unknown:
+        yield f"samples: not counted: {cells.unknown}"
         return
-    splits = cells["splits"]
-    rows = list(_rows(cells))
-    if len(rows) <= MOST_ROWS:
-        yield from _table([("samples", splits), *rows], list(splits))
-    else:
+    splits, rows = cells.splits, list(_rows(cells))
+    if len(rows) > MOST_ROWS:
         yield from (f"{name}: {_compact(split)}" for name, split in splits.items())
+        return
+    rows.insert(0, ("samples", [split.samples for split in splits.values()]))
+    width = max(len(label) for label, _ in rows) + 2
+    yield f"{'':<{width}}" + "".join(f"{name:>9}" for name in splits)
+    for label, numbers in rows:
+        yield f"{label:<{width}}" + "".join(f"{count:>9}" for count in numbers)
 
 
-def _rows(cells: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield a label and the count of each split for each cell, or each class where no split has bias labels."""
-    splits = cells["splits"]
-    biased = next((split["cells"] for split in splits.values() if split["cells"]), None)
-    classes = cells["class_names"] or [f"class {code}" for code in range(len(splits["train"]["classes"]))]
+def _rows(cells: Counts) -> Iterator[tuple[str, list[int | str]]]:
+    """A label and the count of each split for each cell, or each class where no split has bias labels."""
+    splits = cells.splits
+    biased = next((split.cells for split in splits.values() if split.cells), None)
+    classes = cells.class_names or [f"class {code}" for code in range(len(splits["train"].classes))]
     for y, of_class in enumerate(classes):
         if biased is None:
-            yield of_class, {name: split["classes"][y] for name, split in splits.items()}
+            yield of_class, [split.classes[y] for split in splits.values()]
         for s in range(len(biased[0]) if biased else 0):
-            of_bias = cells["bias_names"][s] if cells["bias_names"] else f"bias {s}"
-            yield (
-                f"{of_class}, {of_bias}",
-                {name: split["cells"][y][s] if split["cells"] else "-" for name, split in splits.items()},
-            )
+            of_bias = cells.bias_names[s] if cells.bias_names else f"bias {s}"
+            yield f"{of_class}, {of_bias}", [split.cells[y][s] if split.cells else "-" for split in splits.values()]
 
 
-def _table(rows: Sequence[tuple[str, Mapping[str, Any]]], names: Sequence[str]) -> Iterator[str]:
-    width = max(len(label) for label, _ in rows) + 2
-    yield f"{'':<{width}}" + "".join(f"{name:>9}" for name in names)
-    for label, row in rows:
-        counts = (row[name]["samples"] if isinstance(row[name], Mapping) else row[name] for name in names)
-        yield f"{label:<{width}}" + "".join(f"{count:>9}" for count in counts)
-
-
-def _compact(split: Mapping[str, Any]) -> str:
-    text = _counted(split["samples"])
-    text += f" ({split['unlabelled']} without a class)" if split["unlabelled"] else ""
-    if split["conflicting"] is not None:
-        text += f", {split['aligned']} aligned, {split['conflicting']} conflicting"
-    if split["cells"] is None:
-        return f"{text}; classes of {min(split['classes'])} to {max(split['classes'])}"
-    number = len(split["cells"]) * len(split["cells"][0])
-    empty = f", {split['empty']} of {number} empty" if split["empty"] else ""
-    return f"{text}; cells of {split['smallest']} to {split['largest']}{empty}"
+def _compact(split: Contents) -> str:
+    text = _counted(split.samples)
+    text += f" ({split.unlabelled} without a class)" if split.unlabelled else ""
+    if split.conflicting is not None:
+        text += f", {split.aligned} aligned, {split.conflicting} conflicting"
+    if split.cells is None:
+        return f"{text}; classes of {min(split.classes)} to {max(split.classes)}"
+    number = len(split.cells) * len(split.cells[0])
+    empty = f", {split.empty} of {number} empty" if split.empty else ""
+    return f"{text}; cells of {split.smallest} to {split.largest}{empty}"
 
 
 def _counted(count: int) -> str:
@@ -146,11 +140,68 @@ ENDING = ("time", "gpu_hours", "plateau", "stop")
 """Keys of `search` that may end it before its number of trials."""
 
 
-def plan(spec: StudySpec) -> dict[str, Any]:
-    """Return the configurations, trials and epochs of a study, and the samples of its data, as plain values.
+@dataclass(frozen=True)
+class Budget:
+    """The trials and epochs of a study, the most if no trial were pruned and what is expected with early stopping.
 
-    Cost is counted in epochs: `most` if no trial is pruned, `expected` if early stopping prunes as many as it means to
-    (`study.spec.rungs.Schedule`).
+    Attributes:
+        trials: by stage, at most.
+        front: how many of a front run on fresh seeds at most; None: there is none.
+        rule_trials: those that rerun what other rules pick.
+    """
+
+    trials: Mapping[str, int]
+    folds: int | None
+    margin: str | None
+    references: Sequence[str]
+    front: int | None
+    rule_trials: Mapping[str, int]
+    epochs: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study would run: its data, what it searches and chooses by, its budget.
+
+    Attributes:
+        cells, reading, columns: of each of `data`: how many samples of what, how its files are read, what was found in
+            the columns of a table.
+        features: what those of frozen networks take.
+        configurations: how many there are; None: without end.
+        limits: what ends the search earlier.
+    """
+
+    name: str
+    hash: str
+    function: str | None
+    data: Sequence[Mapping[str, object]]
+    titles: Sequence[str]
+    classes: int | None
+    bias_classes: int | None
+    cells: Sequence[Counts]
+    reading: Sequence[Sequence[str]]
+    columns: Sequence[Sequence[Finding]]
+    features: Sequence[str]
+    warnings: Sequence[str]
+    space: Mapping[str, Mapping[str, Any]]
+    configurations: int | None
+    baseline: Mapping[str, object] | None
+    enqueued: int
+    metric: str
+    constraints: Sequence[str]
+    chosen_by: str | None
+    groups: Mapping[str, str]
+    epoch: str
+    limits: Sequence[str]
+    sampler: str
+    early_stopping: Mapping[str, object]
+    budget: Budget = field(metadata=INNER)
+    epochs_per_trial: int
+    resources_per_trial: Mapping[str, object]
+
+
+def plan(spec: StudySpec) -> Plan:
+    """Configurations, trials and epochs of a study, and the samples of its data.
 
     Raises:
         UserError: the validation split cannot have a metric that the study looks at.
@@ -158,78 +209,70 @@ def plan(spec: StudySpec) -> dict[str, Any]:
     search, facts, goal, stopping = spec.search, spec.facts, spec.objective, spec.search.early_stopping
     data_sections = [] if spec.function else spec.data_sections
     samples = [_samples(spec, section) for section in data_sections]
-    warnings = [warning for _, warnings in samples for warning in warnings]
+    counts = [counted for counted, _ in samples]
+    warnings = dict.fromkeys(warning for _, warnings in samples for warning in warnings)
     threads = "searched" if "train.threads" in search.space else spec.base["train"]["threads"]
-    return {
-        "name": spec.name,
-        "hash": spec.hash,
-        "function": spec.function,
-        "data": data_sections,
-        "titles": spec.data_titles,
-        "classes": None if spec.function else facts.classes,
-        "bias_classes": facts.bias_classes,
-        "cells": [counts for counts, _ in samples],
-        "reading": [data.reading(section) for section in data_sections],
-        "columns": [[_plain(one) for one in data.columns(section)] for section in data_sections],
-        "features": _features(spec, [counts for counts, _ in samples]),
-        "warnings": [*_weights(spec), *dict.fromkeys(warnings)],
-        "space": {key: _searched(spec, key) for key in search.space},
-        "configurations": search_checks.count_configurations(search, spec.space),
-        "baseline": search.baseline,
-        "enqueued": len(search.enqueue),
-        "metric": ", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
-        "constraints": search.constraints,
-        "chosen_by": goal.rule if goal.several else None,
-        "groups": named_groups(spec),
-        "epoch": epochs.words(goal),
-        "limits": [f"{name} {value}" for name in ENDING if (value := getattr(search, name))],
-        "sampler": search.sampler,
-        "early_stopping": stopping.model_dump() | {"words": schedule(stopping, spec.epochs).words},
-        **budget(spec),
-        "epochs_per_trial": spec.epochs,
-        "resources_per_trial": spec.resources.model_dump() | {"threads": threads},
-    }
+    return Plan(
+        name=spec.name,
+        hash=spec.hash,
+        function=spec.function,
+        data=data_sections,
+        titles=spec.data_titles,
+        classes=None if spec.function else facts.classes,
+        bias_classes=facts.bias_classes,
+        cells=counts,
+        reading=[data.reading(section) for section in data_sections],
+        columns=[data.columns(section) for section in data_sections],
+        features=_features(spec, counts),
+        warnings=[*_weights(spec), *warnings],
+        space={key: _searched(spec, key) for key in search.space},
+        configurations=search_checks.count_configurations(search, spec.space),
+        baseline=search.baseline,
+        enqueued=len(search.enqueue),
+        metric=", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
+        constraints=search.constraints,
+        chosen_by=goal.rule if goal.several else None,
+        groups=named_groups(spec),
+        epoch=epochs.words(goal),
+        limits=[f"{name} {value}" for name in ENDING if (value := getattr(search, name))],
+        sampler=search.sampler,
+        early_stopping=stopping.model_dump() | {"words": schedule(stopping, spec.epochs).words},
+        budget=budget(spec),
+        epochs_per_trial=spec.epochs,
+        resources_per_trial=spec.resources.model_dump() | {"threads": threads},
+    )
 
 
-def budget(spec: StudySpec) -> dict[str, Any]:
-    """Return the trials of a study by stage, and the epochs of all: at most, and expected with early stopping."""
-    search, stopping, seeds = spec.search, spec.search.early_stopping, len(spec.runs())
+def budget(spec: StudySpec) -> Budget:
+    """Return the trials of a study by stage and the epochs of all; expected is that early stopping prunes as many as it
+    means to (`study.spec.rungs.Schedule`)."""
+    search, rungs, seeds = spec.search, schedule(spec.search.early_stopping, spec.epochs), len(spec.runs())
     baseline = int(search.baseline is not None)
-    searched = spec.trials - baseline
     confirm = confirm_trials(spec, search.confirm, spec.trials)
     reported = [f"val/{name}" for name in spec.available[0]]
     others = [params for params in spec.incumbents if search.baseline is None or not same(params, search.baseline)]
     whole = baseline + len(others)  # what has to be beaten runs whole
-    complete = whole + round((spec.trials - whole) * schedule(stopping, spec.epochs).expected_complete)
-    rule = {
-        "most": rule_trials(spec, search.confirm, spec.trials, reported),
-        "expected": rule_trials(spec, search.confirm, complete, reported),
-    }
-    return {
-        "trials": {
+    complete = whole + round((spec.trials - whole) * rungs.expected_complete)
+    most, expected = (rule_trials(spec, search.confirm, count, reported) for count in (spec.trials, complete))
+    pruned_epochs = (spec.trials - whole) * seeds * rungs.expected_epochs
+    return Budget(
+        {
             "baseline": baseline,
-            "search": searched,
+            "search": spec.trials - baseline,
             "replicate": spec.trials * (seeds - 1),
             "confirm": confirm,
-            "rule": rule["most"],
+            "rule": most,
         },
-        "folds": spec.folds,
-        "margin": spec.margin_rule,
-        "references": list(wanted(spec)),
-        "front": search.confirm.front if search.confirm.top and spec.objective.several else None,
-        "rule_trials": rule,
-        "epochs": {
-            "most": (spec.trials * seeds + confirm + rule["most"]) * spec.epochs,
-            "expected": round(
-                (whole * seeds + confirm + rule["expected"]) * spec.epochs
-                + (spec.trials - whole) * seeds * schedule(stopping, spec.epochs).expected_epochs
-            ),
+        spec.folds,
+        spec.margin_rule,
+        list(wanted(spec)),
+        search.confirm.front if search.confirm.top and spec.objective.several else None,
+        {"most": most, "expected": expected},
+        {
+            "most": (spec.trials * seeds + confirm + most) * spec.epochs,
+            "expected": round((whole * seeds + confirm + expected) * spec.epochs + pruned_epochs),
         },
-    }
-
-
-def _plain(finding: Finding) -> dict[str, Any]:
-    return {**asdict(finding), "values": list(finding.values)}
+    )
 
 
 def _weights(spec: StudySpec) -> list[str]:
@@ -241,8 +284,8 @@ def _weights(spec: StudySpec) -> list[str]:
     return []
 
 
-def _features(spec: StudySpec, counted: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what computing the features of each frozen network and data set takes; nothing without its weights."""
+def _features(spec: StudySpec, counted: Sequence[Counts]) -> list[str]:
+    """Return what the features of each frozen network and data set take; nothing where the weights are not there."""
     if not any(model.get("frozen") for model in spec.model_sections) or _weights(spec):
         return []
     import torch
@@ -256,9 +299,9 @@ def _features(spec: StudySpec, counted: Sequence[Mapping[str, Any]]) -> list[str
     device, found = best() if spec.resources.gpu else torch.device("cpu"), []
     for section, counts in zip(spec.data_sections, counted, strict=True):
         facts = spec.describe(section)
-        if counts["unknown"] or facts.is_table:
+        if counts.unknown or facts.is_table:
             continue
-        pictures = sum(split["samples"] for split in counts["splits"].values())
+        pictures = sum(split.samples for split in counts.splits.values())
         for model in sections:
             network = str(model.get("architecture", model["name"]))
             found.append(features.making(model, facts, pictures, device).words(network))
@@ -284,50 +327,51 @@ def rule_trials(spec: StudySpec, confirm: Confirm, configurations: int, reported
     return at_most(spec, confirm, configurations, reported) * confirm.seeds * (spec.folds or 1) if confirm.rules else 0
 
 
-def text(document: dict[str, Any]) -> str:
-    """Return the document of `plan` as text for people."""
-    trials, epochs, resources = document["trials"], document["epochs"], document["resources_per_trial"]
+def text(plan: Plan) -> str:
+    """The same for people."""
+    budget, resources = plan.budget, plan.resources_per_trial
+    trials, epochs = budget.trials, budget.epochs
     replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
-    rule = document["rule_trials"]
+    rule = budget.rule_trials
     rules = f" and about {rule['expected']}, at most {rule['most']}, for what other rules pick" if rule["most"] else ""
-    confirm = f"{trials['confirm']} to confirm" + (" on every fold" if document["folds"] else "")
-    if document["front"]:
-        confirm = f"at most {confirm} (the whole front up to {document['front']} configurations)"
-    elif document["margin"]:
+    confirm = f"{trials['confirm']} to confirm" + (" on every fold" if budget.folds else "")
+    if budget.front:
+        confirm = f"at most {confirm} (the whole front up to {budget.front} configurations)"
+    elif budget.margin:
         confirm = f"at most {confirm}"
     kind = f" of kind {resources['accelerator']}" if resources.get("accelerator") else ""
-    limits = [f"the search ends earlier at: {', '.join(document['limits'])}"] if document["limits"] else []
+    limits = [f"the search ends earlier at: {', '.join(plan.limits)}"] if plan.limits else []
     lines = [
-        f"study {document['name']} ({document['hash']}), nothing is started",
-        f"function: {document['function']}"
-        if document["function"]
-        else f"data: {', '.join(document['titles'])}: {'; '.join(map(_listed, document['data']))}",
-        *_cells(document),
-        _space(document),
-        *(f"  {key}: {_domain(domain)}" for key, domain in document["space"].items()),
-        f"metric: {', '.join([document['metric'], *document['constraints']])}; sampler {document['sampler']}",
-        *(f"  {name}: {words}" for name, words in document["groups"].items()),
-        *([f"of the front is chosen: {document['chosen_by']}"] if document["chosen_by"] else []),
-        *([f"chosen is {document['margin']}"] if document["margin"] else []),
-        f"a trial's value: {document['epoch']}",
-        f"early stopping: {document['early_stopping']['words']}",
-        *([f"beside it, without a search: {', '.join(document['references'])}"] if document["references"] else []),
+        f"study {plan.name} ({plan.hash}), nothing is started",
+        f"function: {plan.function}"
+        if plan.function
+        else f"data: {', '.join(plan.titles)}: {'; '.join(map(_listed, plan.data))}",
+        *_cells(plan),
+        _space(plan),
+        *(f"  {key}: {_domain(domain)}" for key, domain in plan.space.items()),
+        f"metric: {', '.join([plan.metric, *plan.constraints])}; sampler {plan.sampler}",
+        *(f"  {name}: {words}" for name, words in plan.groups.items()),
+        *([f"of the front is chosen: {plan.chosen_by}"] if plan.chosen_by else []),
+        *([f"chosen is {budget.margin}"] if budget.margin else []),
+        f"a trial's value: {plan.epoch}",
+        f"early stopping: {plan.early_stopping['words']}",
+        *([f"beside it, without a search: {', '.join(budget.references)}"] if budget.references else []),
         f"trials: {trials['baseline']} baseline + {trials['search']} searched{replicates}, then {confirm}{rules}",
         *limits,
-        f"epochs: {document['epochs_per_trial']} per full trial; in all about {epochs['expected']}, "
-        f"at most {epochs['most']}",
+        f"epochs: {plan.epochs_per_trial} per full trial; in all about {epochs['expected']}, at most {epochs['most']}",
         f"each trial takes {resources['cpu']:g} CPU, {resources['gpu']:g} GPU{kind}; "
         f"train.threads {resources['threads']}",
-        *document["features"],
-        *(f"warning: {warning}" for warning in document["warnings"]),
+        *plan.features,
+        *(f"warning: {warning}" for warning in plan.warnings),
     ]
     return "\n".join(lines)
 
 
-def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[Counts, list[str]]:
+    """The cells of a data set, and warnings."""
     counts, facts = cells.count(section), spec.describe(section)
     of_classes = [*data.notes(section), *user_data.positive_class_warnings(section, facts)]
-    if counts["unknown"]:
+    if counts.unknown:
         return counts, of_classes
     check_metrics.check_counts(spec, section, counts)
     empty = check_metrics.emptiness(spec, counts, facts.on("val"))
@@ -335,24 +379,24 @@ def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[dict[str, Any], 
     return counts, [*of_classes, *cells.warnings(counts), *empty, *small]
 
 
-def _space(document: dict[str, Any]) -> str:
-    if not document["space"]:
+def _space(plan: Plan) -> str:
+    if not plan.space:
         return "search space: empty, one configuration"
-    if document["configurations"] is None:
+    if plan.configurations is None:
         return "search space:"
-    return f"search space, {document['configurations']} different configurations; when all were tried, the search ends:"
+    return f"search space, {plan.configurations} different configurations; when all were tried, the search ends:"
 
 
-def _cells(document: dict[str, Any]) -> list[str]:
-    """Return the lines on the samples of each data set; several sets are told apart by the keys that differ."""
-    sections = document["data"]
+def _cells(plan: Plan) -> list[str]:
+    """The samples of each data set, the sets told apart by what differs."""
+    sections = plan.data
     lines = []
-    each = zip(sections, document["reading"], document["columns"], document["cells"], strict=True)
+    each = zip(sections, plan.reading, plan.columns, plan.cells, strict=True)
     for section, reading, columns, counts in each:
         own = {key: value for key, value in section.items() if any(other.get(key) != value for other in sections)}
         lines += [f"with {_listed(own)}:"] if own else []
         lines += [f"  {line}" for line in reading]
-        lines += [f"  {line}" for line in findings.listed([Finding(**values) for values in columns])]
+        lines += [f"  {line}" for line in findings.listed(columns)]
         lines += [f"  {line}" for line in cell_lines(counts)]
     return lines
 
@@ -364,19 +408,19 @@ def _searched(spec: StudySpec, key: str) -> dict[str, Any]:
     return described | ({"when": condition} if condition else {})
 
 
-def _listed(section: dict[str, Any]) -> str:
-    """Return a section's keys in words, without those that are not set."""
+def _listed(section: Mapping[str, object]) -> str:
+    """Its keys, without those that are not set."""
     return ", ".join(f"{key} {value}" for key, value in section.items() if value is not None and value != [])
 
 
-def _domain(domain: dict[str, Any]) -> str:
+def _domain(domain: Mapping[str, Any]) -> str:
     where = " and ".join(
         f"{key} is {' or '.join(map(parameter, values))}" for key, values in domain.get("when", {}).items()
     )
     return f"{_values(domain)}{f', where {where}' if where else ''}"
 
 
-def _values(domain: dict[str, Any]) -> str:
+def _values(domain: Mapping[str, Any]) -> str:
     if "choices" in domain:
         names = parameter(domain["choices"])
         return names if len(domain["choices"]) == 1 else f"one of {names}"

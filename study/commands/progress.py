@@ -71,7 +71,7 @@ class StudyProgress:
             return STOPS
         trials = list(self._record.trials.values())
         running = {trial.stage for trial in trials if trial.state == "running"}
-        if not running and self._phase in STEPS:  # what began since that step, and was over before anybody looked
+        if not running and self._phase in STEPS:  # a trial that began and ended between two looks
             running = {trial.stage for trial in self._begun_trials()[self._begun :][-1:]}
         if any(trial.state == "running" and trial.is_extended for trial in trials):
             self._phase = EXTENDING
@@ -94,7 +94,7 @@ class StudyProgress:
 
     def numbers(self) -> tuple[object, ...]:
         """Return the numbers on whose change a plain line is written."""
-        has_pace = self._done() > 0  # from a long trial's first epoch on it is told how long all will take
+        has_pace = self._done() > 0  # from the first epoch on the time to go is shown
         return self.counts(), self.enqueued(), self.stopping(), self._record.ending, has_pace
 
     def best(self) -> str:

@@ -60,7 +60,7 @@ def rest(seconds: float, spent: float) -> float:
 
 @contextmanager
 def repeated(seconds: float, show: Callable[[], None]) -> Iterator[None]:
-    """Call a function from a thread of its own every so many seconds until the block is left, and once more then.
+    """Call a function from a separate thread every so many seconds until the block is left, and once more then.
 
     It is called less often where it takes long, see `REST_PER_VIEW`.
     """
@@ -96,12 +96,12 @@ class _Shown:
         self.progress.tell(text)
 
     def tell(self, text: str) -> None:
-        """Show a text as a line of its own, unless it is a step."""
+        """Show a text on its own line, unless it is a step."""
         if not self.progress.tell(text):
             self._print(text)
 
     def tell_all(self, text: str) -> None:
-        """Show any text as a line of its own."""
+        """Show any text on its own line."""
         self.progress.tell(text)
         self._print(text)
 

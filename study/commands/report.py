@@ -53,7 +53,7 @@ def report(
 def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object]) -> None:
     """Write a study's report again each time its ledger has grown, until no driver runs it any more.
 
-    The page reloads itself. After each report there is a rest, so that all of them take `MAX_CORE_SHARE` of a core.
+    The page reloads itself. After each report there is a rest, so that reports take a small share of a core.
 
     Args:
         out: the folder to write into; None: the study's own.

@@ -17,9 +17,9 @@ from study.commands.driver_session import (
     GO_ON,
     RunEnd,
     View,
-    interrupted_as,
     lead_parts,
     loaded,
+    message_on_interrupt,
     outputs,
     registered,
     resumable,
@@ -152,7 +152,7 @@ def start(
         StudyStoppedError: see `study.sweep.driver.drive`; `study resume` tries again.
         StartInterruptedError: a signal came before the driver had the study.
     """
-    with interrupted_as("stopped before the study began; nothing is left behind"):
+    with message_on_interrupt("stopped before the study began; nothing is left behind"):
         home.check_new(spec.name)
         _check_place(home, spec, address)
         check_metrics.check(spec)
@@ -172,7 +172,7 @@ def _withdrawn_if_refused(home: Home, folder: StudyFolder) -> Iterator[None]:
     except (StudyStoppedError, StartInterruptedError):
         raise
     except Exception:
-        with suppress(UserError, OSError):  # what refused it is told
+        with suppress(UserError, OSError):  # the error that refused it is raised below
             if not StudyRecord.load(folder.ledger_file).trials:
                 delete(home, folder.name)
         raise
@@ -205,7 +205,7 @@ def start_or_resume(
     if extend_study.is_spent(Results(spec, record)) or (
         record.state == "complete" and not Tracker(home, existing, spec).is_behind
     ):
-        with shown(existing):  # whoever submitted it again reads it as any other
+        with shown(existing):  # readable for others, as a study that runs
             return RunEnd(existing, spec, record, None, ran=False)
     return resume(home, spec.name, view, address=address, shared=shared)
 
@@ -269,7 +269,7 @@ def resume(
             it runs; it cannot be extended, has nothing that failed, or what is assigned cannot change.
         StudyStoppedError, StartInterruptedError: as for `start`.
     """
-    with interrupted_as(GO_ON.format(name)):
+    with message_on_interrupt(GO_ON.format(name)):
         folder = home.find(name)
         check_not_there(folder)
         spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
@@ -290,7 +290,7 @@ def resume(
         tracker = Tracker(home, folder, spec)
         is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()
         datasets = loaded(spec, view) if is_cut_off else None
-        is_told = shared is not None or folder.report_page.exists()  # what another study runs has no report of its own
+        is_told = shared is not None or folder.report_page.exists()  # a study of a suite has no report of its own
         with shown(folder), resumable(folder), closing(Ledger(folder.ledger_file)):
             if not is_cut_off and not tracker.is_behind and not tracker.is_lost() and is_told:
                 again = f". {extend_study.RETRY.format(name)}" if extend_study.failed_trials(record) else ""

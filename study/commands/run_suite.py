@@ -200,7 +200,7 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
         each = budget(spec)
         open_ones = [record for record in here if record is None or record.state != "complete"]
         half = _epochs(record for record in open_ones if record is not None)
-        epochs_left = {kind: max(0, len(open_ones) * count - half) for kind, count in each["epochs"].items()}
+        epochs_left = {kind: max(0, len(open_ones) * count - half) for kind, count in each.epochs.items()}
         pace = paces.get(method)
         places.append(
             {
@@ -210,7 +210,7 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
                 "searches_left": len(open_ones),
                 "trials_per_search": {
                     "search": spec.trials,
-                    "fresh": each["trials"]["confirm"] + each["trials"]["rule"],
+                    "fresh": each.trials["confirm"] + each.trials["rule"],
                 },
                 "epochs_done": _epochs(record for record in here if record is not None),
                 "epochs_left": epochs_left,

@@ -150,6 +150,7 @@ def asked(folder: StudyFolder, record: StudyRecord) -> Asked | None:
 
 
 def asked_lines(asked: Asked | None) -> Iterator[str]:
+    """Yield the lines that tell a user of requests that are still to be met."""
     if asked is None:
         return
     if asked.ending:
@@ -204,7 +205,7 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
         "began": record.sessions[0]["time"] if record.sessions else None,
     }
     if record.state != "running":
-        with suppress(OSError, ValueError):  # a home that is only read; what is no number in JSON
+        with suppress(OSError, ValueError):  # a read-only home, or a value that JSON cannot hold
             write_whole(file, json.dumps({"of": of, "row": row}, allow_nan=False))
     return row
 
@@ -234,7 +235,7 @@ def table(home: Home, rows: list[dict[str, Any]]) -> str:
         return f"no studies in {home.path}; a first one: study run quickstart"
     found = [("study", "state", "owner", "best", "began", "trials")]
     for row in rows:
-        seeds = f" ({row['seeds']} seed{'s' * (row['seeds'] > 1)})" if row.get("seeds") else ""  # not of older ones
+        seeds = f" ({row['seeds']} seed{'s' * (row['seeds'] > 1)})" if row.get("seeds") else ""  # older rows lack it
         best = "-" if row["best"] is None else f"{row['metric']} {printed(row['metric'], row['best'])}{seeds}"
         best += f" ({name})" if (name := row.get("reference")) else ""
         best += f", {rule} of the front" if (rule := row.get("chosen_by")) and row["best"] is not None else ""

@@ -23,23 +23,23 @@ __all__ = ["Dataset", "Encoding", "Facts", "Labelled", "Source", "Split", "joint
 
 
 class DataSet(Protocol):
-    """A data set's module. The first line of its docstring, `NAME: what it is`, is what users read of it.
+    """A data set's module. Users are shown the first line of its docstring, `NAME: what it is`.
 
-    `describe` gives the facts without reading the data; `load` gives the arrays, from `cache.cached` if reading takes
-    time. A table has `shape=(columns,)` and rows of float32 that are normalised already. A module may have more:
+    `describe` returns the facts without reading the data; `load` returns the arrays, from `cache.cached` if reading is
+    slow. A table has `shape=(columns,)` and rows of float32 that are already normalised. A module may also have:
 
         sources(options), or a tuple SOURCES    the files that it needs, each a `Source`
-        files(options)                          those of a user's own
+        files(options)                          the user's own files that it reads
         labels(options)                         the labels of each split, without its samples
         notes(options), reading(options)        sentences on how a user's files are read
-        columns(options), survey(options)       what is found about the columns of a user's table
+        columns(options), survey(options)       findings about the columns of a user's table
         encoding(options)                       how the columns of a table become inputs
-        encoded(options, encoding)              the data with inputs as another table's encoding makes them
+        encoded(options, encoding)              the data, encoded as another table is
         raw(options)                            a table before anything is fitted to its training rows, for folds
-        together(options)                       for folds: what stays in one, by training and validation sample
+        together(options)                       for folds: a group label of each training and validation sample
         FRAME                                   how images become square
 
-    This one, as `study/data/sets/stripes.py`, is all that `data.name: stripes` needs:
+    This file, saved as `study/data/sets/stripes.py`, is all that `data.name: stripes` needs:
 
         \"\"\"stripes: small images, light or dark, some of them with a brighter first row.\"\"\"
 
@@ -99,8 +99,7 @@ WITH_ALIGNED = ("adult", "compas", "image_folder", "table")
 
 
 def of_earlier(section: Mapping[str, Any]) -> dict[str, Any]:
-    """Complete a `data` section of a study or model of an earlier version so that its inputs and splits stay as they
-    were.
+    """Complete a `data` section of an earlier version so that its inputs and splits stay as they were.
 
     A key that such a section lacks had another meaning then than its default has now.
     """
@@ -193,9 +192,7 @@ def columns(data: Mapping[str, Any]) -> list[Finding]:
 
 
 def survey(data: Mapping[str, Any]) -> list[Finding]:
-    """Return findings on a table before it has a study file, with all that refuses it; none without `survey` in the
-    module.
-    """
+    """Return findings on a table before it has a study file, with all that refuses it; none without `survey`."""
     return list(_asked(data, "survey", []))
 
 

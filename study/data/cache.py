@@ -67,7 +67,7 @@ def digests(files: Sequence[Path]) -> list[str]:
             read = {name: found for block in pool.map(_hashes, blocks) for name, found in block.items()}
         known |= read
         settled = began - int(RACY * 1e9)
-        # a file that was written while it was read has another state now, so that its entry is never found
+        # a file that was written while it was read has another state now, so its entry is never found
         _keep({name: (states[name], read[name]) for name in new if read[name] and states[name][2] < settled})
     return [known.get(name, "") for name in names]
 
@@ -98,13 +98,11 @@ def _alike(files: tuple[Path, ...], states: tuple[State | None, ...]) -> NDArray
 
 
 def stamp(place: Path | Sequence[Path]) -> str:
-    """Hash the content of a file, of the files of a list in their order, or of all files under a folder with their
-    names.
+    """Hash the content of a file, of a list of files in their order, or of all files under a folder with names.
 
     For a list the hash also tells which of its files exist; what else is in their folders is not looked at, as it may
-    be
-    much, behind links. A folder is followed behind links; one that several links lead to counts where it is met first.
-    Hidden files do not count.
+    be much, behind links. A folder is followed behind links; one that several links lead to counts where it is met
+    first. Hidden files do not count.
     """
     files = files_of(place)
     names = [os.path.relpath(file, place) if isinstance(place, Path) and file != place else "" for file in files]
@@ -285,7 +283,7 @@ def _kind(split: Split, facts: Facts) -> str:
 
 
 FORMAT = 6
-"""Version of an entry's files, and of the code that makes the arrays: reads and resizes images, numbers labels."""
+"""Version of an entry's files, and of the code that reads and resizes images and numbers labels for them."""
 
 FOLDER, INDEX = "prepared", "entry.json"
 

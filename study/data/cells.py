@@ -1,6 +1,8 @@
 """Count samples by class and bias class in the splits of a data set, from labels alone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,25 +13,58 @@ from study.errors import UserError
 from study.text import quoted, some
 
 
-def warnings(counts: Mapping[str, Any]) -> list[str]:
-    """Warn about classes and cells that are measured but have no training sample, and about a useless bias.
+@dataclass(frozen=True)
+class Contents:
+    """Counts of one split; None: there is no such thing.
 
-    Args:
-        counts: of `count`. Data without names, or that could not be counted, give no warnings.
+    Attributes:
+        unlabelled: samples without a class.
+        classes: samples of each.
+        cells: with bias labels, samples of each pair of class and bias class.
+        smallest, largest: of the cells that are not empty.
+        empty: how many cells are.
+        aligned, conflicting: samples with the bias and against it, where a bias class is a class's own.
     """
-    if counts["unknown"] or not counts["class_names"]:
+
+    samples: int
+    unlabelled: int
+    classes: Sequence[int]
+    cells: Sequence[Sequence[int]] | None = None
+    smallest: int | None = None
+    largest: int | None = None
+    empty: int | None = None
+    aligned: int | None = None
+    conflicting: int | None = None
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The contents of a data set by split, with its names; `unknown`: why there are none."""
+
+    splits: Mapping[str, Contents]
+    unknown: str | None = None
+    class_names: Sequence[str] | None = None
+    bias_names: Sequence[str] | None = None
+
+
+# What training lacks that is measured: classes, bias classes and groups without a training sample, by name.
+
+
+def warnings(counts: Counts) -> list[str]:
+    """Sentences about the counts of `study.data.cells.count`; none for data without names, or that are not counted."""
+    if counts.unknown or not counts.class_names:
         return []
-    train = counts["splits"]["train"]
+    train = counts.splits["train"]
     found = [*_bias(counts)]
-    for name, split in counts["splits"].items():
+    for name, split in counts.splits.items():
         if name != "train":
             found += _unseen(counts, train, name, split)
     return found
 
 
-def _bias(counts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a warning if nothing can be learned of the bias: it has one value, or is known for no training sample."""
-    names, cells = counts["bias_names"], counts["splits"]["train"]["cells"]
+def _bias(counts: Counts) -> Iterator[str]:
+    """A bias that nothing can be told from: of one value, or known for no training sample."""
+    names, cells = counts.bias_names, counts.splits["train"].cells
     if names and len(names) == 1:
         yield f"the bias is {quoted(names[0])} in every row: no group differs from another. Leave out data.bias"
     elif cells and not any(map(sum, cells)):
@@ -40,73 +75,68 @@ NAMED = 3
 """Cells that a sentence names."""
 
 
-def _unseen(counts: Mapping[str, Any], train: Mapping[str, Any], name: str, split: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a split has and training lacks; the cells of an unseen class are not named again."""
-    classes, biases = counts["class_names"], counts["bias_names"]
-    unseen = [y for y, count in enumerate(split["classes"]) if count and not train["classes"][y]]
+def _unseen(counts: Counts, train: Contents, name: str, split: Contents) -> Iterator[str]:
+    """Yield what a split has and training has not; of a class that is unseen its groups are not told again."""
+    classes, biases = counts.class_names or (), counts.bias_names or ()
+    unseen = [y for y, count in enumerate(split.classes) if count and not train.classes[y]]
     if unseen:
-        told = [f"{quoted(classes[y])} ({split['classes'][y]} in {name})" for y in unseen]
+        told = [f"{quoted(classes[y])} ({split.classes[y]} in {name})" for y in unseen]
         yield f"class {some(told)} has no training sample: it cannot be learned, and all of it counts as wrong"
-    if not biases or not split["cells"] or not train["cells"] or not any(map(sum, train["cells"])):
+    if not biases or not split.cells or not train.cells or not any(map(sum, train.cells)):
         return
     pairs = [(y, s) for y in range(len(classes)) for s in range(len(biases)) if y not in unseen]
     groups = [
-        f"class {quoted(classes[y])} with bias class {quoted(biases[s])} ({split['cells'][y][s]} in {name})"
+        f"class {quoted(classes[y])} with bias class {quoted(biases[s])} ({split.cells[y][s]} in {name})"
         for y, s in pairs
-        if split["cells"][y][s] and not train["cells"][y][s]
+        if split.cells[y][s] and not train.cells[y][s]
     ]
     if groups:
         yield f"no training sample of {some(groups, NAMED)}: nothing is learned of such samples"
 
 
-def count(section: Mapping[str, Any]) -> dict[str, Any]:
-    """Count the samples of each split of a `data` section, as plain values; no image is decoded.
-
-    Returns:
-        `splits`: the `contents` by split; `class_names` and `bias_names`: None where the data set has no names; and
-        `unknown`: why there are no counts, None where there are.
-    """
+def count(section: Mapping[str, Any]) -> Counts:
+    """The contents of each split of a `data` section; no image is decoded."""
     facts = data.describe(section)
-    document: dict[str, Any] = {"splits": {}, "unknown": None}
-    document |= {
-        name: list(names) if (names := getattr(facts, name)) else None for name in ("class_names", "bias_names")
-    }
+    unknown = partial(Counts, {}, class_names=facts.class_names, bias_names=facts.bias_names)
     if any(source.existing_path() is None for source in data.sources(section)):
-        return document | {"unknown": f"its files are not here, see study data prepare {section['name']}"}
+        return unknown(f"its files are not here, see study data prepare {section['name']}")
     try:
         labels = data.labels(section)
     except UserError as error:
-        return document | {"unknown": str(error)}
+        return unknown(str(error))
     if labels is None:
-        return document | {"unknown": "the data set does not tell its labels without its samples"}
-    return document | {"splits": {name: contents(split, facts.on(name)) for name, split in labels.items()}}
+        return unknown("the data set does not tell its labels without its samples")
+    splits = {name: contents(split, facts.on(name)) for name, split in labels.items()}
+    return Counts(splits, None, facts.class_names, facts.bias_names)
 
 
-def contents(labels: Labelled, facts: Facts) -> dict[str, Any]:
-    """Count the samples of one split, as plain values.
-
-    Returns:
-        `samples`, `unlabelled` and `classes` (samples of each). With bias labels also `cells` (samples of each pair of
-        class and bias class), the `smallest` and `largest` of them that are not empty, how many are `empty`, and, where
-        bias classes have classes of their own, `aligned` and `conflicting` samples. Keys that do not apply are None.
-    """
+def contents(labels: Labelled, facts: Facts) -> Contents:
+    """Counts of one split."""
     labelled = labels.target >= 0
-    document: dict[str, Any] = {"samples": len(labels.target), "unlabelled": int((~labelled).sum())}
-    document["classes"] = np.bincount(labels.target[labelled], minlength=facts.classes).tolist()
-    document |= dict.fromkeys(("cells", "smallest", "largest", "empty", "aligned", "conflicting"))
-    if labels.bias is not None and facts.bias_classes:
-        known = labelled & (labels.bias >= 0)
-        codes = labels.target[known] * facts.bias_classes + labels.bias[known]
-        cells = np.bincount(codes, minlength=facts.classes * facts.bias_classes)
-        document["cells"] = cells.reshape(facts.classes, facts.bias_classes).tolist()
-        filled = cells[cells > 0]
-        ends = {"smallest": int(filled.min()), "largest": int(filled.max())} if len(filled) else {}
-        document |= {**ends, "empty": len(cells) - len(filled)}
-        if facts.aligned is not None:
-            own = np.array(facts.aligned) == np.arange(facts.classes)[:, None]
-            document["aligned"] = int((np.array(document["cells"]) * own).sum())
-            document["conflicting"] = int(cells.sum()) - document["aligned"]
-    return document
+    classes = np.bincount(labels.target[labelled], minlength=facts.classes).tolist()
+    of_classes = Contents(len(labels.target), int((~labelled).sum()), classes)
+    if labels.bias is None or not facts.bias_classes:
+        return of_classes
+    known = labelled & (labels.bias >= 0)
+    codes = labels.target[known] * facts.bias_classes + labels.bias[known]
+    cells = np.bincount(codes, minlength=facts.classes * facts.bias_classes)
+    table, filled = cells.reshape(facts.classes, facts.bias_classes), cells[cells > 0].tolist()
+    aligned = conflicting = None
+    if facts.aligned is not None:
+        own = np.array(facts.aligned) == np.arange(facts.classes)[:, None]
+        aligned = int((table * own).sum())
+        conflicting = int(cells.sum()) - aligned
+    smallest, largest = min(filled, default=None), max(filled, default=None)
+    empty = len(cells) - len(filled)
+    return replace(
+        of_classes,
+        cells=table.tolist(),
+        smallest=smallest,
+        largest=largest,
+        empty=empty,
+        aligned=aligned,
+        conflicting=conflicting,
+    )
 
 
 # Sizes of the cells tell how reliable a worst group's accuracy is.
@@ -129,9 +159,7 @@ def group_sizes(datasets: Mapping[str, Dataset]) -> dict[str, Any] | None:
     if not facts.bias_classes or facts.classes * facts.bias_classes > MOST_GROUPS:
         return None
     found = {
-        name: contents(dataset.splits[name], facts.on(name))["cells"]
-        for name in ("val", "test")
-        if name in dataset.splits
+        name: contents(dataset.splits[name], facts.on(name)).cells for name in ("val", "test") if name in dataset.splits
     }
     sizes: dict[str, Any] = {name: cells for name, cells in found.items() if cells}
     names = {"classes": facts.class_names, "biases": facts.bias_names}

@@ -15,9 +15,7 @@ from study.errors import UserError
 
 
 class _ArraysOnly(pickle.Unpickler):
-    """Unpickler that builds lists, dictionaries, strings, numbers and numpy arrays only, so that no code in a file
-    runs.
-    """
+    """Unpickler that builds only plain values and numpy arrays, so that no code in a file runs."""
 
     def find_class(self, module: str, name: str) -> Any:
         allowed = {"_reconstruct": np._core.multiarray._reconstruct, "ndarray": np.ndarray, "dtype": _dtype}  # type: ignore[attr-defined]

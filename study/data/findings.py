@@ -12,8 +12,7 @@ from study.text import quoted
 
 Kind = Literal["refused", "telling", "left out", "constant", "odd"]
 """`refused`: cannot be an input as it is; `telling`: predicts the class alone, which the user decides on; `left out`:
-is
-not an input, which is said; `constant`: equal in every row; `odd`: an input that may not be what it seems.
+is not an input, which is said; `constant`: equal in every row; `odd`: an input that may not be what it seems.
 """
 
 WITHOUT, MARKS, BINS, WORDS = "data.without", "data.missing_marks", "data.target_bins", "data.words"

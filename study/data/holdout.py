@@ -167,9 +167,7 @@ def folds(
 
 
 def together(*parts: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
-    """Merge labels (N,): samples that share one in any of these, directly or by way of others, get one; None: no
-    labels.
-    """
+    """Merge labels (N,): samples that share one, directly or by way of others, get one; None: no labels."""
     labels = [np.unique(part, return_inverse=True)[1] for part in parts if part is not None]
     if len(labels) < 2:
         return labels[0] if labels else None

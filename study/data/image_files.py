@@ -30,7 +30,7 @@ ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".w
 """Endings, in small letters, of the files in a folder that count as images."""
 
 LARGE = pixels.MAX_PIXELS // 4
-"""Pixels to decode from which on an image is decoded while no other large one is."""
+"""Number of pixels to decode from which on images are decoded one at a time."""
 
 BLOCK = 64
 """Files per task of a decoding thread."""
@@ -70,7 +70,7 @@ def decode(files: Sequence[Path], size: int, frame: Frame) -> NDArray[np.uint8]:
 def usual_side(files: Sequence[Path]) -> int | None:
     """Return the median of the shorter sides of some of these images, in pixels; None if none can be read.
 
-    At most `MAX_SIDE`. Only headers are read, of images that are spread evenly over the list.
+    A side counts as at most `MAX_SIDE`. Only headers are read, of images that are spread evenly over the list.
     """
     sides = []
     with warnings.catch_warnings():

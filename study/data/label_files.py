@@ -376,8 +376,7 @@ def classes_of(values: Iterable[Any]) -> list[str]:
 
 
 def combined(parts: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Combine several labels into one: first + size of the first x (second + ...), as the FSCL code combines
-    attributes.
+    """Combine labels into one, as the FSCL code combines attributes: first + size of the first x (second + ...).
 
     Where one of them is -1, unknown, the result is -1.
     """

@@ -175,8 +175,7 @@ def splits(listing: Listing, options: Any, ratio: float, common: frozenset[Cell]
 
 
 def biased(samples: int, ratio: float, common: frozenset[Cell]) -> dict[Cell, int]:
-    """Count the cells of a two by two split: in each bias class the common cell has `ratio` times the samples of the
-    other.
+    """Count the cells of a two by two split: in each bias class the common cell is `ratio` times the other.
 
     The common cell is rounded up, as in the FSCL paper: 3,334 and 1,666 of 5,000 for a ratio of 2.
     """

@@ -89,8 +89,7 @@ SENTINELS = (-1.0, *(sign * float(10**digits - 1) for digits in range(2, 7) for 
 
 FEWEST_MARKS, OFTEN, HOLE = 3, 0.01, 5.0
 """Least number of rows with such a number; their least share where it is -1 below numbers from 0 on; otherwise, how
-many
-times the usual step between the others it is at least away from them.
+many times the usual step between the others it is at least away from them.
 """
 
 FEW_CODES, LARGE_CODE = 20, 100
@@ -131,9 +130,7 @@ def _repeated_id(column: "pd.Series") -> Iterator[Finding]:
 
 
 def _measured(column: "pd.Series") -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
-    """Return the different numbers of a column and how often each occurs; None for words, infinite or fewer than 3
-    numbers.
-    """
+    """Count each different number of a column; None for words, infinite numbers, or fewer than 3 different ones."""
     if not is_number(column):
         return None
     values, counts = np.unique(numbers(column.dropna()), return_counts=True)

@@ -54,8 +54,7 @@ def files(archive: Path) -> Iterator[tuple[str, bytes]]:
 
 Frame = Literal["crop", "squash"]
 """How an image becomes square. `crop`: scaled by its shorter side, then cut to the middle. `squash`: both sides scaled
-to
-the size, which distorts and cuts nothing off.
+to the size, which distorts and cuts nothing off.
 """
 
 MAX_PIXELS = 1 << 26
@@ -72,13 +71,12 @@ JPEG = b"\xff\xd8\xff"
 """First bytes of a JPEG file."""
 
 BITS, ZERO_IS = 258, 262
-"""Tags of a TIFF: bits of a sample; the meaning of a sample of 0, where 0 is white."""
+"""Tags of a TIFF: bits per sample; photometric interpretation, 0 where a sample of 0 is white."""
 
 
 @contextmanager
 def opened(file: Path, size: int) -> Iterator[tuple[Image.Image, int]]:
-    """Open an image file and read its header, to be decoded at least at `size`; also yield how many pixels that
-    decodes.
+    """Open an image file to be decoded at least at `size`; yield it and the number of pixels that this decodes.
 
     A progressive JPEG is kept in full until its last pass: all its pixels count. Any other counts as it is shrunk.
 

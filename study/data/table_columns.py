@@ -156,8 +156,7 @@ class Column:
         return self.values is not None and {*self.values} - {MISSING} <= TRUTHS
 
     def encoded(self, column: "pd.Series", decimal: str = ".") -> tuple[NDArray[np.float32], dict[int, Fault]]:
-        """Encode a column (N,) as inputs (N, `width`); return the faults of cells, too, by row from 0. A bad cell's
-        inputs are 0.
+        """Encode a column (N,) as inputs (N, `width`), 0 for bad cells; return the faults of these, by row from 0.
 
         Args:
             decimal: decimal mark in texts.
@@ -297,7 +296,8 @@ def absent(names: Sequence[str], encoding: Encoding) -> Iterator[str]:
 
 
 GROUP_VALUES, LARGEST_GROUP = 50, 0.05
-"""Least number of different rows, and largest share of all rows that are equal, at which equal rows count as one
+"""Least number of different rows, and largest share of all rows in one group of equal ones, for equal rows to count as
+one
 sample.
 """
 
@@ -415,8 +415,7 @@ def with_numbers(
 
     Found are numbers with a few texts among them, numbers written for people, dates and names, each with its place and
     what to do. pandas may have read a column as text because of rows that were then dropped; it becomes numbers here.
-    The
-    index of `rows` counts the rows of the file from 0.
+    The index of `rows` counts the rows of the file from 0.
 
     Args:
         features: inputs that may be numbers.

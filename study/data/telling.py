@@ -24,8 +24,7 @@ most frequent class gets wrong, so that a rare class does not make any column lo
 
 AHEAD = 0.5
 """A copy of the class has at most this part of the errors of the best other column: several measurements of one thing,
-as
-of a petal, are each good alone.
+as of a petal, are each good alone.
 """
 
 ALIKE = 0.995

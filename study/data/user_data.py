@@ -273,8 +273,7 @@ def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
     nothing of that; the training rows do. Bias classes are matched one to one, so that as many rows as
     possible are aligned. The order stays where classes and bias classes are named alike or are both whole numbers,
     where there are not as many of one as of the other, and where a match aligns less than `CLEARLY` of the rows more
-    than
-    the order does.
+    than the order does.
 
     Args:
         train: indices of the training rows.
@@ -525,9 +524,7 @@ def _coded(table: "pd.DataFrame", columns: Sequence[str], path: Path, gaps: bool
 def _binned(
     bias: _Coded, bins: Sequence[float] | Literal["quartiles"], path: Path, decimal: str, key: str = "bias"
 ) -> tuple[_Coded, tuple[float, ...]]:
-    """Divide the one column of numbers in the bias, or the target, into groups; return those that have rows, and all
-    edges.
-    """
+    """Divide the bias's, or the target's, column of numbers into groups; return those with rows, and all edges."""
     numbers = [_numbers(values, decimal) for values in bias.values]
     found = [place for place, values in enumerate(numbers) if values is not None]
     if len(found) != 1:

@@ -1,1 +1,1 @@
-"""The place of a study's state: the home folder, and in a study's folder the ledger, who holds it and its record."""
+"""The state of studies: the home folder, and in a study's folder the ledger, its lease and its record."""

@@ -1,18 +1,18 @@
 """How long a driver did not run: its machine slept, its virtual machine was paused, or it was stopped.
 
-A study's times are those of the clock on the wall, which goes on meanwhile, or leaps as it is set right afterwards.
+A study's times are those of the wall clock, which goes on meanwhile, or leaps when it is set right afterwards.
 """
 
 import threading
 import time
 
 TICK, LATE = 1.0, 10.0
-"""Seconds between two looks at the clock; and by how much one is late where this process did not run, as no load keeps
-a thread from running for so long."""
+"""Seconds between two looks at the clock; and by how much a look is late if this process did not run, as no load delays
+a thread for so long."""
 
 
 class Awake:
-    """Looks at the clock in a thread of its own until `end`."""
+    """A thread that looks at the clock until `end`."""
 
     def __init__(self) -> None:
         self._at, self._asleep = time.time(), 0.0
@@ -20,14 +20,14 @@ class Awake:
         threading.Thread(target=self._look_on, name="awake", daemon=True).start()
 
     def slept(self) -> float:
-        """Seconds since the last call in which this process did not run, 0.0 where it always did."""
+        """Return the seconds since the last call in which this process did not run, 0.0 where it always did."""
         self._look()
         with self._lock:
             asleep, self._asleep = self._asleep, 0.0
         return round(asleep, 3)
 
     def end(self) -> None:
-        """Look no more."""
+        """Stop the thread."""
         self._over.set()
 
     def _look_on(self) -> None:

@@ -3,7 +3,7 @@
 A request is one file, written beside its place and renamed, so it is there whole or not at all. Whoever may write in
 the folder may ask, from any machine that shares it; the driver looks every second (`study.sweep.adapters`), obeys in
 the order of the files' names, which begin with the time, and writes each answer to the ledger before it removes the
-file. A file that outlives its driver is met by the next one, which knows from the ledger whether it was answered.
+file. A file that outlives its driver is handled by the next one, which knows from the ledger whether it was answered.
 """
 
 import json
@@ -22,17 +22,17 @@ from study.home.events import Params, Whole
 RequestKind = Literal["enqueue", "stop", "end"]
 
 MAX_REQUEST_BYTES = 2**16
-"""Bytes of a request at most."""
+"""Most bytes of a request."""
 
 MOST_AT_ONCE = 100
-"""Requests that are read at one look."""
+"""Most requests that are read at one look."""
 
 _FILE = re.compile(r"\d{20}-([0-9a-f]{32})\.json")
 
 
 @dataclass(frozen=True)
 class Request:
-    """A wish of a user.
+    """A request of a user.
 
     Attributes:
         kind: `enqueue`: try `params` next; `stop`: end `trial` at its next report; `end`: end the search.
@@ -45,7 +45,7 @@ class Request:
 
 
 def ask(folder: Path, request: Request) -> Path:
-    """Leave a request for the driver; gives its file, which is gone once it is answered.
+    """Leave a request for the driver; return its file, which is gone once it is answered.
 
     Raises:
         OSError: the folder cannot be written.
@@ -57,10 +57,10 @@ def ask(folder: Path, request: Request) -> Path:
 
 
 def waiting(folder: Path) -> list[tuple[Path, Request | None]]:
-    """The requests of a folder that were not answered, the oldest first; None for what is no request.
+    """Return the requests of a folder that were not answered, the oldest first; None for an unreadable one.
 
-    What has no request's name is left out, and so are folders. A folder that cannot be read holds none: whoever made it
-    may keep it from the driver, and a file system may be away for a while.
+    Files without a request's name are left out, and so are folders. A folder that cannot be read holds none: whoever
+    made it may keep it from the driver, and a file system may be away for a while.
     """
     try:
         with os.scandir(folder) as entries:
@@ -74,14 +74,14 @@ def waiting(folder: Path) -> list[tuple[Path, Request | None]]:
     return [(folder / name, _read(folder / name)) for name in names[:MOST_AT_ONCE]]
 
 
-def removed(path: Path) -> None:
-    """Take an answered request away, if it is still there and can be."""
+def remove_request(path: Path) -> None:
+    """Remove an answered request, if it is still there and can be remove_request."""
     with suppress(OSError):
         path.unlink()
 
 
 def name_of(path: Path) -> str:
-    """The id that a request's file has in its name."""
+    """Return the id in the name of a request's file."""
     named = _FILE.fullmatch(path.name)
     assert named is not None  # it is one of `waiting`
     return named[1]

@@ -1,4 +1,4 @@
-"""The events of a ledger: one class for each kind, so that no reader of an event has to doubt it.
+"""The events of a ledger: one class for each kind, with checked fields.
 
 Each is an entry of the ledger: `event`, its kind, `time`, then its fields in the order in which they stand here, and
 `asleep`. What is None is left out.
@@ -25,10 +25,10 @@ STATES: tuple[State, ...] = get_args(State)
 ENDED: tuple[State, ...] = get_args(End)
 
 INTEGER_LIMIT = 2**63
-"""Whole numbers are below."""
+"""Bound of whole numbers."""
 
 MAX_SHOWN_CHARACTERS = 60
-"""Characters of a value that a message shows."""
+"""Most characters of a value that a message shows."""
 
 Whole = Annotated[int, Strict(), Ge(0), Lt(INTEGER_LIMIT)]
 Flag = Annotated[bool, Strict()]
@@ -36,14 +36,14 @@ Seconds = Annotated[float, Strict(), Ge(0), Lt(LATEST)]
 Metrics = dict[str, Annotated[float, Strict()] | Annotated[int, Strict()] | None]
 Params = dict[str, bool | int | float | str | None]
 Reported = InstanceOf[dict[str, float | None]]
-"""Metrics of a report; `study.home.record.Epoch` looks at the values, as there are so many."""
+"""Metrics of a report; `study.home.record.Epoch` checks the values, as there are so many."""
 
 AS_IT_IS = WrapValidator(lambda value, check: (check(value), value)[1])
-"""What is held to its form and kept with whatever else it says."""
+"""Checks a value, and keeps it with whatever else it holds."""
 
 
 class DataSet(TypedDict):
-    """A data set, as `study.data.inventory` tells of it."""
+    """A data set, as `study.data.inventory` describes it."""
 
     title: str
     digest: str
@@ -60,7 +60,7 @@ class File(TypedDict):
 
 
 class Groups(BaseModel):
-    """Samples of each group by split, and names, see `study.data.cells`."""
+    """Number of samples of each group by split, and names, see `study.data.cells`."""
 
     model_config = ConfigDict(extra="allow", strict=True)
     __pydantic_extra__: dict[str, list[list[Whole]]]
@@ -75,10 +75,10 @@ Step = Annotated[tuple[str, ...], MinLen(1)]
 
 @dataclass(frozen=True, kw_only=True)
 class BaseEvent:
-    """What all events have. Two are equal that say the same, whenever they came.
+    """Base of all events. Two are equal that say the same, at whatever time.
 
     Attributes:
-        time: when it was written, in seconds since the epoch; 0: it was not, the ledger gives it its time.
+        time: when it was written, in seconds since the epoch; 0: not yet, the ledger sets it.
         asleep: seconds since the event before in which its driver did not run (`study.home.awake`).
     """
 
@@ -87,7 +87,7 @@ class BaseEvent:
     asleep: Seconds = field(default=0.0, compare=False)
 
     def __init_subclass__(cls, kind: str = "") -> None:
-        """Take the kind that a ledger calls it; its class's name, where that is the same."""
+        """Set the name of the kind in a ledger; by default the class's name in lower case."""
         cls.event = kind or cls.__name__.lower()
 
 
@@ -104,15 +104,15 @@ class Created(BaseEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class Opened(BaseEvent):
-    """A driver took the study up. Keeps what else other versions say.
+    """A driver took the study up. Further fields of other versions are kept.
 
     Attributes:
         version, commit, dirty, python, libraries, node, gpus: of package and machine, see `study.home.provenance`.
-        owner: whose study it is.
+        owner: of the study.
         data, dataset, datasets: fingerprint, titles and inventory of its data.
         spec: hash of its file.
         weights, function: the files that trials begin from, and that they run.
-        placement: keys of `resources`, and `search.concurrency`, that are not as in the study file.
+        placement: keys of `resources`, and `search.concurrency`, that differ from the study file.
         groups: samples of each group, see `Groups`.
     """
 
@@ -140,7 +140,7 @@ class SearchExtended(BaseEvent, kind="extended"):
     """The search may try more configurations: `study resume --trials`.
 
     Attributes:
-        trials: how many, from now on, all together.
+        trials: their total number from now on.
     """
 
     trials: Whole
@@ -186,10 +186,10 @@ class Confirming(BaseEvent):
 
 @dataclass(frozen=True)
 class Ablating(BaseEvent):
-    """The way from the baseline to a trial is to be measured, see `study.ranking.ablation_steps`.
+    """The steps from the baseline to a trial are to be measured, see `study.ranking.ablation_steps`.
 
     Attributes:
-        trial: the number of the trial whose configuration it leads to.
+        trial: number of the trial whose configuration they lead to.
         steps: the keys that each step moves, in order.
         first, seeds: its training seeds: `seeds` of them, from `first` on.
     """
@@ -221,8 +221,8 @@ class Decided(BaseEvent, kind="trial"):
 
     Attributes:
         trial: its number, from 0.
-        stage: see `study.home.record.TrialRecord`, and so for the rest.
-        enqueued: a user asked for it while the study ran.
+        stage: see `study.home.record.TrialRecord`, also for the other fields.
+        enqueued: whether a user asked for it while the study ran.
         fold: on which it is validated, where the data have folds; it is no part of the configuration.
     """
 
@@ -241,9 +241,9 @@ class Started(BaseEvent):
 
     Attributes:
         trial: its number.
-        node: where.
-        epoch: the epoch of its checkpoint, behind which it goes on; 0: from its first.
-        note: why not behind a later one.
+        node: its HOST:PID.
+        epoch: epoch of its checkpoint, after which it goes on; 0: from its first.
+        note: why not after a later one.
         device: what it runs on, see `study.training.device.facts`.
     """
 
@@ -285,11 +285,11 @@ class Report(BaseEvent):
 
 @dataclass(frozen=True)
 class Judged(BaseEvent):
-    """What a trial's network says of the samples of its fold, on which it was not trained.
+    """The predictions of a trial's network for the samples of its fold, on which it was not trained.
 
     Attributes:
         trial: its number.
-        predicted: the class of each and its log loss, in the order of the data, see `study.sweep.joined.Verdict`.
+        predicted: the class of each and its log loss, in the data's order, see `study.sweep.joined.FoldPredictions`.
     """
 
     trial: Whole
@@ -321,8 +321,8 @@ class Lost(BaseEvent):
         trial: its number.
         attempt: of the new run: the `attempt`-th after the first.
         kind, reason: how and why it was cut off.
-        alone: it runs again with a GPU to itself.
-        node_died: its node had died.
+        alone: whether it runs again with a GPU to itself.
+        node_died: whether its node had died.
     """
 
     trial: Whole
@@ -380,14 +380,14 @@ class Untested(BaseEvent):
 
 @dataclass(frozen=True)
 class Referenced(BaseEvent, kind="reference"):
-    """What needs no search was fitted beside it, or could not be; a later one of the same name takes its place.
+    """A reference was fitted beside the search, or could not be; a later event of the same name replaces it.
 
     Attributes:
         name: see `study.spec.reference_models`.
         metrics: by name, of the validation split, and of test where that was read.
-        seconds: of one core, of fitting and judging; of the first also of loading data and libraries.
+        seconds: of one core, of fitting and judging; for the first also of loading data and libraries.
         reason: why it could not be fitted.
-        draws: where it was judged on all folds, as of `Joined`.
+        draws: where it was judged on all folds, as in `Joined`.
     """
 
     name: str
@@ -402,7 +402,7 @@ class Enqueued(BaseEvent):
     """A user asked for a configuration, which the search tries next.
 
     Attributes:
-        request: the id of what was asked (`study.home.driver_requests`).
+        request: id of the request (`study.home.driver_requests`).
         params: searched keys and their values.
     """
 
@@ -415,7 +415,7 @@ class Stopping(BaseEvent):
     """A user stopped a trial, which ends at its next report.
 
     Attributes:
-        request: the id of what was asked.
+        request: id of the request.
         trial: its number.
     """
 
@@ -425,10 +425,10 @@ class Stopping(BaseEvent):
 
 @dataclass(frozen=True)
 class Ending(BaseEvent):
-    """A user ended the search; what runs of it goes on.
+    """A user ended the search; running trials go on.
 
     Attributes:
-        request: the id of what was asked.
+        request: id of the request.
     """
 
     request: str
@@ -436,10 +436,10 @@ class Ending(BaseEvent):
 
 @dataclass(frozen=True)
 class Refused(BaseEvent):
-    """What a user asked for could not be done.
+    """A user's request could not be met.
 
     Attributes:
-        request: the id of what was asked.
+        request: id of the request.
         reason: why.
     """
 
@@ -486,24 +486,24 @@ Event = (
     | Refused
     | Closed
 )
-"""All that this version writes, and that a record is folded from."""
+"""All events that this version writes, and that a record is folded from."""
 
 KINDS: Mapping[str, type[Event]] = {kind.event: kind for kind in get_args(Event)}
 
 
 class UnknownEventError(ValueError):
-    """An event of a kind that this version does not know; of such it reads the times alone."""
+    """An event is of a kind that this version does not know."""
 
 
 def entry_of(event: Event) -> Entry:
-    """An event as it is written."""
+    """Return the entry that is written for an event."""
     known = {name: value for name, value in vars(event).items() if value is not None}
     asleep = {"asleep": slept} if (slept := known.pop("asleep")) else {}
     return {"event": event.event, "time": event.time, **known, **asleep}
 
 
 def event_of(entry: Entry) -> Event:
-    """The event that an entry, of which `event` is known to be text, stands for.
+    """Return the event of an entry, whose `event` is known to be text.
 
     Raises:
         UnknownEventError: it is of a kind that this version does not know.
@@ -521,7 +521,7 @@ def event_of(entry: Entry) -> Event:
 
 
 _READERS: dict[str, Callable[[Entry], Event]] = {}
-"""Of the kinds that were read so far, as to make one takes a millisecond."""
+"""Readers of the kinds that were read so far, as making one takes a millisecond."""
 
 
 def _reader(kind: str) -> Callable[[Entry], Event]:
@@ -530,7 +530,7 @@ def _reader(kind: str) -> Callable[[Entry], Event]:
 
 
 def _fault(entry: Entry, error: ValidationError) -> str:
-    """What is wrong with the fields of an event, each by itself: its times, what is missing, or the first one."""
+    """Return what is wrong with the fields of an event: its times, what is missing, or the first one."""
     found = {str(one["loc"][0]): one["type"] for one in error.errors(include_url=False, include_input=False)}
     missing = sorted(name for name, problem in found.items() if problem == "missing")
     times = found.keys() & {"time", "asleep"}

@@ -1,6 +1,6 @@
-"""The place of all state: one home folder with a folder per study, the MLflow database and its artifacts; and its form.
+"""The place of all state: one home folder with a folder per study, MLflow's database and artifacts; and its format.
 
-`STUDY_HOME` says where, `./studies` is the default. Nothing of a study lies outside its folder but its MLflow runs.
+`STUDY_HOME` says where, `./studies` is the default. Nothing of a study is outside its folder but its MLflow runs.
 """
 
 import json
@@ -21,33 +21,30 @@ from study.spec.load import check_name
 from study.text import moment, typed
 from study.training import function_loading
 
-# The form that a home is in, told by its file `format`: which form, and which version of this package made it.
-#
-# A form is what older versions could not read or write: it counts up when the files of a home change so.
-
 FORMAT = 2
-"""The form that this version writes, and the one that it reads. Form 1 had ledgers without numbers and check values."""
+"""Version of a home's format that this version of the package writes and reads. It counts up when the files of a home
+change so that older versions could not read or write them. Format 1 had ledgers without numbers and check values."""
 
 
 def format_file(home: Path) -> Path:
-    """The file with the form of a home."""
+    """Return the file with the format of a home."""
     return home / "format"
 
 
 @dataclass(frozen=True)
 class Form:
-    """The content of that file."""
+    """The content of that file: the format, and the version of this package that made it."""
 
     format: int
     study: str
 
 
 OURS = json.dumps({"format": FORMAT, "study": __version__})
-"""The content that this version writes."""
+"""Content that this version writes."""
 
 
 def write_format(home: Path) -> None:
-    """Tell the form of a home that is made, in one step; a home that tells it already keeps it.
+    """Write the format of a new home, in one step; a home that has one keeps it.
 
     Raises:
         OSError: the home cannot be written; nothing is left behind.
@@ -58,7 +55,7 @@ def write_format(home: Path) -> None:
 
 
 def check_format(home: Path) -> None:
-    """Refuse a home, which need not exist, whose form is not the one that this version reads.
+    """Refuse a home, which need not exist, whose format is not the one that this version reads.
 
     Raises:
         UserError: names the version that made it; the file is damaged or unreadable, or missing
@@ -85,11 +82,8 @@ def check_format(home: Path) -> None:
         )
 
 
-# The home and its studies.
-
 ANOTHER_HOME = "Another home: STUDY_HOME=..."
-
-"""The beginning of the message that a home has no study of a name."""
+"""Remedy where a home cannot be used."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +94,7 @@ class StudyFolder:
 
     @property
     def tracking_uri(self) -> str:
-        """The MLflow of its home."""
+        """URI of the MLflow of its home."""
         return Home(self.path.parent).tracking_uri
 
     @property
@@ -130,31 +124,31 @@ class StudyFolder:
 
     @property
     def tracking_file(self) -> Path:
-        """The file that says how far the ledger is in MLflow."""
+        """File that says how far the ledger is in MLflow."""
         return self.path / "tracking.json"
 
     @property
     def requests(self) -> Path:
-        """The folder of what users ask of its driver, see `study.home.driver_requests`."""
+        """Folder of users' requests to its driver, see `study.home.driver_requests`."""
         return self.path / "requests"
 
     @property
     def scratch(self) -> Path:
-        """Ray Tune's own files; nothing is read from them."""
+        """Folder of Ray Tune's own files; nothing is read from them."""
         return self.path / "ray"
 
     @property
     def models(self) -> Path:
-        """Weights of trials on fresh seeds and of final ones, and what rebuilds their networks."""
+        """Folder of weights of trials on fresh seeds and of final ones, and of what rebuilds their networks."""
         return self.path / "models"
 
     def model_file(self, trial: int, epoch: int | None = None) -> Path:
-        """Weights that such a trial ended with, or that it had after an epoch of `train.keep_epochs`."""
+        """Return the file of weights that such a trial ended with, or had after an epoch of `train.keep_epochs`."""
         behind = "" if epoch is None else f"-epoch-{epoch:05d}"
         return self.models / f"trial-{trial:05d}{behind}.safetensors"
 
     def description_file(self, trial: int) -> Path:
-        """The file with what rebuilds the networks of a final trial's weights."""
+        """Return the file with what rebuilds the networks of a final trial's weights."""
         return self.model_file(trial).with_suffix(".json")
 
     @property
@@ -164,33 +158,36 @@ class StudyFolder:
 
     @property
     def checkpoints(self) -> Path:
-        """States that trials go on from: of those that run or are to run again, and those behind the last epoch that
-        `resources.keep_checkpoints` asks for."""
+        """Folder of the states that trials go on from.
+
+        These are of those that run or are to run again, and those after the last epoch that
+        `resources.keep_checkpoints` asks for.
+        """
         return self.path / "checkpoints"
 
     def checkpoint_file(self, trial: int) -> Path:
-        """State of a trial that runs."""
+        """Return the file of a running trial's state."""
         return self.checkpoints / f"trial-{trial:05d}.pt"
 
     def end_file(self, trial: int) -> Path:
-        """State of a trial behind its last epoch, which it can be extended from."""
+        """Return the file of a trial's state after its last epoch, from which it can be extended."""
         return self.checkpoints / f"trial-{trial:05d}-end.pt"
 
     def error_file(self, trial: int) -> Path:
-        """Traceback of a trial that failed."""
+        """Return the file of a failed trial's traceback."""
         return self.path / "errors" / f"trial-{trial:05d}.txt"
 
     def write_error(self, trial: int, text: str) -> None:
-        """Keep a failed trial's traceback."""
+        """Write a failed trial's traceback."""
         self.error_file(trial).parent.mkdir(exist_ok=True)
         self.error_file(trial).write_text(text, encoding="utf-8", errors="backslashreplace")
 
     def output_file(self, trial: int) -> Path:
-        """What a trial of a training function of the user's own printed."""
+        """Return the file of what a trial of a user's own training function printed."""
         return self.path / "output" / f"trial-{trial:05d}.txt"
 
     def own_runs(self, trial: int) -> Path:
-        """The folder in which MLflow keeps the runs that such a trial's function logs itself."""
+        """Return the folder in which MLflow keeps the runs that such a trial's function logs itself."""
         return self.path / "own_runs" / f"trial-{trial:05d}"
 
     def write_spec(self, spec: StudySpec) -> None:
@@ -198,11 +195,11 @@ class StudyFolder:
         write_whole(self.spec_file, spec.to_yaml())
 
     def spec(self) -> StudySpec:
-        """The study as it was resolved and checked when it was created."""
+        """Return the study as it was resolved and checked when it was created."""
         return load_resolved(self.spec_file, self.name)
 
     def checked_spec(self) -> StudySpec:
-        """The same, checked again: before trials run, as methods and data may have changed since.
+        """Return the study, checked again before trials run, as methods and data may have changed since it was created.
 
         Raises:
             UserError: says everything that is wrong.
@@ -218,9 +215,9 @@ class Home:
 
     @classmethod
     def locate(cls) -> "Home":
-        """The folder that `STUDY_HOME` names, else `studies` in the working folder. It need not exist yet.
+        """Return the home that `STUDY_HOME` names, else `studies` in the working folder. It need not exist yet.
 
-        Behind a link `..` is the parent of where the link leads, for the system but not for MLflow's address of the
+        After a link `..` is the parent of where the link leads, for the system but not for MLflow's address of the
         database: such a path is resolved here. Others stay as given: what a link leads to may differ between nodes.
         """
         path = places.home()
@@ -233,29 +230,29 @@ class Home:
 
     @property
     def database(self) -> Path:
-        """The file in which MLflow of a home of its own keeps its runs."""
+        """File in which MLflow of a home of its own keeps its runs."""
         return self.path / "mlflow.db"
 
     @property
     def owns_tracking(self) -> bool:
-        """Return whether MLflow is the SQLite of this home, not one from elsewhere."""
+        """Whether MLflow is the SQLite of this home, not one from elsewhere."""
         return not os.environ.get("MLFLOW_TRACKING_URI")
 
     @property
     def artifacts(self) -> Path:
-        """The folder in which MLflow keeps artifacts of a home of its own."""
+        """Folder in which MLflow keeps artifacts of a home of its own."""
         return self.path / "artifacts"
 
     @property
     def suites(self) -> Path:
-        """The folder of what is remembered of suites, whose studies are among the others."""
+        """Folder of what is remembered of suites, whose studies are among the others."""
         return self.path / "suites"
 
     def studies(self) -> list[StudyFolder]:
-        """Every study of this home, the newest last; what lies elsewhere and is only linked to is none.
+        """Return every study of this home, the newest last; a link to a study elsewhere is none.
 
         Raises:
-            UserError: the home is of another form.
+            UserError: the home is of another format.
         """
         if not self.path.is_dir():
             return []
@@ -266,11 +263,11 @@ class Home:
         return sorted(folders, key=lambda folder: (folder.spec_file.stat().st_mtime, folder.name))
 
     def find(self, name: str) -> StudyFolder:
-        """The folder of an existing study.
+        """Return the folder of an existing study.
 
         Raises:
             StudyNotFoundError: there is none; says which there are.
-            UserError: the name cannot be a study's, or the home is of another form.
+            UserError: the name cannot be a study's, or the home is of another format.
         """
         check_name(name)
         self._check_no_link(name)
@@ -285,7 +282,7 @@ class Home:
 
         Raises:
             UserError: says how to go on with that study, or to run another one beside it; or the name cannot be a
-                study's, or the home is of another form, or it cannot be written.
+                study's, or the home is of another format, or it cannot be written.
         """
         check_name(name)
         check_format(self.path)
@@ -313,7 +310,7 @@ class Home:
         """Make the folder of a new study, whole or not at all.
 
         Args:
-            function: the pickled training function of the user's own that its trials run, if they run one.
+            function: the user's pickled training function that its trials run, if they run one.
 
         Raises:
             UserError: a study of that name exists, or the home cannot be written.
@@ -342,7 +339,7 @@ class Home:
         return folder
 
     def _check_no_link(self, name: str) -> None:
-        """Refuse a link by a study's name: what it leads to would be renamed, removed or written in its place."""
+        """Refuse a link with a study's name: its target would be renamed, removed or written instead."""
         if (path := self.path / name).is_symlink():
             raise UserError(
                 f"{name}: is a symbolic link in {self.path}, to {os.readlink(path)}; a study is a folder there. Move "
@@ -354,16 +351,13 @@ class Home:
         return next(name for name in free if not os.path.lexists(self.path / name))
 
 
-# The address of an SQLite database, as SQLAlchemy and MLflow read it, and the path in it: the one place for both.
-
-
 PLAIN, ESCAPED = "sqlite:///", "sqlite+pysqlite:///"
 
 
 def address_of(path: Path) -> str:
-    """The address of a database file, whatever characters its path holds.
+    """Return the address of a database file, whatever characters its path holds.
 
-    SQLAlchemy ends the path at a `?` and decodes what follows a `%`, so both are escaped. Behind `sqlite:///` MLflow
+    SQLAlchemy ends the path at a `?` and decodes what follows a `%`, so both are escaped. After `sqlite:///` MLflow
     would take the escaped path for the real one and make its folders, beside the right ones; it does not do so where
     the address names the driver, too.
     """
@@ -373,8 +367,10 @@ def address_of(path: Path) -> str:
 
 
 def path_of(address: str) -> Path | None:
-    """The absolute path of the database file at an address; None where it is not an SQLite file, is relative to the
-    working folder, or comes with options."""
+    """Return the absolute path of the database file at an address.
+
+    None where it is not an SQLite file, is relative to the working folder, or comes with options.
+    """
     prefix = next((prefix for prefix in (PLAIN, ESCAPED) if address.startswith(prefix)), None)
     if prefix is None or "?" in address:
         return None
@@ -382,21 +378,18 @@ def path_of(address: str) -> Path | None:
     return path if path.is_absolute() else None
 
 
-# Where a study folder came from that was brought from a cluster: a file in it.
-
-
 @dataclass(frozen=True)
 class Fetched:
-    """The origin of a study folder.
+    """The origin of a study folder that was downloaded from a cluster, kept in a file in it.
 
     Attributes:
         address: of the cluster's head.
-        name: the study's there.
+        name: of the study there.
         job, state: its newest driver, and how that was; empty: the head knew of none.
-        at: when it was brought, in seconds since the epoch.
-        host, node, folder: where its folder lies on the cluster: the machine, Ray's id of it, the path there.
+        at: when it was downloaded, in seconds since the epoch.
+        host, node, folder: where its folder is on the cluster: the machine, Ray's id of it, the path there.
         python: the interpreter of its drivers.
-        events: how many events were brought.
+        events: how many events were downloaded.
     """
 
     address: str
@@ -412,7 +405,7 @@ class Fetched:
 
     @property
     def ran(self) -> bool:
-        """Return whether a driver was to be expected to go on with it there."""
+        """Whether a driver was to go on with it there."""
         return self.state in ("pending", "running")
 
     @property
@@ -420,12 +413,12 @@ class Fetched:
         return moment(self.at, UTC)
 
     def command(self, local: str) -> str:
-        """Return what brings the rest of it, where it is called `local` here."""
+        """Return the command that downloads the rest of it, where it is called `local` here."""
         renamed = () if local == self.name else ("--name", local)
         return typed("fetch", self.name, "--address", self.address, *renamed)
 
     def words(self, local: str) -> str:
-        """A line for people."""
+        """Return a line about the origin, for people."""
         ran = ", while it ran there" if self.ran else ""
         return f"from {self.address} on {self.when}{ran}. What is new there: {self.command(local)}"
 
@@ -434,7 +427,7 @@ class Fetched:
 
 
 def _fetched_file(folder: Path) -> Path:
-    """The file in which a study's folder says where it came from."""
+    """Return the file in which a study's folder says where it came from."""
     return folder / "fetched.json"
 
 

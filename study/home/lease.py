@@ -1,4 +1,4 @@
-"""The holder of a study: a process, told from another of the same number, and its lease on the study's folder."""
+"""The holder of a study: a process, identified beyond its number, and its lease on the study's folder."""
 
 import json
 import os
@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 
 
 LATEST = 253_402_300_800.0
-"""The end of the year 9999, in seconds since the epoch: the last time that can be shown."""
-
-
-# Which process a number means: the same number is another process after a while, and in another container at once.
+"""End of the year 9999, in seconds since the epoch: the last time that can be shown."""
 
 
 class ProcessGoneError(Exception):
@@ -37,11 +34,11 @@ class ProcessGoneError(Exception):
 
 @dataclass(frozen=True)
 class Process:
-    """A process of this machine.
+    """A process of this machine: its number alone means another one after a while, and in another container.
 
     Attributes:
         pid: its number within its namespace.
-        namespace: which numbers its own is among, as Linux tells them; empty elsewhere, where all are of one kind.
+        namespace: of its number, as Linux gives it; empty on other systems, which have one alone.
         started: when it began; on Linux in clock ticks since the machine did, which no change of the clock moves.
         command: its command line.
     """
@@ -53,12 +50,12 @@ class Process:
 
     @classmethod
     def this(cls) -> "Process":
-        """This process."""
+        """Return this process."""
         return cls.of(os.getpid())
 
     @classmethod
     def of(cls, pid: int) -> "Process":
-        """The process that has a number at this moment.
+        """Return the process that has a number at this moment.
 
         Raises:
             ProcessGoneError: there is none, or it has ended and waits for its parent to hear so.
@@ -75,7 +72,7 @@ class Process:
             raise ProcessGoneError(f"there is no process {pid}") from None
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal, and not to another process that has its number by now.
+        """Send a signal to this process, but not to another one that has its number by now.
 
         Raises:
             ProcessGoneError: it is gone.
@@ -107,11 +104,11 @@ def _started(process: "psutil.Process") -> str:
 
 
 RENEWAL, EXPIRY = 5.0, 60.0
-"""Seconds between two signs of life, and after the last of them until a lease is nobody's."""
+"""Seconds between two signs of life, and from the last one until a lease has expired."""
 
 SETTLING = 1.0
-"""Seconds after which of two machines that take a dead one's lease at once the last to write has it, and within which
-a lease that is being written can be read."""
+"""Seconds after which of two machines that take a dead one's lease at once the last to write has it, and within which a
+lease that is being written can be read."""
 
 
 class LeaseLostError(Exception):
@@ -120,8 +117,11 @@ class LeaseLostError(Exception):
 
 @dataclass(frozen=True)
 class Holder:
-    """The holder of a study: `owner` differs for every driver, `machine` for every running kernel, `since` in epoch
-    s; the others are those of its `Process`."""
+    """The holder of a study, as its lease file names it.
+
+    `owner` differs for every driver, `machine` for every running kernel, `since` is in seconds since the epoch; the
+    other fields are those of its `Process`.
+    """
 
     owner: str
     machine: str
@@ -139,7 +139,7 @@ class Holder:
 
     @property
     def process(self) -> Process:
-        """It, among the processes of its machine."""
+        """The holder as a process of its machine."""
         return Process(self.pid, self.namespace, self.started, self.command)
 
     def __str__(self) -> str:
@@ -147,7 +147,7 @@ class Holder:
 
 
 def machine() -> str:
-    """The running kernel, within which a file lock reaches everyone; where it has no id, the host's name."""
+    """Return the id of the running kernel, within which a file lock reaches everyone; without one the host's name."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -155,7 +155,7 @@ def machine() -> str:
 
 
 def holder(path: Path) -> Holder | None:
-    """Return who a lease file names, None if there is none; a damaged one is nobody's."""
+    """Return the holder that a lease file names; None if there is none, or the file is damaged."""
     return read_json(path, Holder)
 
 
@@ -189,7 +189,7 @@ class Lease:
         threading.Thread(target=self._keep, name="lease", daemon=True).start()
 
     def check(self) -> None:
-        """To be called before each write.
+        """Check that this process still has the lease; to be called before each write.
 
         Raises:
             LeaseLostError: another driver has the study now.
@@ -200,7 +200,7 @@ class Lease:
             raise LeaseLostError(f"another driver took the study over: {holder(self._path) or 'its folder is gone'}")
 
     def release(self) -> None:
-        """Give it back, if it is still this process's; on a disk that cannot be written it expires by itself."""
+        """Give the lease back, if it is still this process's; on a disk that cannot be written it expires by itself."""
         self._over.set()
         if holder(self._path) == self._mine:
             with suppress(OSError):
@@ -208,7 +208,7 @@ class Lease:
 
     def _keep(self) -> None:
         while not self.is_lost and not self._over.wait(RENEWAL):
-            with suppress(OSError):  # the next time, or `check`, will tell
+            with suppress(OSError):  # tried again next time, or by `check`
                 self._renew()
 
     def _renew(self) -> None:
@@ -222,7 +222,7 @@ class Lease:
         self._renewed = time.monotonic()
 
     def _create(self) -> bool:
-        """Write it where there is none, as the only one of all machines. Says whether there was none."""
+        """Write the lease file if there is none, as only one of all machines can; return whether there was none."""
         try:
             with open(self._path, "xb") as file:
                 file.write(self._content)
@@ -231,7 +231,7 @@ class Lease:
         return True
 
     def _replace(self) -> None:
-        """Take that of a driver that is gone.
+        """Take the lease of a driver that is gone.
 
         Raises:
             LeaseLostError: it is not gone, or another machine takes its lease, too.
@@ -243,7 +243,7 @@ class Lease:
         with suppress(FileNotFoundError):
             is_old = before is None or before.machine != self._mine.machine or age(self._path) > EXPIRY / 2
         write_whole(self._path, self._content)
-        if is_old:  # so another machine may take it at this moment
+        if is_old:  # then another machine may take it at this moment
             time.sleep(SETTLING)
             self._renew()
             self.check()
@@ -254,7 +254,7 @@ class Lease:
 
 
 def _written(path: Path) -> Holder | None:
-    """As `holder`; a file that cannot be read may be one that is being written, and has a moment for it."""
+    """Return the holder as `holder` does, but wait a moment for a file that is being written."""
     until = time.monotonic() + SETTLING
     while (found := holder(path)) is None and path.exists() and time.monotonic() < until:
         time.sleep(0.02)
@@ -262,7 +262,7 @@ def _written(path: Path) -> Holder | None:
 
 
 def age(path: Path) -> float:
-    """Seconds since a file was touched, by the clock of its file system (of this machine, where that is read-only)."""
+    """Return the seconds since a file was touched, by the clock of its file system, or of this machine if read-only."""
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".clock-") as file:
             now = os.stat(file.name).st_mtime

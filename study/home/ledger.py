@@ -3,8 +3,8 @@
 The ledger is the one truth of a study. Optuna's history, ASHA's rungs, the MLflow runs, progress and report are
 all derived from it, so that after a crash they can be derived again (`study.home.record` folds it into objects).
 
-`study.home.line` numbers and chains the lines, so that damage of any kind is told with its byte; a last line without
-its end is what a crash leaves in mid-write, and nobody has acted on it. `study.home.events` says what each event holds.
+`study.home.line` numbers and chains the lines, so that damage of any kind is found, with its byte; a last line without
+its end is left by a crash in mid-write, and nobody has acted on it. `study.home.events` says what each event holds.
 """
 
 import os
@@ -27,11 +27,12 @@ from study.home.line import CHAIN_BYTES, Chain, Entry, decode, encode, own_check
 __all__ = ["LeaseLostError", "Ledger", "Tail", "check_value", "is_open", "read"]
 
 LOCK_TIMEOUT_S = 0.5
-"""Seconds that whoever takes a ledger waits for its lock, which who looks whether it is open holds for a moment."""
+"""Seconds that a driver waits for the lock of a ledger, which a process that looks whether it is open holds for a
+moment."""
 
 
 class Ledger:
-    """The ledger of one study, open for appending by one driver at a time, here and on other machines.
+    """The ledger of one study, open for appending by one driver at a time, on this machine and others.
 
     Raises:
         UserError: another process holds it.
@@ -62,7 +63,7 @@ class Ledger:
             ledger.append(Created(uuid.uuid4().hex))
 
     def check(self) -> None:
-        """Look whether this is still the study's driver.
+        """Check that this is still the study's driver.
 
         Raises:
             LeaseLostError: another one has the study now.
@@ -71,11 +72,11 @@ class Ledger:
 
     @property
     def is_taken_over(self) -> bool:
-        """Return whether another driver has the study now."""
+        """Whether another driver has the study now."""
         return self._lease.is_lost
 
     def append(self, event: Event) -> Event:
-        """Write one event, and give it as it is read back. It is on disk when this returns.
+        """Write one event, and return it as it is read back. It is on disk when this returns.
 
         Raises:
             LeaseLostError: another driver has the study now; nothing is written.
@@ -105,7 +106,7 @@ class Ledger:
 
     @cached_property
     def _end(self) -> Chain:
-        """The place behind its last line; not looked for when it is opened, so that a damaged one can be deleted."""
+        """Place after its last line; found at the first use, so that a damaged ledger can be opened to delete it."""
         tail = Tail(self.path)
         for _ in tail.new():
             pass
@@ -119,7 +120,7 @@ class Ledger:
 
 
 def read(path: Path) -> list[Entry]:
-    """All events on disk as they stand there, those of other versions too; an unfinished last line is left out.
+    """Return all events on disk as they stand there, those of other versions too; an unfinished last line is left out.
 
     Raises:
         UserError: it is damaged, or empty: the first event is there from the beginning; or an event's fields are not
@@ -142,7 +143,7 @@ def read(path: Path) -> list[Entry]:
 
 
 def empty(path: Path) -> str:
-    """Return what is told of a ledger without an event."""
+    """Return the message about a ledger without an event."""
     return f"{path}: damaged at byte 0: it is empty, its events are lost"
 
 
@@ -153,14 +154,14 @@ def is_open(path: Path) -> bool:
 
 
 class Tail:
-    """Reads a ledger from an offset on, as it grows.
+    """Reader of a ledger from an offset on, as it grows.
 
     Args:
-        offset: bytes to leave out; after each event that `new` gives, the offset behind it. The lines before it are
-            not looked at: whoever gave the offset has read them.
+        offset: bytes to skip; after each event that `new` yields, the offset after it. Lines before it are not checked:
+            whoever gave the offset has read them.
 
     Attributes:
-        chain: the place behind the last event that was given; None before the first, if bytes are left out.
+        chain: the place after the last event that was yielded; None before the first, if bytes are skipped.
     """
 
     def __init__(self, path: Path, offset: int = 0) -> None:
@@ -168,7 +169,7 @@ class Tail:
         self.chain = None if offset else Chain()
 
     def new(self) -> Iterator[Entry]:
-        """Events that were completed since the last call.
+        """Yield the events that were completed since the last call.
 
         Raises:
             UserError: it is damaged; says at which byte.
@@ -191,14 +192,14 @@ class Tail:
 
 
 def check_value(path: Path, offset: int) -> str:
-    """The check value of the line that ends at an offset; empty at 0 and where none ends."""
+    """Return the check value of the line that ends at an offset; empty at 0 and where none ends."""
     with open(path, "rb") as file:
         file.seek(max(0, offset - CHAIN_BYTES))
         return own_check(file.read(min(offset, CHAIN_BYTES)))
 
 
 def lease_file(path: Path) -> Path:
-    """Return where the lease of whoever runs the study of this ledger is told."""
+    """Return the lease file of the driver that runs the study of this ledger."""
     return path.with_name("lease.json")
 
 

@@ -2,9 +2,9 @@
 
 The last key of each line is `chain`: the number of the event, from 0; the check value of the line before, 0 for the
 first; and the line's own, CRC-32 of all that stands before it in the line. So lines that were lost, doubled, moved
-or edited are told, and so are lines of two drivers, or of two copies of a ledger, that came into one file.
+or edited are found, and so are lines of two drivers, or of two copies of a ledger, that came into one file.
 
-It protects against accidents: of hands, editors, merges, synchronised folders and disks. It does not tell that lines
+It protects against accidents: of hands, editors, merges, synchronised folders and disks. It does not show that lines
 are gone from the very end, where a ledger just ends earlier, and it is no signature: whoever wants to deceive can
 make new check values.
 """
@@ -22,19 +22,21 @@ Entry = dict[str, Any]
 """An event as it stands in a line, by the names of its fields; `event` is its kind."""
 
 _CHAIN = re.compile(rb'"chain"\s*:\s*"(\d{1,18})\s+([0-9a-f]{8})\s+([0-9a-f]{8})"\s*}\s*\Z')
-"""Also as an editor may have spaced it, so that what was edited is told as such."""
+"""Allows the spaces of an editor, so that an edited line is recognised as such."""
 
 CHAIN_BYTES = 64
-"""More than the key `chain` takes at the end of a line."""
+"""More bytes than the key `chain` takes at the end of a line."""
 
 _COUNTED = -len('01234567"}\n')
-"""The place of a line's check value, counted from its end; the value is of what stands before it."""
+"""Place of a line's check value, counted from its end; the value is of what stands before it."""
 _OWN, _BEFORE = slice(_COUNTED, _COUNTED + 8), slice(_COUNTED - 9, _COUNTED - 1)
 
 
 def encode(event: Entry) -> bytes:
-    """An event as JSON. A number that is not finite becomes null, and a surrogate without its other half, from a file's
-    name that is no UTF-8, a question mark.
+    """Return an event as JSON.
+
+    A number that is not finite becomes null, and a single surrogate, from a file's name that is no UTF-8, a question
+    mark.
 
     Raises:
         TypeError: it holds what JSON cannot, or a whole number beyond 64 bits.
@@ -47,7 +49,7 @@ def encode(event: Entry) -> bytes:
 
 
 def decode(line: bytes) -> Entry:
-    """The event of a line, or of what `encode` gives.
+    """Return the event of a line, or of the result of `encode`.
 
     Raises:
         ValueError: it is no JSON, or no event.
@@ -61,13 +63,13 @@ def decode(line: bytes) -> Entry:
 
 
 def own_check(line: bytes) -> str:
-    """The check value of a line, or of its end; empty where no line ends so."""
+    """Return the check value of a line, or of its end; empty where no line ends so."""
     told = _CHAIN.search(line)
     return told[3].decode() if told and line.endswith(b"\n") else ""
 
 
 def last_line(ledger: bytes) -> bytes:
-    """The last line of whole ones, with its end."""
+    """Return the last line, with its end, of a ledger of whole lines."""
     return ledger[ledger.rfind(b"\n", 0, -1) + 1 :]
 
 
@@ -84,19 +86,19 @@ class Chain:
 
     @classmethod
     def at(cls, line: bytes) -> "Chain":
-        """The place before a line, as that line tells it; the beginning, where it tells none."""
+        """Return the place before a line, as that line gives it; the beginning, where it gives none."""
         told = _CHAIN.search(line)
         return cls(int(told[1]), told[2]) if told else cls()
 
     def close(self, event: bytes) -> bytes:
-        """The whole line of an event that `encode` gave."""
+        """Return the whole line of an event that `encode` returned."""
         start = b'%b,"chain":"%d %b ' % (event[:-1], self.number, self.before)
         return b'%b%08x"}\n' % (start, crc32(start))
 
     def passes(self, line: bytes) -> bool:
-        """Return whether a line belongs here; if so, this becomes the place behind it.
+        """Return whether a line belongs here; if so, move to the place after it.
 
-        Its number needs no look: it is among what its check value counts, and is right where that of a line follows.
+        Its number is not compared: its check value covers it, and it is right where that of the line before is.
         """
         own = line[_OWN]
         try:
@@ -126,7 +128,7 @@ class Chain:
 
 
 def _without_chain(line: bytes) -> str:
-    """Why a line without number and check values is none."""
+    """Return what is wrong with a line that has no number and check values."""
     if not line.strip():
         return "a blank line, which was added by hand; the ledger is whole once it is taken out"
     try:

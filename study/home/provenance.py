@@ -1,4 +1,4 @@
-"""The provenance of a result: code, libraries, machine, and for whom."""
+"""The provenance of a result: code, libraries, machine, and owner."""
 
 import getpass
 import os
@@ -14,8 +14,6 @@ from study import __version__
 from study.catalogue import distributions
 from study.home.record import StudyRecord
 
-# What a study's trials ran on, as its ledger tells.
-
 NAMES = {"driver": "driver", "cuda": "CUDA", "rocm": "ROCm", "capability": "compute capability"}
 
 
@@ -27,8 +25,10 @@ class Device(NamedTuple):
 
 
 def devices(record: StudyRecord) -> list[Device]:
-    """The kinds of device that trials ran on, in the order in which they were first used. A trial counts where it ran
-    last; one whose device is not known does not count."""
+    """Return the kinds of device that trials ran on, in the order of their first use.
+
+    A trial counts where it ran last; one whose device is not known does not count.
+    """
     counts: dict[tuple[tuple[str, str], ...], int] = {}
     for trial in list(record.trials.values()):
         if trial.device:
@@ -38,7 +38,7 @@ def devices(record: StudyRecord) -> list[Device]:
 
 
 def in_words(facts: Mapping[str, str]) -> str:
-    """A device as one phrase: `NVIDIA H100 80GB HBM3 (driver 580.65.06, CUDA 13.2, compute capability 9.0)`."""
+    """Return a device as one phrase: `NVIDIA H100 80GB HBM3 (driver 580.65.06, CUDA 13.2, compute capability 9.0)`."""
     if facts["name"] == "cpu":
         return "CPU"
     known = ", ".join(f"{word} {facts[key]}" for key, word in NAMES.items() if key in facts)
@@ -50,9 +50,11 @@ LIBRARIES = ("ray", "optuna", "mlflow", "torch", "numpy", "scikit-learn")
 
 @cache
 def provenance() -> dict[str, Any]:
-    """Version and git commit of this package (`dirty` if changed since), Python, machine; versions of libraries, and of
-    the distributions that bring data sets, networks or methods of their own."""
-    gpus = output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")  # CUDA would take memory to tell
+    """Return versions of this package (commit, `dirty` if changed since), Python and libraries, and the machine.
+
+    Libraries include the distributions that bring data sets, networks or methods of their own.
+    """
+    gpus = output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")  # asking CUDA would take GPU memory
     return {
         "version": __version__,
         **_git(Path(__file__).parents[1]),
@@ -64,14 +66,14 @@ def provenance() -> dict[str, Any]:
 
 
 def version_line() -> str:
-    """Version of this package and, where it is a checkout, its commit: `0.1.0 (commit 0123456789ab, changed since)`."""
+    """Return the version of this package, and a checkout's commit: `0.1.0 (commit 0123456789ab, changed since)`."""
     git = _git(Path(__file__).parents[1])
     changed = ", changed since" if git.get("dirty") else ""
     return f"{__version__} (commit {git['commit'][:12]}{changed})" if git else __version__
 
 
 def owner() -> str:
-    """Whose study one that begins now is: `STUDY_OWNER`, else the login name, else the user's number."""
+    """Return the owner of a study that begins now: `STUDY_OWNER`, else the login name, else the user's number."""
     if name := os.environ.get("STUDY_OWNER", "").strip():
         return name
     try:
@@ -81,7 +83,7 @@ def owner() -> str:
 
 
 def _git(folder: Path) -> dict[str, Any]:
-    """The commit of the checkout that holds the package; nothing for an installed one."""
+    """Return the commit of the checkout that holds the package; nothing for an installed one."""
     commit = output("git", "-C", str(folder), "rev-parse", "HEAD")
     tracked = output("git", "-C", str(folder), "ls-files", "--error-unmatch", str(folder / "__init__.py"))
     if not commit or not tracked:

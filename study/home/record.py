@@ -12,7 +12,7 @@ from study.errors import UserError
 from study.home import ledger
 from study.home.events import STATES, Closed, Event, Referenced, Stage, UnknownEventError, event_of
 from study.home.line import Entry
-from study.home.reducer import Folded, InvalidLedgerError
+from study.home.reducer import InvalidLedgerError, StudyState
 from study.home.trial_record import BY_HAND, EVERY_CONFIGURATION, LARGEST, Epoch, TrialRecord, finite, infinite
 
 __all__ = [
@@ -23,17 +23,15 @@ __all__ = [
     "InvalidLedgerError",
     "StudyRecord",
     "TrialRecord",
-    "as_searched",
     "finite",
     "infinite",
+    "without_extensions",
 ]
-
-# Python's garbage collection, held back while very many objects are made that all stay.
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Without garbage collection: it would look again and again at a million new objects, none of them garbage."""
+    """Disable garbage collection in the block: it would look again and again at a million new objects, all in use."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -48,13 +46,15 @@ def is_tested(event: Referenced) -> bool:
     return any(name.startswith("test/") for name in event.metrics or ())
 
 
-class StudyRecord(Folded):
-    """A study as its ledger tells it."""
+class StudyRecord(StudyState):
+    """A study's trials and state, as its ledger tells."""
 
     @classmethod
     def load(cls, path: Path) -> "StudyRecord":
-        """Read a ledger. A study whose driver died without a word reads as interrupted, and so do its running trials;
-        raises as `told`."""
+        """Read a ledger; raises as `told`.
+
+        A study whose driver died without a word reads as interrupted, and so do its running trials.
+        """
         record = cls.told(path)
         if record.state == "running" and not ledger.is_open(path):
             record.apply(Closed("interrupted"))
@@ -62,8 +62,10 @@ class StudyRecord(Folded):
 
     @classmethod
     def told(cls, path: Path) -> "StudyRecord":
-        """Return what a ledger says: for its driver, who knows that one which reads as running is not. Raises
-        UserError: it is damaged, or another version of this package wrote it.
+        """Return what a ledger says, also that a study runs whose driver may have died.
+
+        Raises:
+            UserError: it is damaged, or another version of this package wrote it.
         """
         tail, record, begin = ledger.Tail(path), cls(), 0
         try:
@@ -85,7 +87,7 @@ class StudyRecord(Folded):
         return record
 
     def take(self, entry: Entry) -> Event:
-        """Take in an event as it stands in the ledger, and give it.
+        """Apply an event as it stands in the ledger, and return it.
 
         Raises:
             InvalidLedgerError: another version wrote it, or it cannot follow those before it.
@@ -101,23 +103,23 @@ class StudyRecord(Folded):
 
     @property
     def heard(self) -> float:
-        """When the last event came of a driver that was at work."""
+        """Time of the last event of a driver that was at work."""
         return self._last
 
     @property
     def owner(self) -> str | None:
-        """Whose study it is, whoever goes on with it; None before its first driver."""
+        """Owner of the study, whoever goes on with it; None before its first driver."""
         return self.sessions[0]["owner"] if self.sessions else None
 
     def by_stage(self, *stages: Stage) -> Iterator[TrialRecord]:
-        """Trials of these stages, by number."""
-        if sum(map(len, self._stages.values())) != len(self.trials):  # of a record that was given its trials
+        """Return the trials of these stages, by number."""
+        if sum(map(len, self._stages.values())) != len(self.trials):  # in a record that was made with its trials
             return (trial for trial in list(self.trials.values()) if trial.stage in stages)
         found = [trial for stage in stages for trial in list(self._stages.get(stage, ()))]
         return iter(found if len(stages) == 1 else sorted(found, key=lambda trial: trial.number))
 
     def repeats_of(self, number: int, stage: Stage = "confirm") -> list[TrialRecord]:
-        """The trials of a stage that repeat a trial's configuration."""
+        """Return the trials of a stage that repeat a trial's configuration."""
         return [trial for repeat in self._repeats.get(number, []) if (trial := self.trials[repeat]).stage == stage]
 
     def limit(self, planned: int) -> int:
@@ -126,7 +128,7 @@ class StudyRecord(Folded):
 
     @property
     def tried(self) -> int:
-        """The number of configurations that were tried, the baseline's among them."""
+        """Number of configurations that were tried, the baseline's among them."""
         return sum(1 for _ in self.by_stage("baseline", "search"))
 
     def search_is_over(self, planned: int, asked_for: int = 0) -> bool:
@@ -135,7 +137,7 @@ class StudyRecord(Folded):
         Args:
             planned: how many it may try by its file.
         """
-        ended = self.ending or self.enough not in (None, "trials")  # of "trials" the numbers tell
+        ended = self.ending or self.enough not in (None, "trials")  # for "trials" the numbers decide
         return ended or self.tried + asked_for >= self.limit(planned)
 
     def counts(self) -> dict[str, int]:
@@ -145,22 +147,21 @@ class StudyRecord(Folded):
 
     @property
     def test_readings(self) -> int:
-        """The count of readings of the test split: at a trial's end, in `report_test`'s epochs, with what needs no
-        search, by evaluation."""
+        """Number of readings of the test split: by trials, in `report_test`'s epochs, by references, by evaluation."""
         referred = sum(is_tested(event) for event in list(self.references.values()))
         return sum(trial.test_readings for trial in list(self.trials.values())) + referred + self.evaluations
 
     def taken(self, key: Literal["cpu", "gpu"], planned: float) -> float:
-        """Seconds of a CPU core or GPU that trials took, where the study file gives `planned` to each."""
+        """Return the seconds of a CPU core or GPU that trials took, where the study file gives `planned` to each."""
         return sum(told.get(f"resources.{key}", planned) * busy for told, busy in self._busy)
 
 
-# A study as its search ended it.
+def without_extensions(record: StudyRecord) -> StudyRecord:
+    """Return a record without what trials did once they were extended; the record itself where none was.
 
-
-def as_searched(record: StudyRecord) -> StudyRecord:
-    """A record without what trials did once they were extended, so that what tells of the search compares trials of as
-    many epochs. It shares the trials that were not, and is not to be changed; the record itself where none was."""
+    So trials are compared at equally many epochs where the search is described. Its trials are shared with the record,
+    and must not be changed.
+    """
     if not record.lengthened:
         return record
     trials = {number: trial.searched for number, trial in record.trials.items()}

@@ -1,4 +1,4 @@
-"""A study as the events of its ledger make it, one after the other: each changes it, and nothing else does."""
+"""The reduction of a ledger's events, one after the other, to a study's trials and state."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, assert_never
@@ -10,32 +10,32 @@ from study.home.events import Event, entry_of
 from study.home.trial_record import Epoch, Stretch, TrialRecord
 
 Happening = tuple[Literal["trial", "report", "ended", "enqueued"], int, int, Epoch | None]
-"""The events of trials: which trial, behind which of its epochs, and what it reported; of what was enqueued its place
-among `Folded.enqueued` instead of a trial. A report stays when its trial has to run the epoch again."""
+"""An event of a trial: kind, trial, the epoch after which it came, and what it reported; for an enqueued configuration
+its place among `StudyState.enqueued` instead of a trial. A report stays when its trial has to run the epoch again."""
 
 
 class InvalidLedgerError(UserError):
-    """A ledger has an event that this version does not know, knows in another form, or that cannot follow the ones
-    before it."""
+    """A ledger has an event that this version does not know, knows in another form, or that is out of order."""
 
 
 @dataclass
-class Folded:
+class StudyState:
     """A study as its ledger tells it.
 
     Attributes:
         id: unique to the study, whatever it is called.
-        sessions: the `opened` event of each driver that ran it; but `groups`, see `study.data.cells`, by itself.
+        sessions: the `opened` event of each driver that ran it, without `groups`.
+        groups: samples of each group, see `study.data.cells`.
         state: new, running, complete, interrupted or failed.
         story: every trial decided on, report and end, and what was enqueued, in the order in which they came: early
-            stopping and Optuna depend on it. What a trial does once it was extended is no part of it, nor what it did
+            stopping and Optuna depend on it. It leaves out what a trial did once it was extended, and what it did
             before it was to run again because it had failed.
         extended: the number of configurations that the search was extended to, None if it was not.
         lengthened: the extensions of trials beyond their last epoch, in order.
-        placement: keys of `resources`, and `search.concurrency`, that the last driver was told in the file's place.
+        placement: keys of `resources`, and `search.concurrency`, with which the last driver replaced the file's.
         confirming: `top`, `seeds`, `rules` of what was to be confirmed later, None: those of the study file.
-        ablating: whose way from the baseline is measured, None: nobody asked; see `study.ranking.ablation_steps`.
-        joined: by trial, what its configuration is worth on the samples of all folds together.
+        ablating: the ablation that was asked for last, None: nobody asked; see `study.ranking.ablation_steps`.
+        joined: by trial, the metrics of its configuration on the samples of all folds together.
         enqueued, ending: the configurations that users asked for while it ran, in order; whether one ended the search.
         requests: the ids of answered requests (`study.home.driver_requests`), each with why it was refused.
         unusable: the nodes on which the last driver placed no more trials, each with why and the remedy.
@@ -73,11 +73,15 @@ class Folded:
     _stages: dict[str, list[TrialRecord]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def apply(self, event: Event) -> None:
-        """Take one event in; raises InvalidLedgerError: it cannot follow those before it."""
+        """Apply one event.
+
+        Raises:
+            InvalidLedgerError: it cannot follow those before it.
+        """
         if not self.id and not isinstance(event, events.Created):
             raise self._unreadable(event.event, "a study is created once, by its first event")
         is_closed = isinstance(event, events.Closed)
-        if self.state == "running" and not is_closed:  # that of a dead driver comes with the next one
+        if self.state == "running" and not is_closed:  # the next driver writes `Closed` for a dead one, later
             self.worked += max(0.0, event.time - self._last - event.asleep)
             self._last = event.time
             for trial in self.trials.values() if event.asleep else ():
@@ -146,7 +150,7 @@ class Folded:
                 assert_never(event)
 
     def _known(self, event: Event, *numbers: int) -> list[TrialRecord]:
-        """The trials of an event; raises InvalidLedgerError: one was not decided on."""
+        """Return the trials of an event; raise InvalidLedgerError where one was not decided on."""
         try:
             return [self.trials[number] for number in numbers]
         except KeyError as unknown:
@@ -166,7 +170,7 @@ class Folded:
         self.state, self._last, self.unusable = "running", event.time, {}
 
     def _retried(self, event: events.Retried) -> None:
-        """To the search these are trials that were decided on, and no more is known of them."""
+        """Make trials run anew; the search knows no more of them than that they were decided on."""
         trials = self._known(event, *event.trials)
         if odd := [trial for trial in trials if trial.state not in ("failed", "pruned")]:
             raise self._unreadable("retried", f"trial {odd[0].number} is {odd[0].state}")

@@ -14,7 +14,7 @@ class Limits:
 
     Attributes:
         share: of the trials that run at once.
-        slots: trials at once at most; None: as many as there is room for.
+        slots: most trials at once; None: as many as there is room for.
     """
 
     share: Annotated[float, Strict(), Ge(0.01), Le(100)] = 1.0
@@ -22,7 +22,7 @@ class Limits:
 
     @classmethod
     def of(cls, metadata: Mapping[str, str]) -> "Limits":
-        """Those that a study's job was submitted with; where one of them cannot be used, the defaults."""
+        """Return the limits that a study's job was submitted with; the defaults where one of them cannot be used."""
         try:
             slots = int(metadata["slots"]) if "slots" in metadata else None
             return cls(float(metadata.get("share", 1.0)), slots)
@@ -36,4 +36,4 @@ class Limits:
 
 
 UNLIMITED = Limits()
-"""Those of a study of which nothing is said."""
+"""Limits of a study for which none are given."""

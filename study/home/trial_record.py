@@ -7,19 +7,17 @@ from typing import Any, Generic, TypeVar
 
 from study.home.events import Kind, Stage, State
 
-# What a trial reported after one epoch, small in memory: a study of 10,000 trials of 50 epochs has half a million.
-
 NAN = float("nan")
 
 _PLACES: dict[tuple[str, ...], dict[str, int]] = {}
-"""The position of each metric, by the names of an epoch's metrics; the same for most epochs of a study."""
+"""Position of each metric, by the names of an epoch's metrics; the same object for most epochs of a study."""
 
 LARGEST = 1e100
-"""A number beyond it, either way, counts as infinite: sums of squares of such are."""
+"""Larger numbers, of either sign, count as infinite, as sums of their squares are."""
 
 
 def finite(metrics: Mapping[str, float]) -> dict[str, float | None]:
-    """Metrics as a ledger keeps them: None for what is not a number, or infinite, see `LARGEST`."""
+    """Return metrics as a ledger keeps them: None for what is not a number, or infinite, see `LARGEST`."""
     return {name: value if abs(value) <= LARGEST else None for name, value in metrics.items()}
 
 
@@ -30,9 +28,10 @@ def infinite(metrics: Mapping[str, float]) -> str | None:
 
 
 class Epoch(Mapping[str, Any]):
-    """Metrics by name, and `epoch`, from 1; None for one that is not a number.
+    """Metrics of one epoch by name, and `epoch`, from 1; None for one that is not a number.
 
-    A mapping that holds numbers alone: the names are shared by all epochs that have the same ones.
+    It is small, as a study of 10,000 trials of 50 epochs has half a million: it holds numbers alone, and shares the
+    names with all epochs that have the same ones.
     """
 
     __slots__ = ("_places", "_values")
@@ -45,12 +44,12 @@ class Epoch(Mapping[str, Any]):
         self._values: array[float]
         try:
             self._values = array("d", (epoch, *metrics.values()))  # type: ignore[arg-type]
-        except TypeError:  # rare: one of them is None
+        except TypeError:  # rarely, one of them is None
             self._values = array("d", [epoch, *(NAN if value is None else value for value in metrics.values())])
 
     @property
     def names(self) -> Mapping[str, int]:
-        """The names, in order; one object for all epochs that have the same ones."""
+        """Names with their places, in order; one object for all epochs that have the same ones."""
         return self._places
 
     def __getitem__(self, name: str) -> Any:
@@ -70,10 +69,10 @@ class Epoch(Mapping[str, Any]):
 
 
 BY_HAND = "a user"
-"""The reason of a trial that a user stopped."""
+"""Reason of the end of a trial that a user stopped."""
 
 EVERY_CONFIGURATION = "every configuration of the space"
-"""The reason of the end of a search that has nothing left to try."""
+"""Reason of the end of a search that has nothing left to try."""
 
 
 T = TypeVar("T")
@@ -84,16 +83,16 @@ Span = tuple[float, float]
 
 @dataclass
 class Stretch:
-    """A trial's way from its beginning, or from where it was extended, to an end. One that failed may begin anew.
+    """The part of a trial from its beginning, or from where it was extended, to an end. One that failed may begin anew.
 
     Attributes:
         until: its last epoch; None: the study's.
         earlier: the runs that ended the stretches before it.
         attempt, losses: how often the trial was lost before its end, or failed, and ran again; losses since its last
             failure where its node had not died.
-        alone: it ran out of GPU memory, and runs again with a GPU to itself.
-        node, device: that it last ran on, see `study.training.device.facts`; empty: not known.
-        reports: metrics of each epoch, in order, those before this stretch too.
+        alone: whether it ran out of GPU memory, and runs again with a GPU to itself.
+        node, device: where it last ran, see `study.training.device.facts`; empty: not known.
+        reports: metrics of each epoch, in order, also those before this stretch.
         state: `complete`: it ran to its end; `pruned`: early stopping ended it; `interrupted`: it runs again when
             the study is resumed.
         reason: which rule pruned it (`BY_HAND`: a user did), or why it failed.
@@ -102,10 +101,10 @@ class Stretch:
         tested: metrics on the test split, None for one that is not a number; empty if it was not read.
         untested: why it could not be read, where it should have been; None once it was.
         started, ended: its last run, in seconds since the epoch.
-        left: when the session ended in which it ran, None: it runs, has not begun or ended before that.
+        left: end of the session in which it ran; None: it runs, has not begun or ended before that.
         asleep: seconds of its last run in which its driver, or the machine, slept.
         stops_at: the epoch after which it ends because a user asked for that, None: nobody did.
-        predicted: what it says of the samples of its fold, see `study.home.events.Judged`; None: nothing is kept.
+        predicted: its predictions for the samples of its fold, see `study.home.events.Judged`; None: nothing is kept.
         computed: its values at the chosen epoch by rule, until there is a further report (`study.ranking.epochs`).
     """
 
@@ -131,15 +130,19 @@ class Stretch:
     computed: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def spans(self, now: float) -> list[Span]:
-        """The last run and those of the stretches before; one that has not ended ends `now`. Where its driver slept
-        meanwhile it ends sooner by that."""
+        """Return the last run and those of the stretches before; one that has not ended ends `now`.
+
+        Where its driver slept meanwhile, the last run is shortened by that.
+        """
         if self.started is None:
             return [*self.earlier]
         return [*self.earlier, (self.started, (now if self.ended is None else self.ended) - self.asleep)]
 
     def lengthened(self, epochs: int) -> "Stretch":
-        """The stretch from its end to this epoch. What is measured in the last epoch alone is measured in the new last
-        one."""
+        """Return the next stretch, from this one's end to an epoch.
+
+        Metrics that only a last epoch has are dropped: they are measured in the new last epoch.
+        """
         reports = list(self.reports)
         if len(reports) > 1:
             known, last = reports[0], reports[-1]
@@ -149,12 +152,12 @@ class Stretch:
         return Stretch(epochs, spans, self.attempt, 0, self.alone, self.node, self.device, reports)
 
     def anew(self) -> "Stretch":
-        """The same from the trial's first epoch, as a further attempt."""
+        """Return a stretch from the trial's first epoch, as a further attempt."""
         return Stretch(self.until, (), self.attempt + 1, 0, self.alone, self.node, self.device)
 
 
 class _Now(Generic[T]):
-    """A field of a trial's last stretch, by its own name."""
+    """Descriptor of a field of a trial's last stretch, under the same name."""
 
     def __set_name__(self, trial: type, name: str) -> None:
         self._name = name
@@ -175,9 +178,9 @@ class TrialRecord:
             from the baseline to the best; final trials train an export.
         params: searched keys and their values.
         seed: `train.seed` of this trial.
-        repeats: number of the trial whose configuration a replicate, confirm or rule trial repeats; of an ablation
-            trial where it repeats the baseline or the best.
-        enqueued: a user asked for its configuration while the study ran.
+        repeats: number of the trial whose configuration a replicate, confirm or rule trial repeats; for an ablation
+            trial the baseline or the best, where it repeats one of them.
+        enqueued: whether a user asked for its configuration while the study ran.
         fold: on which it is validated; None: the data have no folds, or it is trained on all of them.
         stretches: the first one, and one for each time that it was extended.
     """
@@ -193,7 +196,7 @@ class TrialRecord:
 
     @property
     def now(self) -> Stretch:
-        """Its last stretch, of which all the following tells."""
+        """Its last stretch, whose fields the trial has too."""
         return self.stretches[-1]
 
     state = _Now[State]()
@@ -215,40 +218,42 @@ class TrialRecord:
 
     @property
     def started(self) -> float | None:
-        """When its last run began; before a stretch has begun, that of the one before."""
+        """Start of its last run; before a stretch has begun, that of the one before."""
         now = self.now
         return now.earlier[-1][0] if now.started is None and now.earlier else now.started
 
     @property
     def epochs(self) -> int:
-        """Epochs that were reported."""
+        """Number of epochs that were reported."""
         return len(self.stretches[-1].reports)
 
     def spans(self, now: float) -> list[Span]:
-        """See `Stretch.spans`."""
+        """Return the runs of its last stretch and before, see `Stretch.spans`."""
         return self.now.spans(now)
 
     @property
     def seconds(self) -> float | None:
-        """The length of these runs; None where it has not ended."""
+        """Total length of its runs; None where it has not ended."""
         if self.ended is None:
             return None
         return sum(end - begin for begin, end in self.spans(self.ended))
 
     def total(self, planned: int) -> int:
-        """Epochs that it runs in full, where the study's trials run `planned` ones."""
+        """Return the epochs that it runs in full, where the study's trials run `planned` ones."""
         return self.until or planned
 
     @property
     def test_readings(self) -> int:
-        """The number of times that the test split was read with its model: at each of its ends, and in each epoch where
-        `train.report_test` asks for that."""
+        """Number of times that the test split was read with its model.
+
+        That is at each of its ends, and in each epoch where `train.report_test` asks for it.
+        """
         in_epochs = self.epochs if self.reports and any(name.startswith("test/") for name in self.reports[0]) else 0
         return sum(bool(each.tested) for each in self.stretches) + in_epochs
 
     @property
     def is_extended(self) -> bool:
-        """Return whether it was to go on beyond its end."""
+        """Whether it was to go on beyond its end."""
         return len(self.stretches) > 1
 
     @property
@@ -265,19 +270,19 @@ class TrialRecord:
 
     @property
     def run(self) -> int:
-        """The number of its newest run, from 0: each is ended by a loss."""
+        """Number of its newest run, from 0: each is ended by a loss."""
         return self.attempt
 
     @property
     def is_stopped(self) -> bool:
-        """Return whether a user asked for its end, and the report at which it comes has come."""
+        """Whether a user asked for its end, and the report at which it ends has come."""
         return self.stops_at is not None and self.epochs >= self.stops_at
 
     @property
     def why(self) -> str | None:
-        """The rule that pruned a trial; how and why a failed one failed."""
+        """The rule that pruned the trial, or how and why it failed."""
         return f"{self.kind}: {self.reason}" if self.kind else self.reason
 
     def last(self, metric: str) -> float | None:
-        """The metric at the last reported epoch, None if there is none or it is not a number."""
+        """Return the metric at the last reported epoch, None if there is none or it is not a number."""
         return self.reports[-1].get(metric) if self.reports else None

@@ -21,7 +21,7 @@ def bias_con(
 ) -> Tensor:
     """BiasCon (FairKL paper Eq. 13): SupCon whose positives are of the same class and another bias.
 
-    Everything but the row itself is in the denominator. A row without positives counts 0 and stays in the mean.
+    The denominator holds everything but the row itself. A row without positives counts 0 and stays in the mean.
     The released code adds 1e-9 to the denominator after subtracting the row's maximum: `guard=1e-9`.
 
     Args:
@@ -64,7 +64,7 @@ def soft_con(
 
 
 def _attracted(views: Tensor, cosine: Tensor, weight: Tensor, temperature: float, guard: float) -> Tensor:
-    """log sum over all others minus the weighted mean over positives, per row; 0 where all weights are 0.
+    """Return log sum over all others minus the weighted mean over positives, per row; 0 where all weights are 0.
 
     `weight` is (B, B) between samples: the mean of views under it costs one product of a V*V-th of the size.
     """

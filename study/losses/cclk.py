@@ -1,4 +1,4 @@
-"""Conditional contrastive learning with kernels (CCL-K paper: Tsai et al.)."""
+"""Conditional contrastive learning with kernels (CCL-K paper: Tsai et al., "Conditional ... learning with kernel")."""
 
 import math
 from typing import Annotated, Literal, get_args
@@ -15,13 +15,11 @@ from study.losses.pairs import between_views, cosines, log_sum_exp, other_sample
 from study.losses.ranges import BaseTemperature, Positive, Temperature, Width
 from study.losses.sup_con import sup_con
 
-# Similarity of conditions for CCL-K (Tsai et al., "Conditional contrastive learning with kernel").
-
 KernelName = Literal["rbf", "laplacian", "linear", "cosine", "polynomial"]
 
 
 def kernel_matrix(condition: Tensor, name: KernelName, sigma2: float, degree: int) -> Tensor:
-    """K between all samples, float64, shape (B, B).
+    """Compute the similarity K of the conditions of all samples, float64, shape (B, B).
 
     Args:
         condition: classes, shape (B,), as if one-hot; or continuous values, shape (B, K).
@@ -50,14 +48,14 @@ def kernel_matrix(condition: Tensor, name: KernelName, sigma2: float, degree: in
 
 
 def conditional_weights(kernel: Tensor, ridge: float) -> Tensor:
-    """W = (K + ridge I)^-1 K (Definition 2.1), shape (B, B). K symmetric; singular: infinities, no error."""
+    """Compute W = (K + ridge I)^-1 K (Definition 2.1), shape (B, B), K symmetric; infinite if singular, no error."""
     # (K + ridge I)^-1 K = I - ridge (K + ridge I)^-1; inv_ex, because inv waits for the device to check its success.
     identity = torch.eye(len(kernel), dtype=kernel.dtype, device=kernel.device)
     return identity - ridge * torch.linalg.inv_ex(kernel + ridge * identity)[0]
 
 
 def _squared_distances(values: Tensor) -> Tensor:
-    """|c - c'|^2 by one product; centred first, and exactly 0 where the print is cancellation of equal values."""
+    """Compute |c - c'|^2 by one product; centred first, and exactly 0 where rounding hides that values are equal."""
     values = values - values.mean(0).detach()
     norms = values.square().sum(1)
     squared = norms[:, None] + norms[None, :] - 2 * values @ values.T
@@ -80,7 +78,7 @@ Form = Annotated[
 ]
 KernelGradient = Annotated[bool, Doc("let the gradient through the weights into the condition")]
 
-# As in the released code: weights below it are 0, and so much is the least conditional similarity of a weak positive.
+# Bounds of the released code: smaller weights become 0; the conditional similarity of a weak positive is at least this.
 SMALLEST_WEIGHT = 1e-6
 SMALLEST_POSITIVE = 1e-7
 
@@ -202,7 +200,7 @@ def hard_negative_cclk(
 def weight_measures(
     condition: Tensor, *, kernel: KernelName = "rbf", sigma2: float = 1.0, degree: int = 3, ridge: float = 0.1
 ) -> dict[str, Tensor]:
-    """Return what form "released" leaves of the weights: figures that tell that a kernel is too narrow, scalars.
+    """Measure what form "released" leaves of the weights: figures that show when a kernel is too narrow, scalars.
 
     The diagonal of W is left out, and a narrow kernel has most of its weight there: what is left then weighs next to
     nothing, though few weights are 0.
@@ -213,7 +211,7 @@ def weight_measures(
     Returns:
         `weightless_share`: share of samples that no other sample has a weight for. `weight_sum`: mean over samples of
         the sum of the others' weights; 1 is the whole sum over negatives. `effective_negatives`: mean over samples of
-        (sum of weights)^2 / sum of squared weights, as many equal weights as would vary as little.
+        (sum of weights)^2 / sum of squared weights, the number of equal weights that would vary as little.
     """
     weights = _released(kernel_matrix(condition, kernel, sigma2, degree), ridge)
     total, squares = weights.sum(0), weights.square().sum(0)
@@ -235,7 +233,7 @@ def _weights(
     form: str,
     gradient: bool,
 ) -> list[Tensor]:
-    """W of each view, or one for both, shape (B, B), in the dtype of `views`."""
+    """Return W of each view, or one for both, shape (B, B), in the dtype of `views`."""
     condition = bias if condition is None else condition
     if condition is None:
         raise ValueError("CCL-K needs a condition: bias, classes (B,) or values (B, K), or condition")
@@ -252,7 +250,7 @@ def _released(kernel: Tensor, ridge: float) -> Tensor:
 
 
 def _conditional(cosine: Tensor, weights: list[Tensor], scale: float) -> Tensor:
-    """log sum over j of W[j, i] e^s(i, j), j over the rows of both views, for each row i; -inf without a weight."""
+    """Return log sum over j of W[j, i] e^s(i, j) for each row i, j over the rows of both views; -inf if weightless."""
     each = weights if len(weights) == 2 else weights * 2
     tiled = torch.cat([weight.T.repeat(1, 2) for weight in each])
     none = tiled <= 0
@@ -260,7 +258,10 @@ def _conditional(cosine: Tensor, weights: list[Tensor], scale: float) -> Tensor:
 
 
 def _printed(views: Tensor, weight: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Sum of W[j, i] k(x_i, y_j), k(x_i, y_i) and sum of k(x_i, y_j), each over the row's largest exponential."""
+    """Return the sum of W[j, i] k(x_i, y_j), k(x_i, y_i) and the sum of k(x_i, y_j).
+
+    Each is divided by the row's largest exponential.
+    """
     if len(views) != 2:
         raise ValueError(f"CCL-K pairs two views of each sample, got {len(views)}")
     score = views[0] @ views[1].T * scale
@@ -268,7 +269,7 @@ def _printed(views: Tensor, weight: Tensor, scale: float) -> tuple[Tensor, Tenso
     return (score * weight.T).sum(1), score.diagonal(), score.sum(1)
 
 
-# The baselines of CCL-K (paper: Tsai et al.): the same losses conditioned on clusters instead of by a kernel.
+# The baselines of CCL-K are the same losses conditioned on clusters instead of by a kernel.
 
 
 @loss

@@ -26,9 +26,9 @@ def debiased_info_nce(
 ) -> Tensor:
     """DCL: of the negatives' sum the share `tau_plus` is taken off that the anchor's own class is expected to give.
 
-    Mean of -log(pos / (pos + N g)) with g(x, u, v) = max((mean_u - tau_plus * mean_v) / (1 - tau_plus), e^(-1/t)); no
-    gradient flows where the floor is taken. The u are the N = 2B - 2 rows of other samples, the v the other view alone
-    or `extra_positives`. tau_plus 0 is InfoNCE.
+    Mean of -log(pos / (pos + N g)) with g(x, u, v) = max((mean_u - tau_plus * mean_v) / (1 - tau_plus), e^(-1/t));
+    where the floor is taken, no gradient flows. The u are the N = 2B - 2 rows of other samples, the v the other view
+    alone or `extra_positives`. tau_plus 0 is InfoNCE.
 
     Args:
         views: unit embeddings, shape (2, B, D).
@@ -87,7 +87,7 @@ def floored_share(
     tau_plus: float = 0.1,
     beta: float | None = None,
 ) -> Tensor:
-    """Share of rows whose negatives sit on the floor without gradient, to log beside DCL (beta None) and HCL.
+    """Compute the share of rows whose negatives are at the floor without gradient, for DCL (beta None) and HCL.
 
     At temperature 0.1 it nears 1 once the views agree.
     """
@@ -97,7 +97,7 @@ def floored_share(
 def log_unbiased(
     negative: Tensor, positive: Tensor, count: int, tau_plus: float, floor: float
 ) -> tuple[Tensor, Tensor]:
-    """log max((e^negative - tau_plus count e^positive) / (1 - tau_plus), e^floor), and where it is the floor."""
+    """Return log max((e^negative - tau_plus count e^positive) / (1 - tau_plus), e^floor), and where it is the floor."""
     if tau_plus == 0:
         return negative, negative < floor
     gap = positive + math.log(tau_plus * count) - negative
@@ -116,7 +116,7 @@ def _terms(
     tau_plus: float,
     beta: float | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """For each anchor the positive's similarity, the logarithm of N g, and whether it is the floor."""
+    """Return for each anchor the positive's similarity, the logarithm of N g, and whether it is the floor."""
     positive, scale = between_views(views) / temperature, 1 / temperature
     own = positive
     if extra_positives is not None:

@@ -94,21 +94,21 @@ def biased_triplet(
 
 
 def _contrast(negative: Tensor, positive: Tensor, count: int, tau_plus: float, floor: float | None) -> Tensor:
-    """-log(pos / (pos + g)) for g = (e^negative - tau_plus * count * pos) / (1 - tau_plus), at least e^floor."""
+    """Return -log(pos / (pos + g)) for g = (e^negative - tau_plus * count * pos) / (1 - tau_plus), at least e^floor."""
     if floor is None:
         return torch.log1p(((negative - positive).exp() - tau_plus * count) / (1 - tau_plus))
     return softplus(log_unbiased(negative, positive, count, tau_plus, floor)[0] - positive)
 
 
 def _difficulty(cosine: Tensor, biased_cosine: Tensor, negative: Tensor) -> Tensor:
-    """w, shape (n, n): 1 for a pair that coincides in the debiased encoder, 2 for one that does in the biased one."""
+    """Return w, shape (n, n): 1 for a pair that coincides in the debiased encoder, 2 if in the biased one."""
     distance, biased_distance = _relative(cosine, negative), _relative(biased_cosine, negative)
     both = distance + biased_distance
     return 1 + distance / both.where(both > 0, 1.0)
 
 
 def _relative(cosine: Tensor, negative: Tensor) -> Tensor:
-    """Distance over the largest one between an anchor and a negative; 0 (without gradient) for pairs that coincide."""
+    """Divide distances by the largest between anchor and negative; 0 (without gradient) for pairs that coincide."""
     squared = (2 - 2 * cosine) * negative
     apart = squared > 0
     distance = squared.where(apart, 1.0).sqrt().where(apart, 0.0)

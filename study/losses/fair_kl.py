@@ -12,8 +12,6 @@ from study.losses.loss_catalogue import regulariser
 from study.losses.pairs import cells, cosines, once, same
 from study.losses.ranges import Count, Positive, Weight
 
-# Differences between the distances of bias-aligned and of bias-conflicting pairs (FairKL paper, section 3.1).
-
 Difference = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
@@ -28,7 +26,7 @@ def divergence(
     min_count: int,
     floor: float,
 ) -> Tensor:
-    """The variant's difference between aligned and conflicting pairs, averaged over anchors unless pooled, shape (2,).
+    """Compute the variant's difference of aligned and conflicting pairs, averaged over anchors or pooled, (2,).
 
     First for pairs of one class, the row with itself left out, then for pairs of two. 0 where too few pairs are there
     to compare.
@@ -64,7 +62,7 @@ def _value(cosine: Tensor, variant: str, floor: float) -> Tensor:
 
 
 def _moments(values: Tensor, weights: Tensor, pooled: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean, mean squared deviation (the mean subtracted first: exact also where the spread is small) and count.
+    """Return mean, mean squared deviation and count; the mean is subtracted first, as small spreads need it.
 
     Args:
         values: shape (n, n), or (2, n, n) where aligned and conflicting pairs have values of their own.
@@ -100,7 +98,7 @@ def _mean(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Te
 
 
 def deviation(variance: Tensor) -> Tensor:
-    """The root of a variance; one of 0 is lifted to what leaves the root's derivatives finite, its gradient is 0."""
+    """Take the root of a variance; 0 is lifted so that the root's derivatives stay finite, and its gradient is 0."""
     return variance.clamp(min=torch.finfo(variance.dtype).tiny ** 0.5).sqrt()
 
 
@@ -119,13 +117,10 @@ _DIFFERENCES: dict[str, Difference] = {
 }
 
 
-# FairKL as released: its two terms, by the sums of each cell's entries.
-
-
 def released_terms(
     cosine: Tensor, one_class: Tensor, aligned: Tensor, *, soft: bool, kld: float
 ) -> tuple[Tensor, Tensor]:
-    """The terms for pairs of one class and for pairs of two, scalars.
+    """Compute FairKL as released: its terms for pairs of one class and for pairs of two, scalars.
 
     A term is the squared difference of the means of aligned and conflicting pairs, plus `kld` times that of their
     deviations; minus the mean of the conflicting pairs of one class, and plus that of the aligned pairs of two. A
@@ -154,8 +149,8 @@ def released_terms(
 class _Sums(torch.autograd.Function):
     """The sum of each cell's entries, that of their squares, and that of its masks without a gradient, all (2, 2).
 
-    In two ways, as `tests/losses/test_limits.py` holds: by products of matrices, a few launches on a device; and on a
-    CPU, where fresh memory costs more than a pass over an old matrix, one cell after the other.
+    Computed in two ways, which `tests/losses/test_limits.py` compares: on a device by products of matrices, a few
+    launches; on a CPU, where fresh memory costs more than a pass over an old matrix, one cell after the other.
     """
 
     @staticmethod
@@ -178,7 +173,7 @@ class _Sums(torch.autograd.Function):
 
 
 def sums_by_products(cosine: Tensor, one_class: Tensor, aligned: Tensor, soft: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """The sums, sums of squares and sums of masks of the cells."""
+    """Return the sums, sums of squares and sums of masks of the cells."""
     masks = cells(one_class, aligned)
     of_squares = masks.square() if soft else masks
     products = _rows(masks) @ cosine.flatten(-2)[..., None], _rows(of_squares) @ cosine.square().flatten(-2)[..., None]
@@ -189,7 +184,7 @@ def sums_by_products(cosine: Tensor, one_class: Tensor, aligned: Tensor, soft: b
 def spread_by_products(
     cosine: Tensor, one_class: Tensor, aligned: Tensor, level: Tensor, slope: Tensor, soft: bool
 ) -> Tensor:
-    """The gradient of each entry: the `level` of its cell plus the entry times the cell's `slope`, both (2, 2)."""
+    """Return the gradient of each entry: its cell's `level` plus the entry times its cell's `slope`, both (2, 2)."""
     masks, rows = cells(one_class, aligned), [matrix.flatten(-2)[..., None, :] for matrix in (level, slope)]
     if soft:
         levels, slopes = rows[0] @ _rows(masks), rows[1] @ _rows(masks.square())
@@ -199,12 +194,12 @@ def spread_by_products(
 
 
 def _rows(masks: Tensor) -> Tensor:
-    """One row for each cell, (4, entries)."""
+    """Flatten masks to one row for each cell, (4, entries)."""
     return masks.flatten(-4, -3).flatten(-2)
 
 
 def sums_in_turn(cosine: Tensor, one_class: Tensor, aligned: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """As `sums_by_products`, in two matrices used again."""
+    """Return what `sums_by_products` does, in two matrices used again."""
     part = cosine * one_class
     near = part * aligned
     parts = [_sum(near), _sum(part.sub_(near))]
@@ -228,7 +223,7 @@ def _sum(cell: Tensor) -> tuple[Tensor, Tensor]:
 def spread_in_turn(
     cosine: Tensor, one_class: Tensor, aligned: Tensor, level: Tensor, slope: Tensor, soft: bool
 ) -> Tensor:
-    """As `spread_by_products`."""
+    """Return what `spread_by_products` does, in fewer new matrices."""
     apart = 1 - aligned
     levels = _spread(level, one_class, aligned, apart)
     if soft:
@@ -237,7 +232,7 @@ def spread_in_turn(
 
 
 def _spread(value: Tensor, one_class: Tensor, near: Tensor, far: Tensor) -> Tensor:
-    """The matrix that holds each cell's value times its weight."""
+    """Build the matrix that holds each cell's value times its weight."""
     (positive_near, positive_far), (negative_near, negative_far) = value
     matrix = (near * (positive_near - negative_near)).addcmul_(far, positive_far - negative_far).mul_(one_class)
     return matrix.addcmul_(near, negative_near).addcmul_(far, negative_far)
@@ -271,8 +266,7 @@ def fair_kl(
     ] = 2,
     variance_floor: Annotated[Positive, Doc("smallest variance, or squared distance under the logarithm")] = 1e-3,
 ) -> Tensor:
-    """Return how much the similarity of pairs depends on whether they share the bias, for pairs of one class and of
-    two.
+    """Measure how much the similarity of pairs depends on whether they share the bias, for one class and for two.
 
     "reference" is the released function, from which the published figures come; it is not Eq. 10. Over cosines, the
     diagonal included: squared differences of the means of aligned and conflicting pairs, `kld` times those of their

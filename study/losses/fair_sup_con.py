@@ -92,7 +92,7 @@ def fair_sup_con(
 
 
 def _plain(views: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Each row's weight, weighted sum of the cosines with its positives, and sum of these weights; all (V*B,)."""
+    """Return each row's weight, weighted sum of its cosines with positives, and sum of these weights; all (V*B,)."""
     index = group(label)
     positives = group_size(index, views) - 1
     attraction = (views * (group_sum(index, views.sum(0)) - views)).sum(-1).flatten()
@@ -100,7 +100,7 @@ def _plain(views: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _group_weights(views: Tensor, label: Tensor, bias: Tensor, form: str) -> tuple[Tensor, Tensor, Tensor]:
-    """The same for FSCL+: a positive weighs one over the number of positives in its (label, bias) group."""
+    """Return what `_plain` does, for FSCL+: a positive weighs 1 / the number of positives in its (label, bias)."""
     count = len(views)
     by_label, by_both = group(label), group(label, bias)
     size = group_size(by_both, views)

@@ -51,7 +51,7 @@ def info_nce(
 ) -> Tensor:
     """InfoNCE, SimCLR's loss: `eps_info_nce` with margin 0.
 
-    Arguments, result and errors as there.
+    Arguments, result and errors as for `eps_info_nce`.
     """
     return eps_info_nce(
         views, similarity=similarity, temperature=temperature, base_temperature=base_temperature, epsilon=0.0

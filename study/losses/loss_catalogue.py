@@ -1,10 +1,10 @@
-"""Losses by name, found in the modules of this package. Adding one is one new file with one decorated function.
+"""Losses by name, found in the modules of this package. To add one, add a file with one decorated function.
 
-Three kinds, told apart by what their first argument is and by the decorator:
+Three kinds, told apart by their first argument and by the decorator:
 
 * `@loss`: `loss(views, *, ...)`, `views` unit embeddings of shape (V, B, D); `@pair_loss` for one that needs two views
   of each sample;
-* `@regulariser`: the same, added to a loss with the weight `method.lambda`, on data whose bias is known;
+* `@regulariser`: called like a loss, and added to one with the weight `method.lambda`, on data whose bias is known;
 * `@classification_loss`: `loss(logits, *, ...)`, `logits` of shape (B, C).
 
 In all of them keyword-only parameters typed `Tensor` are inputs of the maths (`target`, `bias`, `condition`, ...): a
@@ -33,15 +33,14 @@ from torch import Tensor
 
 import study.losses
 
-# What every loss asks of its inputs: types and shapes, never values, so that no check waits for a device.
-#
-# The shapes are known to `torch.compile`, too. B is the number of samples of the first argument.
+# Inputs are checked by type and shape, never by value, so that no check waits for a device; `torch.compile` knows the
+# shapes, too. B is the number of samples of the first argument.
 
 CLASSES, VALUES = "whole numbers or booleans", "floating-point numbers"
 
 
 class Wanted(NamedTuple):
-    """The shapes that an input may have, in letters, and what its elements are; None: any numbers."""
+    """Shapes that an input may have, in letters, and the type of its elements; None: any numbers."""
 
     shapes: tuple[str, ...]
     elements: str | None
@@ -61,10 +60,10 @@ INPUTS = {
     "similarity": Wanted(("RR",), VALUES),
 }
 BIAS_AS_CONDITION = Wanted(("B", "BF"), None)
-"""Of a loss that takes a condition, too: CCL-K."""
+"""What `bias` may be for a loss that also takes a condition: CCL-K."""
 
 LETTERS = {"R": "V*B", "E": "D'", "F": "K"}
-"""Letters that are written in another way, R for the rows of all views."""
+"""Letters that are written in another way; R stands for the rows of all views."""
 
 
 def checked(function: Callable[..., Any]) -> Callable[[Any, Mapping[str, Any]], dict[str, Any]]:
@@ -105,7 +104,7 @@ def checked(function: Callable[..., Any]) -> Callable[[Any, Mapping[str, Any]], 
 
 
 def _check(loss: str, name: str, value: Any, wanted: Wanted, sizes: dict[str, int]) -> None:
-    """Check one input against the sizes that are known, and note in them what it tells of further ones."""
+    """Check one input against the known sizes, and add the sizes that it shows."""
     if (
         isinstance(value, Tensor)
         and not value.is_complex()
@@ -133,7 +132,7 @@ def _shape(wanted: Wanted) -> str:
 
 
 def _given(value: Any) -> str:
-    """The shape and type of a value."""
+    """Describe the shape and type of a value."""
     kind = value.dtype if isinstance(value, Tensor) else f"{type(value).__module__}.{type(value).__name__}"
     kind = str(kind).removeprefix("builtins.")
     if isinstance(value, Tensor) or hasattr(value, "shape"):
@@ -170,7 +169,7 @@ def classification_loss(function: Loss) -> Loss:
 
 
 def full_precision(function: Loss) -> Loss:
-    """The function computed in float32 at least: autocast off, half-precision inputs widened; float64 stays float64."""
+    """Compute a function in float32 at least: autocast off, half-precision inputs widened; float64 stays float64."""
 
     @functools.wraps(function)
     def in_full_precision(first: Tensor, /, **inputs: Any) -> Any:
@@ -182,7 +181,7 @@ def full_precision(function: Loss) -> Loss:
 
 
 def _widened(value: Any) -> Any:
-    """A floating-point tensor in float32 at least; anything else as it is."""
+    """Widen a floating-point tensor to float32 at least; anything else stays as it is."""
     if not isinstance(value, Tensor) or not value.is_floating_point():
         return value
     return value.to(torch.promote_types(value.dtype, torch.float32))
@@ -209,24 +208,24 @@ def _load() -> None:
 
 
 def losses() -> dict[str, Loss]:
-    """Every loss of views by name, sorted."""
+    """Return every loss of views by name, sorted."""
     _load()
     return dict(sorted(_LOSSES.items()))
 
 
 def needs_two_views(name: str) -> bool:
-    """Return whether the loss of this name pairs two views of each sample."""
+    """Tell whether the loss of this name pairs two views of each sample."""
     _load()
     return name in _PAIR_LOSSES
 
 
 def regularisers() -> dict[str, Loss]:
-    """Every regulariser by name, sorted."""
+    """Return every regulariser by name, sorted."""
     _load()
     return dict(sorted(_REGULARISERS.items()))
 
 
 def classification_losses() -> dict[str, Loss]:
-    """Every loss of logits by name, sorted."""
+    """Return every loss of logits by name, sorted."""
     _load()
     return dict(sorted(_CLASSIFICATION_LOSSES.items()))

@@ -25,11 +25,11 @@ from study.losses.pairs import (
 )
 from study.losses.ranges import BaseTemperature, Guard, Margin, SupervisedTemperature
 
-# A sum over all (positive, negative) pairs of each row, a few rows at a time: memory does not grow with n cubed.
-
 
 def pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-    """sum over i in positive, j in negative of log(1 + e^(s_j - s_i)), for each row of `scaled`.
+    """Sum log(1 + e^(s_j - s_i)) over i in positive and j in negative, for each row of `scaled`.
+
+    A few rows at a time, so that memory does not grow with n cubed.
 
     Args:
         scaled: similarities over temperature, shape (n, n).
@@ -43,7 +43,7 @@ def pair_softplus(scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
 
 
 PAIRS = 2**24
-"""Pairs that are worked on at a time elsewhere than on a CPU: 64 MiB in float32, all of a batch of 256."""
+"""Pairs per step on devices other than a CPU: 64 MiB in float32, all of a batch of 256."""
 
 
 class _PairSoftplus(torch.autograd.Function):
@@ -81,7 +81,7 @@ def _(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tenso
 
 
 def picked_pairs(row: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
-    """The sum for one row and its gradient, over the row's pairs alone."""
+    """Compute the sum for one row and its gradient, over the row's pairs alone."""
     gap = row[negative] - row[positive, None]
     pull, gradient = gap.sigmoid(), torch.zeros_like(row)
     gradient[negative], gradient[positive] = pull.sum(0), -pull.sum(1)
@@ -89,19 +89,16 @@ def picked_pairs(row: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tenso
 
 
 def masked_pairs(rows: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
-    """The same for several rows, (R, n), over all n x n pairs: those that do not count are infinitely far apart."""
+    """Compute sums and gradients of rows, (R, n), over all n x n pairs; excluded ones are infinitely far apart."""
     gap = rows.where(negative, -torch.inf)[:, None, :] - rows.where(positive, torch.inf)[:, :, None]
     pull = gap.sigmoid()
     return -logsigmoid(-gap).sum((-2, -1)), pull.sum(-2) - pull.sum(-1)
 
 
-# The rows of eps-SupInfoNCE's form "c", value and gradient in a few passes over the matrix.
-
-
 def margin_rows(cosine: Tensor, weight: Tensor, scale: float, epsilon: float, guard: float) -> Tensor:
-    """sum over rows and their positives i of weight_i * log(e^-epsilon + e^-s_i * sum over negatives j of e^s_j).
+    """Sum weight_i * log(e^-epsilon + e^-s_i * sum over negatives j of e^s_j) over rows and their positives i.
 
-    s is scale * cosine.
+    s is scale * cosine. This is form "c" of eps-SupInfoNCE, value and gradient in a few passes over the matrix.
 
     Args:
         cosine: shape (n, n).

@@ -11,12 +11,10 @@ from torch.nn.functional import logsigmoid
 
 from study.losses.loss_catalogue import full_precision
 
-# The n x n matrix of cosines and sums over its rows: the part of every loss that costs time and memory.
-
 
 @full_precision
 def gram(views: Tensor) -> Tensor:
-    """Dot products of all rows, shape (V*B, V*B), rows view-major. Its gradient takes one product instead of two.
+    """Compute the dot products of all rows, shape (V*B, V*B), rows view-major; the gradient takes one product, not two.
 
     Args:
         views: embeddings, shape (V, B, D).
@@ -24,17 +22,17 @@ def gram(views: Tensor) -> Tensor:
     return _Gram.apply(views.flatten(0, 1))
 
 
-# What is left out of a sum of exponentials lies this far down: its exponential is 0, its own value is lost in rounding.
+# Added to what is left out of a sum of exponentials: its exponential becomes 0, its own value is lost in rounding.
 NOTHING = -1e30
 
 
 def cosines(views: Tensor, similarity: Tensor | None) -> Tensor:
-    """The caller's similarity matrix, or the one of `views` if it gave none."""
+    """Return the caller's similarity matrix, or the one of `views` if it gave none."""
     return gram(views) if similarity is None else similarity
 
 
 def log_sum_exp(similarity: Tensor, scale: float, *, drop: Tensor | None = None, views: int = 1) -> Tensor:
-    """log of the sum of exp(scale * similarity) over a part of each row; -inf (without gradient) for an empty part.
+    """Compute the log of the sum of exp(scale * similarity) over a part of each row; -inf, no gradient, if empty.
 
     Args:
         similarity: shape (n, n).
@@ -47,31 +45,39 @@ def log_sum_exp(similarity: Tensor, scale: float, *, drop: Tensor | None = None,
 
 
 def between_views(views: Tensor) -> Tensor:
-    """Dot product of each row with the same sample's other view, shape (2*B,). ValueError unless V is 2."""
+    """Compute the dot product of each row with the same sample's other view, shape (2*B,).
+
+    Raises:
+        ValueError: there are not two views.
+    """
     if len(views) != 2:
         raise ValueError(f"this loss pairs two views of each sample, got {len(views)}")
     return (views[0] * views[1]).sum(-1).repeat(2)
 
 
 def other_samples(views: Tensor) -> int:
-    """Return how many samples besides its own each row has, B - 1. ValueError: none."""
+    """Return how many samples besides its own each row has, B - 1.
+
+    Raises:
+        ValueError: there are none.
+    """
     if views.shape[1] < 2:
         raise ValueError(f"this loss compares different samples: it needs two or more, got {views.shape[1]}")
     return views.shape[1] - 1
 
 
 def softplus(x: Tensor) -> Tensor:
-    """log(1 + e^x), exact (PyTorch's own is the identity above 20), and without an exponential in its gradient."""
+    """Compute log(1 + e^x), exact (PyTorch's own is the identity above 20), without an exponential in its gradient."""
     return -logsigmoid(-x)
 
 
 def log_add(x: Tensor, y: Tensor) -> Tensor:
-    """log(e^x + e^y) for y above -inf; its derivatives are finite, too, where x is -inf (PyTorch's own are nan)."""
+    """Compute log(e^x + e^y) for y above -inf, with finite derivatives even where x is -inf (PyTorch's own are nan)."""
     return y + softplus(x - y)
 
 
 def guarded(log_sum: Tensor, similarity: Tensor, scale: float, guard: float) -> Tensor:
-    """The logarithm of a sum to which released code adds `guard` times the row's largest exponential, a constant."""
+    """Add `guard` times the row's largest exponential, a constant, to a sum in its logarithm, as released code does."""
     if guard == 0:
         return log_sum
     largest = similarity.detach().amax(-1) * scale
@@ -79,12 +85,12 @@ def guarded(log_sum: Tensor, similarity: Tensor, scale: float, guard: float) -> 
 
 
 def rescaled(loss: Tensor, temperature: float, base_temperature: float | None) -> Tensor:
-    """The loss times temperature / base_temperature, as in SupCon's code; None: the loss itself."""
+    """Multiply the loss by temperature / base_temperature, as in SupCon's code; None leaves it as it is."""
     return loss if base_temperature is None else loss * (temperature / base_temperature)
 
 
 def once(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A gradient of our own, refused where it is to be differentiated again: that derivative would be wrong.
+    """Wrap a gradient of our own to refuse to be differentiated again: that derivative would be wrong.
 
     PyTorch's `once_differentiable` does not see it where what comes in is a constant.
     """
@@ -144,16 +150,20 @@ def softmax_(x: Tensor) -> Tensor:
     return torch.where(largest <= NOTHING / 2, -torch.inf, largest - x.amax(-1).log())
 
 
-# Which rows belong together, without a sync: no class count is read back, every shape follows from the batch.
+# Nothing below waits for the device: no class count is read back, every shape follows from the batch.
 
 
 def sample_labels(views: Tensor, target: Tensor | None) -> Tensor:
-    """The labels, shape (B,); without a target each sample is a class of its own, its views the only positives."""
+    """Return the labels, shape (B,); without a target each sample is a class of its own."""
     return torch.arange(views.shape[1], device=views.device) if target is None else target
 
 
 def group(*labels: Tensor) -> Tensor:
-    """An index below B for each sample, shape (B,), equal where all labels are. ValueError: another shape."""
+    """Return an index below B for each sample, shape (B,), equal where all labels are equal.
+
+    Raises:
+        ValueError: a label has another shape.
+    """
     for label in labels:
         _checked(label)
     index = torch.searchsorted(labels[0].sort().values, labels[0])
@@ -163,7 +173,7 @@ def group(*labels: Tensor) -> Tensor:
 
 
 def same(label: Tensor, views: Tensor) -> Tensor:
-    """1 where two rows of `views` (V, B, D) share their sample's label, else 0, shape (V*B, V*B), in its dtype.
+    """Return 1 where two rows of `views` (V, B, D) share their sample's label, else 0, shape (V*B, V*B), in its dtype.
 
     Masks are numbers, not booleans: comparing into floats and multiplying is several times faster than `where` on a
     CPU, and no slower elsewhere. A CPU compares floats six times as fast as whole numbers, and a group index is exact
@@ -174,30 +184,30 @@ def same(label: Tensor, views: Tensor) -> Tensor:
 
 
 def equal(value: Tensor, dtype: torch.dtype) -> Tensor:
-    """1 where two values (n,) are equal, else 0, shape (n, n)."""
+    """Return 1 where two values (n,) are equal, else 0, shape (n, n)."""
     mask = value.new_empty(len(value), len(value), dtype=dtype)
     return torch.eq(value[:, None], value[None, :], out=mask)
 
 
 def without_self(mask: Tensor) -> Tensor:
-    """A copy of the (n, n) mask with its diagonal 0."""
+    """Copy the (n, n) mask with its diagonal 0."""
     return without_self_(mask.clone())
 
 
 def without_self_(mask: Tensor) -> Tensor:
-    """The (n, n) mask itself, with its diagonal set to 0."""
+    """Set the diagonal of the (n, n) mask to 0, and return it."""
     mask.diagonal().zero_()
     return mask
 
 
 def group_size(index: Tensor, views: Tensor) -> Tensor:
-    """Rows of `views` (V, B, D) in each row's group, shape (V*B,), in its dtype."""
+    """Count the rows of `views` (V, B, D) in each row's group, shape (V*B,), in its dtype."""
     size = views.new_zeros(len(index)).index_add(0, index, views.new_full((len(index),), len(views)))
     return size.index_select(0, index).repeat(len(views))
 
 
 def group_sum(index: Tensor, values: Tensor) -> Tensor:
-    """Sum over each sample's group of (B, D) values, shape (B, D)."""
+    """Sum (B, D) values over each sample's group, shape (B, D)."""
     return torch.zeros_like(values).index_add(0, index, values).index_select(0, index)
 
 
@@ -207,11 +217,8 @@ def _checked(label: Tensor) -> Tensor:
     return label
 
 
-# The four cells that pairs of samples fall into: of one class or two, aligned in their bias or conflicting.
-
-
 def cells(one_class: Tensor, aligned: Tensor) -> Tensor:
-    """Return how much each pair belongs to each cell, a constant, shape (2, 2, n, n).
+    """Return how much each pair belongs to each of four cells, a constant, shape (2, 2, n, n).
 
     The first index is 0 for pairs of one class and 1 for pairs of two, the second 0 for aligned and 1 for conflicting.
 

@@ -1,6 +1,6 @@
 """Types of the hyperparameters that several losses share, with the ranges that the papers search.
 
-Of several notes of one kind (where a search begins, what the hyperparameter is) the last one counts.
+If a type has several notes of one kind (where a search begins, what the hyperparameter is), the last one counts.
 """
 
 from typing import Annotated

@@ -77,7 +77,7 @@ def sup_con(
 ) -> Tensor:
     """SupCon with the sum outside the logarithm (L_out): `eps_sup_con` with margin 0.
 
-    Arguments, result and errors as there.
+    Arguments, result and errors as for `eps_sup_con`.
     """
     return eps_sup_con(
         views,
@@ -131,7 +131,10 @@ def sup_con_in(
 
 
 def mean_positive(views: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean cosine of each row with its positives (0 if none) and their number, both (V*B,), by class sums: O(V*B*D)."""
+    """Return each row's mean cosine with its positives (0 if none) and their number, both (V*B,).
+
+    By sums over classes: O(V*B*D).
+    """
     positives = group_size(index, views) - 1
     others = group_sum(index, views.sum(0)) - views
     return (views * others).sum(-1).flatten() / positives.clamp(min=1), positives

@@ -1,8 +1,8 @@
 """Methods by name: what a study file's `method` section trains.
 
 Each kind is one module with `NAMES`, `keys(method)`, `needs(method)` and `build(method, facts, new_network)`. The keys
-of a method are those that its kind gives for its section, and no others: a key that has no effect is an error. Other
-distributions can bring more, an entry point for each name: see `study.catalogue`.
+of a method are those that its kind yields for its section, and no others: a key that has no effect is an error. Other
+distributions can add methods, an entry point for each name: see `study.catalogue`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
 
 __all__ = ["OWN", "UNKNOWN", "Batch", "Labels", "Method", "Needs"]
-"""What is of the modules of this package."""
+"""Names that this package passes on from its modules."""
 
 __getattr__ = later(
     dict.fromkeys(("UNKNOWN", "Batch", "Labels"), "study.methods.batch")
@@ -38,17 +38,17 @@ CATALOGUE = Catalogue("study.methods", ("NAMES", "keys", "needs", "build"), "stu
 
 
 def names() -> list[str]:
-    """Everything that `method.name` may name."""
+    """List everything that `method.name` may name."""
     return CATALOGUE.names()
 
 
 def method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
-    """The keys of a `method` section besides `name`; which there are may depend on the values of others."""
+    """Return the keys of a `method` section besides `name`; which there are may depend on the values of others."""
     return {knob.key: knob for knob in CATALOGUE.find(method["name"]).keys(method)}
 
 
 def about(name: str) -> str:
-    """Return what a method is, in a line: from the docstring of the loss of its name, else of its module."""
+    """Describe a method in a line: from the docstring of the loss of its name, else of its module."""
     from study.losses.loss_catalogue import classification_losses, losses
 
     CATALOGUE.find(name)  # a loss of another distribution is known once its method is loaded
@@ -63,7 +63,7 @@ def needs(method: Mapping[str, Any]) -> Needs:
 
 
 def lacking(method: Mapping[str, Any], facts: Facts) -> Iterator[tuple[str, str]]:
-    """The keys of a `method` section that ask for what a data set does not have, and what that is."""
+    """Yield the keys of a `method` section that ask for what a data set does not have, and what that is."""
     yield from needs(method).lacking(facts.on("train"))
     if facts.some_bias and needs(method).bias and method.get("bias_source") != "some_labels":
         yield needs(method).bias or "name", "needs the bias of every sample (bias_source: some_labels does with some)"
@@ -72,6 +72,6 @@ def lacking(method: Mapping[str, Any], facts: Facts) -> Iterator[tuple[str, str]
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: "NewNetwork") -> "Method":
-    """The method of a complete, checked section, freshly initialised from torch's generator."""
+    """Build the method of a complete, checked section, freshly initialised from torch's generator."""
     built: Method = CATALOGUE.find(method["name"]).build(method, facts, new_network)
     return built

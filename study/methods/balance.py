@@ -1,4 +1,4 @@
-"""Weights of samples in the loss of a classifier, by how many there are of their class or of their cell."""
+"""Weight samples in the loss of a classifier by how many there are of their class or of their cell."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -36,15 +36,15 @@ class Balance:
 
 
 def balance_knobs(method: Mapping[str, Any]) -> Iterator[Knob]:
-    """The keys about weights of a `method` section; without bias labels there are no cells."""
+    """Yield the keys about weights of a `method` section; without bias labels there are no cells."""
     yield from (knob for knob in knobs(Balance) if knob.key == "class_weights" or method.get("bias_source") != "model")
 
 
 def weighed(labels: Labels, method: Mapping[str, Any]) -> Labels:
-    """The labels of a whole training split with the weights that a `method` section asks for, of mean 1.
+    """Add the weights that a `method` section asks for, of mean 1, to the labels of a whole training split.
 
     Args:
-        labels: as the method knows them; a bias that it guessed counts as any other.
+        labels: as the method knows them; a guessed bias counts as any other.
     """
     asked, there = options(Balance, method), labels.target != UNKNOWN
     if asked == Balance() or not there.any():
@@ -58,7 +58,7 @@ def weighed(labels: Labels, method: Mapping[str, Any]) -> Labels:
 
 
 def _inverse(group: Tensor, weight: Tensor, power: float) -> Tensor:
-    """(weight of all / (groups * weight of the group)) ** power of each sample, (N,); 1 for one of no group, -1."""
+    """Return (weight of all / (groups * weight of the group)) ** power of each sample, (N,); 1 where `group` is -1."""
     known = group != UNKNOWN
     if not known.any():
         return torch.ones_like(weight)
@@ -68,7 +68,7 @@ def _inverse(group: Tensor, weight: Tensor, power: float) -> Tensor:
 
 
 def mean_cross_entropy(logits: Tensor, labels: Labels) -> Tensor:
-    """Cross entropy of logits (B, C), each sample times its weight, mean over the samples that have a class; a scalar.
+    """Average the weighted cross entropy of logits (B, C) over the samples that have a class; a scalar.
 
     It is not divided by the sum of the batch's weights, so that its mean over batches is the loss of the whole split.
     """
@@ -79,10 +79,10 @@ def mean_cross_entropy(logits: Tensor, labels: Labels) -> Tensor:
 
 
 def cross_entropies(logits: Tensor, target: Tensor) -> Tensor:
-    """Of each sample, (B,); 0 without a class."""
+    """Compute the cross entropy of each sample, (B,); 0 without a class."""
     return functional.cross_entropy(logits.float(), target, ignore_index=UNKNOWN, reduction="none")
 
 
 def weighted(losses: Tensor, labels: Labels) -> Tensor:
-    """Losses of samples (B,), each times its weight."""
+    """Multiply the losses of samples (B,) by their weights."""
     return losses if labels.weight is None else losses * labels.weight

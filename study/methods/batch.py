@@ -1,4 +1,4 @@
-"""The part of the data that a method sees."""
+"""The part of the data that a method sees, and what every method is."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
@@ -12,13 +12,11 @@ from study.losses.cclk import weight_measures
 from study.losses.debiased import floored_share
 from study.models import Encoder, Network
 
-# What a method remembers of each training sample.
-
 
 class PerSample(nn.Module):
-    """A value of each training sample, part of a method's state.
+    """A value that a method remembers for each training sample, part of its state.
 
-    Its length comes with `begin`, or with a state that is loaded: also a method that never began can take one.
+    Its length comes with `begin`, or with a state that is loaded: also a method that never began can load one.
 
     Args:
         fill: the value that every sample has at first; its type is that of the values.
@@ -33,7 +31,7 @@ class PerSample(nn.Module):
         self.register_load_state_dict_pre_hook(_take_length)
 
     def begin(self, samples: int) -> None:
-        """As many values, on the device where they are, all `fill`."""
+        """Allocate a value for each sample, all `fill`, on the device of the values so far."""
         self.values = torch.full((samples,), self.fill, device=self.values.device)
 
 
@@ -42,7 +40,7 @@ def _take_length(module: PerSample, state: dict[str, Any], prefix: str, *_: Any)
         module.begin(len(loaded))
 
 
-# What tells that a contrastive loss does not do what one thinks: shares of samples that it gets nothing from.
+# These diagnoses show where a contrastive loss does not work as intended: for which share of samples it has no effect.
 
 Inputs = Mapping[str, Tensor | None]
 
@@ -71,20 +69,22 @@ DIAGNOSES: Mapping[str, Callable[[Tensor, Inputs, Mapping[str, Any]], dict[str, 
     "fair_cclk": _weights,
     "hard_negative_cclk": _weights,
 }
-"""By the loss's name: of unit embeddings of two views (2, B, D), the loss's named tensors and hyperparameters."""
+"""Diagnosis of a loss, by the loss's name: of unit embeddings of two views (2, B, D), the loss's named tensors and
+hyperparameters.
+"""
 
 
 UNKNOWN = -1
-"""A label that a sample does not have."""
+"""Label of a sample whose label is unknown."""
 
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels of some training samples.
+    """Labels of some training samples.
 
     Attributes:
         target: classes, (B,), `UNKNOWN` for an unlabelled sample.
-        bias: bias classes, (B,), `UNKNOWN` where a sample's is not known; None: the data have none.
+        bias: bias classes, (B,), `UNKNOWN` where unknown; None: the data have none.
         condition: continuous attributes, (B, K), or None.
         bias_features: of a bias-capturing model, (B, F), or None where labels are used.
         weight: of each in the loss of a classifier, (B,), see `study.methods.balance`; None: all weigh 1.
@@ -97,29 +97,30 @@ class Labels:
     weight: Tensor | None = None
 
     def named(self) -> dict[str, Tensor | None]:
-        """Return what a function of labels may ask for by name: the bias is either classes or features."""
+        """Return the tensors that a loss may ask for by name: the bias is either classes or features."""
         bias = self.bias if self.bias_features is None else None
         return {"target": self.target, "bias": bias, "bias_features": self.bias_features}
 
     def at(self, index: Tensor) -> "Labels":
-        """Those of the samples at these positions."""
+        """Select the labels of the samples at these positions."""
         return self.map(lambda tensor: tensor[index])
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "Labels":
-        """With what a function makes of each tensor."""
+        """Apply a function to each tensor."""
         tensors = (self.target, self.bias, self.condition, self.bias_features, self.weight)
         return Labels(*(None if tensor is None else function(tensor) for tensor in tensors))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """One step's samples.
+    """Samples of one step.
 
     Attributes:
         views: normalised inputs, (V, B, ...).
-        labels: theirs.
+        labels: of the samples.
         index: their positions in the training split, (B,).
-        host_index: the same on the host, where shapes can follow from it without a wait for the device; None: unknown.
+        host_index: a copy of `index` on the host, from which shapes can follow without a wait for the device; None:
+            unknown.
     """
 
     views: Tensor
@@ -128,22 +129,20 @@ class Batch:
     host_index: Tensor | None = None
 
 
-# What every method is: networks, and the loss that trains them.
-
 NewNetwork = Callable[[], Network]
-"""Gives the trial's network, initialised anew at each call."""
+"""Function that builds the trial's network, initialised anew at each call."""
 
 
 class Method(nn.Module, ABC):
-    """A module whose `forward` gives the value to minimise for one batch; one optimizer trains all its parameters.
+    """A module of networks whose `forward` returns the loss of one batch; one optimizer trains all its parameters.
 
     State that must survive a stop is in buffers.
 
     Attributes:
         network: what a trial is about: its encoder is probed, evaluated and kept.
-        views: how many views of each sample a batch must hold.
+        views: number of views of each sample that a batch must hold.
         equalizes_odds: its predictions are made by a threshold of each bias class, fitted to the training split.
-        fits: the name of the model that is fitted at once (`study.methods.reference`); None: it is trained by steps.
+        fits: name of the model that is fitted at once (`study.methods.reference`); None: it is trained by steps.
     """
 
     network: Network
@@ -152,32 +151,35 @@ class Method(nn.Module, ABC):
     fits: str | None = None
 
     def begin(self, train: Labels) -> None:
-        """Called once before the first epoch with the labels of the whole training split."""
+        """Prepare for training; called once before the first epoch with the labels of the whole training split."""
 
     def begin_epoch(self, epoch: int, epochs: int) -> None:
-        """Called before each epoch, the first is 1, `epochs` is the last."""
+        """Prepare for an epoch; called before each, the first is 1, `epochs` is the last."""
 
     def recording(self) -> Hashable | None:
-        """Return what decides which operations a step of a full batch has, None: the batch does, or what a step left
-        behind.
+        """Return a value that changes when the operations of a step of a full batch change.
 
-        As long as it stays the same, one step can be recorded and given to the device again (`train.graph`): nothing
-        is asked of the device, and state changes in place.
+        None: they depend on the batch, or on what a step left behind. As long as the value stays the same, one step can
+        be recorded as a graph and launched again (`train.graph`): nothing is asked of the device, and state changes in
+        place.
         """
         return None
 
     @abstractmethod
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss, a scalar, and for each of `encoders()` its features of the first view, (B, F)."""
+        """Return the loss, a scalar, and for each of `encoders()` its features of the first view, (B, F)."""
 
     def encoders(self) -> dict[str, Encoder]:
-        """The encoders that are probed, by name: `encoder` is what the method is for."""
+        """Return the encoders that are probed, by name: `encoder` is the one that the method is for."""
         return {"encoder": self.network.encoder}
 
     def own_classifier(self) -> nn.Module | None:
-        """From the encoder's features (B, F) to scores (B, classes), as of this epoch; None: a probe is trained."""
+        """Return the classifier of this epoch, from the encoder's features (B, F) to scores (B, classes).
+
+        None: a probe is trained instead.
+        """
         return None
 
     def diagnose(self, batch: Batch) -> dict[str, Tensor]:
-        """Scalars about the method's inner workings, measured on one batch an epoch."""
+        """Return scalars about the method's inner workings, measured on one batch an epoch."""
         return {}

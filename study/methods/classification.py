@@ -54,7 +54,7 @@ class Classifier(nn.Module):
         self.register_buffer("confusion", torch.zeros(facts.bias_classes or 1, facts.classes))
 
     def begin(self, train: Labels) -> None:
-        """Take the class shares per bias class of the training split (BiasBal)."""
+        """Store the class shares per bias class of the training split (BiasBal)."""
         if self.balanced and train.bias is not None:
             counts = torch.zeros_like(self.confusion)
             there = (train.bias != UNKNOWN) & (train.target != UNKNOWN)
@@ -63,7 +63,7 @@ class Classifier(nn.Module):
             self.confusion = counts / counts.sum(1, keepdim=True).clamp(min=1)
 
     def forward(self, features: Tensor, labels: Labels) -> Tensor:
-        """The loss of classifying features (B, F), a scalar."""
+        """Compute the loss of classifying features (B, F), a scalar."""
         logits = self.linear(features)
         if self.plain:
             return mean_cross_entropy(logits, labels)
@@ -108,7 +108,7 @@ class Classification(Method):
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
-    """The keys of a `method` section that names a cross entropy."""
+    """Yield the keys of a `method` section that names a cross entropy."""
     loss = None if method["name"] == PLAIN else classification_losses()[method["name"]]
     if loss is not None:
         yield from knobs(loss)
@@ -133,5 +133,5 @@ def needs(method: Mapping[str, Any]) -> Needs:
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
-    """The method of a complete, checked `method` section."""
+    """Build the method of a complete, checked `method` section."""
     return Classification(method, facts, new_network())

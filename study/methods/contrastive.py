@@ -1,4 +1,4 @@
-"""Every contrastive loss as a method: alone, with a regulariser, a cross entropy, an adversary, or several of them."""
+"""Every contrastive loss as a method: alone, or with a regulariser, a cross entropy, an adversary, or several."""
 
 import inspect
 from collections.abc import Hashable, Iterator, Mapping
@@ -32,10 +32,8 @@ from study.methods.debiasing import (
 from study.methods.needs import Needs
 from study.models import Network
 
-# The keys of a method that is a contrastive loss, and what data it needs.
-
 OF_A_BATCH = {"target", "bias", "condition", "bias_features"}
-"""The tensors that a batch can give to a loss."""
+"""Tensors that a batch can give to a loss."""
 
 CLUSTERED = frozenset({"weakly_supervised_info_nce", "fair_info_nce"})
 """Losses whose `bias` is a cluster of the continuous attribute (CCL-K's baselines)."""
@@ -67,19 +65,19 @@ CE_WEIGHT = Knob("ce_weight", Annotated[float, Range(low=0.0)], 1.0, False, "wei
 
 @cache
 def parameters(name: str) -> frozenset[str]:
-    """The names of all that a loss takes."""
+    """Return the names of all parameters of a loss."""
     return frozenset(inspect.signature(losses()[name]).parameters)
 
 
 @cache
 def required(name: str) -> frozenset[str]:
-    """The tensors that a loss cannot do without, its first argument aside."""
+    """Return the tensors that a loss must be given, besides its first argument."""
     _, *others = inspect.signature(losses()[name]).parameters.values()
     return frozenset(parameter.name for parameter in others if parameter.default is parameter.empty)
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
-    """The keys of a `method` section that names a contrastive loss."""
+    """Yield the keys of a `method` section that names a contrastive loss."""
     name = method["name"]
     yield from knobs(losses()[name])
     if "extra_positives" in parameters(name):
@@ -97,7 +95,7 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
     yield from adversary_knobs(method, has_stage=True)
     yield from balance_knobs(method)
     if using := _keys_that_use_bias(method):
-        # whether all of it that uses the bias can use the features of a bias-capturing model
+        # whether all terms that use the bias can use the features of a bias-capturing model
         takes_features = set(using) <= {"regulariser", "name"} and method.get("regulariser") != "end"
         yield from source_knobs(method, takes_features and "bias" not in required(name), "bias" in required(name))
 
@@ -126,7 +124,7 @@ def needs(method: Mapping[str, Any]) -> Needs:
 
 
 def _keys_that_use_bias(method: Mapping[str, Any]) -> list[str]:
-    """The keys whose value asks for the bias, that of the loss last."""
+    """List the keys whose value asks for the bias, that of the loss last."""
     asked = {
         "regulariser": method.get("regulariser", NO_REGULARISER) != NO_REGULARISER,
         "adversary": method.get("adversary", "none") != "none",
@@ -136,11 +134,8 @@ def _keys_that_use_bias(method: Mapping[str, Any]) -> list[str]:
     return [key for key, asks in asked.items() if asks]
 
 
-# The named tensors that a contrastive loss may ask for, made from a batch's labels and the network's features.
-
-
 class Inputs(nn.Module):
-    """Gives a loss its tensors.
+    """The named tensors that a contrastive loss asks for, made from a batch's labels and the network's features.
 
     Args:
         method: a complete, checked `method` section.
@@ -157,7 +152,7 @@ class Inputs(nn.Module):
         self.cluster_of = PerSample(0)
 
     def begin(self, train: Labels) -> None:
-        """Find the clusters of the whole training split, where they are asked for."""
+        """Cluster the whole training split, where clusters are asked for."""
         if self.clusters and train.condition is not None:
             from sklearn.cluster import KMeans
 
@@ -166,7 +161,7 @@ class Inputs(nn.Module):
             self.cluster_of.values = torch.as_tensor(fitted.labels_, dtype=torch.long, device=train.target.device)
 
     def forward(self, batch: Batch, features: Tensor) -> dict[str, Tensor | None]:
-        """The tensors by name; `features` are the encoder's, (V, B, F)."""
+        """Return the tensors by name; `features` are the encoder's, (V, B, F)."""
         labels = batch.labels
         inputs = labels.named() | {"condition": features if self.on_representation else labels.condition}
         if not self.use_target:
@@ -182,7 +177,9 @@ __all__ = ["NAMES", "Contrastive", "build", "keys", "needs"]
 
 OWN = (name for name, function in losses().items() if function.__module__.startswith("study.losses."))
 NAMES = [name for name in OWN if required(name) <= OF_A_BATCH and name not in HALF_A_METHOD]
-"""A loss of another distribution is named by its own module, which may take `keys`, `needs` and `build` from here."""
+"""Losses that this module makes methods of. A loss of another distribution is named by its own module, which may import
+`keys`, `needs` and `build` from here.
+"""
 
 
 class Contrastive(Method):
@@ -246,7 +243,7 @@ class Contrastive(Method):
         return DIAGNOSES[self.name](pair, inputs, self.loss.contrastive.options)
 
     def get_extra_state(self) -> Tensor:
-        """The stage: weights that are loaded are evaluated as they were when they were saved."""
+        """Save the stage: weights that are loaded are evaluated as they were when they were saved."""
         return torch.tensor(self.in_stage)
 
     def set_extra_state(self, state: Tensor) -> None:
@@ -257,7 +254,7 @@ class Contrastive(Method):
         return Classifier(loss, self.network.encoder.features, facts)
 
     def _embed(self, views: Tensor) -> tuple[Tensor, Tensor]:
-        """Features (V, B, F) and unit embeddings (V, B, D)."""
+        """Return features (V, B, F) and unit embeddings (V, B, D)."""
         shape = views.shape[:2]
         features, embeddings = self.network(views.flatten(0, 1))
         return features.unflatten(0, shape), functional.normalize(embeddings, dim=1).unflatten(0, shape)
@@ -272,21 +269,23 @@ class Contrastive(Method):
         return self._by_knowledge(pair, first, batch.labels, self._known(batch))
 
     def _arguments(self, features: Tensor, embeddings: Tensor, batch: Batch) -> tuple[Tensor, dict[str, Tensor | None]]:
-        """The loss's views and named tensors."""
+        """Return the loss's views and named tensors."""
         inputs = self.inputs(batch, features[: self.pair_views])
         if self.views > self.pair_views:
             inputs["extra_positives"] = embeddings[self.pair_views :]
         return embeddings[: self.pair_views], inputs
 
     def _known(self, batch: Batch) -> Tensor:
-        """The samples whose bias is known, as booleans (B,) on the host: for a training batch without waiting for the
-        device."""
+        """Return which samples have a known bias, booleans (B,) on the host.
+
+        For a training batch nothing waits for the device.
+        """
         if batch.host_index is not None:
             return self.known[batch.host_index]
         return cast(Tensor, batch.labels.bias != UNKNOWN).cpu()
 
     def _by_knowledge(self, pair: Tensor, first: Tensor, labels: Labels, known: Tensor) -> Tensor:
-        """The loss on the samples whose bias is known, SupCon on the others (FSCL paper 4.6)."""
+        """Apply the loss to the samples whose bias is known, SupCon to the others (FSCL paper 4.6)."""
         value, count = pair.new_zeros(()), int(known.sum())
         there, absent = (mask.nonzero().squeeze(1).to(pair.device, non_blocking=True) for mask in (known, ~known))
         if count > 1:
@@ -306,5 +305,5 @@ class Contrastive(Method):
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
-    """The method of a complete, checked `method` section."""
+    """Build the method of a complete, checked `method` section."""
     return Contrastive(method, facts, new_network())

@@ -1,4 +1,4 @@
-"""Additions to a method against the bias: a regulariser, an adversary, and where the bias is known from."""
+"""Add terms against the bias to a method: a regulariser, an adversary; and where the bias is known from."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -23,8 +23,8 @@ Named = Mapping[str, Tensor | None]
 class Weights:
     """Weights of the two terms (FairKL paper Eq. 11).
 
-    Their papers' values are those of Biased-MNIST at its strongest correlation (Table 6) and of Corrupted CIFAR-10
-    (Table 7); their ranges hold all of Tables 6, 7 and 12 and appendix B.2. The released code squares alpha and
+    The papers' values are those of Biased-MNIST at its strongest correlation (Table 6) and of Corrupted CIFAR-10
+    (Table 7); the ranges hold all of Tables 6, 7 and 12 and appendix B.2. The released code squares alpha and
     multiplies it by temperature over 0.07, so that the printed 0.03 and 0.1 weigh the first term by 0.0013 and 0.014:
     those are the values here, where alpha acts once. They are not for `alpha_squared`.
     """
@@ -44,33 +44,33 @@ class Weights:
 
     @classmethod
     def of(cls, method: Mapping[str, Any]) -> "Weights":
-        """Those of a `method` section."""
+        """Read the weights of a `method` section."""
         values = {knob.key: method[knob.key] for knob in knobs(Weights) if knob.key in method}
         return cls(**{f"{key}_" if key == "lambda" else key: value for key, value in values.items()})
 
     @property
     def contrast(self) -> float:
-        """The factor of the first term."""
+        """Factor of the first term."""
         return self.alpha**2 if self.alpha_squared and self.lambda_ != 0 else self.alpha
 
 
 @dataclass(frozen=True)
 class Term:
-    """A loss function with its hyperparameters; it takes from named tensors those that it has parameters for."""
+    """A loss function with its hyperparameters; of the named tensors it takes those that it has parameters for."""
 
     function: Loss
     options: Mapping[str, Any]
 
     @classmethod
     def of(cls, function: Loss, method: Mapping[str, Any]) -> "Term":
-        """With the hyperparameters of a `method` section."""
+        """Set the hyperparameters to those of a `method` section."""
         accepted = {knob.key for knob in knobs(function)}
         parameters = {name: name.rstrip("_") for name in inspect.signature(function).parameters}
         return cls(function, {name: method[key] for name, key in parameters.items() if key in accepted & method.keys()})
 
     @cached_property
     def tensors(self) -> frozenset[str]:
-        """The named tensors that the function may be given."""
+        """Named tensors that the function may be given."""
         _, *others = inspect.signature(self.function).parameters
         return frozenset(others) - {knob.key for knob in knobs(self.function)}
 
@@ -89,14 +89,14 @@ class RegularisedLoss:
     weights: Weights
 
     def __call__(self, embeddings: Tensor, features: Tensor, inputs: Named, labels: Named) -> Tensor:
-        """The value to minimise, a scalar.
+        """Compute the value to minimise, a scalar.
 
         Args:
             embeddings: what the contrastive term sees, unit rows, (V, B, D).
             features: what the regulariser sees, the encoder's output of the first view, unit rows, (1, B, F); the same
                 tensor as `embeddings` where there is one view and no projection head.
             inputs: what the loss may ask for by name: `target`, `bias`, ...
-            labels: the same for the regulariser.
+            labels: what the regulariser may ask for by name.
         """
         if self.regulariser is None or self.weights.lambda_ == 0:
             return self.weights.contrast * self.contrastive(embeddings, inputs)
@@ -107,14 +107,11 @@ class RegularisedLoss:
         return self.weights.contrast * contrast + self.weights.lambda_ * self.regulariser(features, labels)
 
 
-# The regulariser of a method, if it has one.
-
-
 NO_REGULARISER = "none"
 
 
 def regulariser_knobs(method: Mapping[str, Any]) -> Iterator[Knob]:
-    """`regulariser`, `alpha`, and where there is a regulariser `lambda` and its own hyperparameters."""
+    """Yield `regulariser`, `alpha`, and where there is a regulariser `lambda` and its own hyperparameters."""
     about = "debiasing term that is added to the loss, weighted by `lambda`"
     yield Knob("regulariser", Literal[(NO_REGULARISER, *regularisers())], NO_REGULARISER, False, about)
     function = regularisers().get(method.get("regulariser", NO_REGULARISER))
@@ -124,12 +121,9 @@ def regulariser_knobs(method: Mapping[str, Any]) -> Iterator[Knob]:
 
 
 def regulariser(method: Mapping[str, Any]) -> Term | None:
-    """The regulariser of a checked `method` section."""
+    """Return the regulariser of a checked `method` section, if it has one."""
     function = regularisers().get(method.get("regulariser", NO_REGULARISER))
     return Term.of(function, method) if function else None
-
-
-# Where a method's knowledge of the bias comes from.
 
 
 LABELS, SOME_LABELS, MODEL, EARLY = "labels", "some_labels", "model", "early_layers"
@@ -140,7 +134,7 @@ ABOUT_SOURCE = (
     "loss can do with them: features of a bias-capturing model instead of labels (FairKL paper B.2.4); `early_layers`, "
     "of a frozen network: a sample's bias is that of the class which a linear classifier of its early layers gives it"
 )
-"""The meaning of the key `bias_source`."""
+"""Meaning of the key `bias_source`."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +175,7 @@ class Preparation:
 
 
 def source_knobs(method: Mapping[str, Any], takes_features: bool, takes_unknown: bool) -> Iterator[Knob]:
-    """The keys about the source of the bias of a `method` section.
+    """Yield the keys about the source of the bias of a `method` section.
 
     Args:
         takes_features: the functions can work with bias features; else labels are the only source.
@@ -199,18 +193,15 @@ def source_knobs(method: Mapping[str, Any], takes_features: bool, takes_unknown:
 
 
 def patch(method: Mapping[str, Any]) -> int | None:
-    """The receptive field of the bias-capturing model that a `method` section asks for, if it does."""
+    """Return the receptive field of the bias-capturing model that a `method` section asks for, if it does."""
     return int(method.get("bias_field", BiasModel.bias_field)) if method.get("bias_source") == MODEL else None
-
-
-# A classifier of the bias that the encoder is trained against by gradient reversal (FSCL paper 4.5, its [38]).
 
 
 ABOUT_ADVERSARY = (
     "classifier of the bias against which the encoder is trained, by gradient reversal: `representation`: beside the "
     "method's own loss; `classifier`, of a contrastive method: in a stage of its own, the last `classifier_epochs`"
 )
-"""The meaning of the key `adversary`."""
+"""Meaning of the key `adversary`."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +219,7 @@ class AdversaryOptions:
 
 @dataclass(frozen=True)
 class Stage:
-    """The key of a stage in which a classifier and an adversary train the encoder on."""
+    """Key of a stage in which a classifier and an adversary train the encoder on."""
 
     classifier_epochs: Annotated[
         int,
@@ -238,7 +229,11 @@ class Stage:
 
 
 def adversary_knobs(method: Mapping[str, Any], has_stage: bool) -> list[Knob]:
-    """The keys about an adversary of a `method` section; `has_stage`: it can have one in a stage of its own."""
+    """List the keys about an adversary of a `method` section.
+
+    Args:
+        has_stage: it can have one in a stage of its own.
+    """
     places = ("none", "representation", *(["classifier"] if has_stage else []))
     keys = [Knob("adversary", Literal[places], "none", False, ABOUT_ADVERSARY)]
     if method.get("adversary", "none") != "none":
@@ -249,11 +244,11 @@ def adversary_knobs(method: Mapping[str, Any], has_stage: bool) -> list[Knob]:
 
 
 class Adversary(nn.Module):
-    """Predicts the bias from features; what it learns goes reversed into the features.
+    """Classifier of the bias that the encoder is trained against by gradient reversal (FSCL paper 4.5, its [38]).
 
     Args:
         features: their width.
-        bias_classes: how many.
+        bias_classes: number of bias classes.
     """
 
     def __init__(self, features: int, bias_classes: int, settings: AdversaryOptions) -> None:
@@ -262,7 +257,7 @@ class Adversary(nn.Module):
         self.layers = nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, bias_classes))
 
     def forward(self, features: Tensor, bias: Tensor) -> Tensor:
-        """Cross entropy of predicting `bias` (B,) from `features` (B, F), a scalar; `UNKNOWN` ones do not count.
+        """Compute the cross entropy of predicting `bias` (B,), `UNKNOWN` left out, from `features` (B, F), a scalar.
 
         The gradient into the features is reversed and multiplied by the weight; the adversary's own is not.
         """
@@ -272,7 +267,7 @@ class Adversary(nn.Module):
 
 
 def reversed_gradient(features: Tensor, weight: float) -> Tensor:
-    """The features, bit for bit; their gradient times -weight."""
+    """Return the features, bit for bit, with their gradient multiplied by -weight."""
     still = features.detach()
     return still - weight * (features - still)
 
@@ -283,7 +278,7 @@ def stage_epochs(method: Mapping[str, Any]) -> int:
 
 
 def maybe_adversary(method: Mapping[str, Any], features: int, bias_classes: int | None) -> Adversary | None:
-    """The adversary that a `method` section asks for, if it does."""
+    """Build the adversary that a `method` section asks for, if it does."""
     if method.get("adversary", "none") == "none" or bias_classes is None:
         return None
     with torch.random.fork_rng(devices=[]):  # the encoder starts as it would without an adversary

@@ -23,15 +23,15 @@ class EqualizedOddsPostprocessing(Classification):
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
-    """The keys of a `method` section."""
+    """Yield the keys of a `method` section."""
     yield from balance_knobs(method)
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
-    """Two classes and bias labels."""
+    """Return the needs: two classes and bias labels."""
     return Needs(labels="name", bias="name", only_binary=True)
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
-    """The method of a complete, checked `method` section."""
+    """Build the method of a complete, checked `method` section."""
     return EqualizedOddsPostprocessing({"name": PLAIN}, facts, new_network())

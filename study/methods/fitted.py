@@ -1,6 +1,6 @@
-"""A fitted model of scikit-learn as a method's classifier, of the very inputs that it was fitted to.
+"""A fitted model of scikit-learn as a method's classifier, of the same inputs that it was fitted to.
 
-It is kept as skops writes it, and read back with no types but those that are known here.
+It is stored in the format of skops, and read back only if all its types are known here.
 """
 
 from typing import Any
@@ -18,14 +18,14 @@ from study.models.encoder import Encoder, HeadOptions, Network
 from study.models.frozen import Frozen
 
 TRUSTED = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
-"""The types of such models besides those that skops knows as safe."""
+"""Types of such models besides those that skops knows as safe."""
 
 KINDS = ("DummyClassifier", "LogisticRegression", "HistGradientBoostingClassifier")
-"""The models that may be read."""
+"""Models that may be read."""
 
 
 class Rows(Encoder):
-    """What the model is given: the row of a table, normalised pixels, or a frozen network's features, as they are."""
+    """Encoder that passes on the model's inputs: a table's row, normalised pixels, or a frozen network's features."""
 
     def __init__(self, facts: Facts, network: Network) -> None:
         super().__init__()
@@ -38,10 +38,10 @@ class Rows(Encoder):
 
 
 class Fitted(nn.Module):
-    """The classifier of rows.
+    """Classifier of rows by the fitted model.
 
     Args:
-        classes: of the data; training may lack some.
+        classes: number of classes of the data; training may lack some.
     """
 
     def __init__(self, classes: int) -> None:
@@ -52,18 +52,18 @@ class Fitted(nn.Module):
         self.register_buffer("stored", torch.zeros(0, dtype=torch.uint8))
 
     def take(self, model: Any) -> None:
-        """Become a fitted model of scikit-learn."""
+        """Store a fitted model of scikit-learn, and classify by it."""
         from skops.io import dumps
 
         self.stored = torch.frombuffer(bytearray(dumps(model)), dtype=torch.uint8).to(self.stored.device)
         self._model = model
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Scores (B, classes), float64, for rows (B, F): the lowest for a class that training had none of."""
+        """Return scores (B, classes), float64, for rows (B, F): the lowest for a class that training had none of."""
         return torch.as_tensor(scores(self._read(), rows.cpu().numpy(), self._classes)).to(rows.device)
 
     def _read(self) -> Any:
-        """The model.
+        """Read the stored model.
 
         Raises:
             UserError: what is stored is not one, or holds a type that is not known.
@@ -82,15 +82,17 @@ class Fitted(nn.Module):
         return self._model
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *others: Any) -> None:
-        """Take a model of any length."""
+        """Accept a stored model of any length."""
         if (stored := state_dict.get(f"{prefix}stored")) is not None and stored.dtype == torch.uint8:
             self.stored, self._model = torch.empty_like(stored, device=self.stored.device), None
         super()._load_from_state_dict(state_dict, prefix, *others)
 
 
 def scores(model: Any, rows: Any, classes: int) -> Any:
-    """What ranks the classes of rows (N, F) by a model of scikit-learn, float64 (N, classes), the lowest for a class
-    that training had none of."""
+    """Score the classes of rows (N, F) by a model of scikit-learn, float64 (N, classes).
+
+    The score of a class that training had none of is the lowest.
+    """
     if type(model).__name__ == "DummyClassifier":
         with np.errstate(divide="ignore"):
             known = np.log(model.predict_proba(rows))
@@ -103,7 +105,7 @@ def scores(model: Any, rows: Any, classes: int) -> Any:
 
 
 class Reference(Method):
-    """A fitted model as the classifier of what `Rows` gives.
+    """A fitted model as the classifier of the inputs that `Rows` passes on.
 
     Args:
         fits: its name.
@@ -117,7 +119,7 @@ class Reference(Method):
         self.classifier = Fitted(facts.classes)
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Nothing: it is fitted, not trained.
+        """Refuse a training step: the model is fitted at once.
 
         Raises:
             UserError: always.

@@ -53,7 +53,7 @@ class GroupDro(Method):
         self.register_buffer("adjustment", torch.zeros(groups))
 
     def begin(self, train: Labels) -> None:
-        """Give the groups that there are equal weights, and take their sizes."""
+        """Give the groups that there are equal weights, and store their adjustments by size."""
         sizes = self._by_group(torch.ones_like(train.target, dtype=torch.float), train)
         self.group_weights = (sizes > 0) / (sizes > 0).sum()
         self.adjustment = self.options.group_adjustment / sizes.clamp(min=1).sqrt()
@@ -66,7 +66,7 @@ class GroupDro(Method):
         by_group = self._by_group(losses, batch.labels) / counts.clamp(min=1) + self.adjustment * (counts > 0)
         weights = self.group_weights
         if self.training:
-            # A softmax of logarithms: the same as multiplying and dividing, and no loss is too large for it.
+            # equal to multiplying by exp(step * loss) and dividing by the sum, but never overflows
             weights = torch.softmax(weights.log() + self.options.group_step * by_group.detach(), 0)
             self.group_weights.copy_(weights)
         return (weights * by_group).sum(), {"encoder": features}
@@ -75,11 +75,11 @@ class GroupDro(Method):
         return self.classifier
 
     def diagnose(self, batch: Batch) -> dict[str, Tensor]:
-        """The largest weight of a group."""
+        """Return the largest weight of a group."""
         return {"largest_group_weight": self.group_weights.max()}
 
     def _by_group(self, values: Tensor, labels: Labels) -> Tensor:
-        """Sums of values (B,) by group (groups,); samples whose group is not known do not count."""
+        """Sum values (B,) by group, (groups,); samples whose group is unknown do not count."""
         if labels.bias is None:
             raise ValueError("group_dro needs bias labels")
         known = (labels.target != UNKNOWN) & (labels.bias != UNKNOWN)
@@ -88,17 +88,17 @@ class GroupDro(Method):
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
-    """The keys of a `method` section."""
+    """Yield the keys of a `method` section."""
     yield from knobs(Options)
     yield from balance_knobs(method)
     yield from source_knobs(method, takes_features=False, takes_unknown=False)
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
-    """Bias labels."""
+    """Return the needs: bias labels."""
     return Needs(labels="name", bias="name")
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
-    """The method of a complete, checked `method` section."""
+    """Build the method of a complete, checked `method` section."""
     return GroupDro(options(Options, method), facts, new_network())

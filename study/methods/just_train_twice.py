@@ -40,7 +40,7 @@ class Options:
 class JustTrainTwice(Method):
     """Two classifiers, each with a network of its own, trained one after the other; the second is the result.
 
-    Which samples are wrong is what the first network says of each in the last epoch of its stage, at the step that
+    A sample counts as wrong if the first network misclassified it in the last epoch of its stage, at the step that
     trains on it: no pass over the data is added, and it may be a few steps behind the network at the stage's end. A
     weight stands for the paper's repetition of samples, over the mean weight of the training split, so that a step is
     as large as with repeated samples. One optimizer and its schedule go through both stages; it leaves the network
@@ -79,19 +79,19 @@ class JustTrainTwice(Method):
         return losses.sum() / (target != UNKNOWN).sum().clamp(min=1), {"encoder": features}
 
     def encoders(self) -> dict[str, Encoder]:
-        """That of the stage that trains now."""
+        """Return the encoder of the current stage."""
         return {"encoder": self._now().encoder}
 
     def own_classifier(self) -> nn.Module:
-        """That of the stage that trains now."""
+        """Return the classifier of the current stage."""
         return self.first_classifier if self.identifies else self.classifier
 
     def diagnose(self, batch: Batch) -> dict[str, Tensor]:
-        """The share of training samples that are up-weighted."""
+        """Return the share of training samples that are up-weighted."""
         return {"wrong_share": self.wrong.values.float().mean()}
 
     def get_extra_state(self) -> Tensor:
-        """The stage: weights that are loaded are evaluated as they were when they were saved."""
+        """Save the stage: weights that are loaded are evaluated as they were when they were saved."""
         return torch.tensor(self.identifies)
 
     def set_extra_state(self, state: Tensor) -> None:
@@ -105,16 +105,16 @@ class JustTrainTwice(Method):
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
-    """The keys of a `method` section."""
+    """Yield the keys of a `method` section."""
     yield from knobs(Options)
     yield from balance_knobs(method)
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
-    """Nothing but classes."""
+    """Return the needs: the classes alone."""
     return Needs(labels="name", epochs=("name", 2), total="identification")
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
-    """The method of a complete, checked `method` section."""
+    """Build the method of a complete, checked `method` section."""
     return JustTrainTwice(options(Options, method), facts, new_network(), new_network())

@@ -22,7 +22,7 @@ NAMES = ["laftr"]
 
 
 class GroupAdversary(nn.Module):
-    """Predicts the bias from features and class.
+    """Classifier of the bias from features and class.
 
     Args:
         features: their width.
@@ -37,7 +37,7 @@ class GroupAdversary(nn.Module):
         )
 
     def forward(self, features: Tensor, labels: Labels) -> Tensor:
-        """`group_error` of predicting the bias from features (B, F), their gradient reversed and weighted."""
+        """Compute `group_error` of predicting the bias from features (B, F), their gradient reversed and weighted."""
         if labels.bias is None:
             raise ValueError("laftr needs bias labels")
         kind = functional.one_hot(labels.target.clamp(min=0), self.classes).to(features.dtype)
@@ -46,15 +46,15 @@ class GroupAdversary(nn.Module):
 
 
 def group_error(logits: Tensor, target: Tensor, bias: Tensor, classes: int) -> Tensor:
-    """The sum over groups of class and bias of the adversary's mean error, 1 - p with p that of the right bias class.
+    """Sum over cells of class and bias the adversary's mean error, 1 - p with p that of the right bias class.
 
     For two bias classes the error is |h - a| of Madras et al.; their L_Adv for equalized odds is 2 less this. Samples
-    whose class or bias is not known do not count.
+    whose class or bias is unknown do not count.
 
     Args:
         logits: of the bias classes, (B, K).
         target, bias: classes and bias classes, (B,).
-        classes: how many.
+        classes: number of classes.
     """
     known = (target != UNKNOWN) & (bias != UNKNOWN)
     kinds = logits.shape[1]
@@ -89,17 +89,17 @@ class Laftr(Method):
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
-    """The keys of a `method` section."""
+    """Yield the keys of a `method` section."""
     yield from knobs(AdversaryOptions)
     yield from balance_knobs(method)
     yield from source_knobs(method, takes_features=False, takes_unknown=False)
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
-    """A table with bias labels."""
+    """Return the needs: a table with bias labels."""
     return Needs(labels="name", bias="name", only_tables=True)
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
-    """The method of a complete, checked `method` section."""
+    """Build the method of a complete, checked `method` section."""
     return Laftr(options(AdversaryOptions, method), facts, new_network())

@@ -21,7 +21,7 @@ from study.models import Encoder, Network
 NAMES = ["learning_from_failure"]
 
 UNSEEN = -1.0
-"""No cross entropy is below 0."""
+"""Running loss of a sample before its first one: no cross entropy is below 0."""
 
 TINY = 1e-8
 
@@ -48,23 +48,23 @@ class Options:
 
 
 class RunningLoss(PerSample):
-    """A running mean of each sample's loss; a sample's first loss is taken as it is."""
+    """A running mean of each sample's loss; it starts at the sample's first loss."""
 
     def __init__(self, memory: float) -> None:
         super().__init__(UNSEEN)
         self.memory = memory
 
     def update(self, index: Tensor, loss: Tensor) -> None:
-        """With the losses (B,) of the samples at these positions."""
+        """Update the means with the losses (B,) of the samples at these positions."""
         old = self.values[index]
         self.values[index] = torch.where(old < 0, loss, self.memory * old + (1 - self.memory) * loss)
 
     def relative(self, index: Tensor, target: Tensor, classes: int) -> Tensor:
-        """Those of some samples over the largest of their class, (B,).
+        """Divide the means of some samples by the largest of their class, (B,).
 
         Args:
-            index: their positions.
-            target: the classes of all training samples, none `UNKNOWN`, (N,).
+            index: positions of the samples.
+            target: classes of all training samples, none `UNKNOWN`, (N,).
         """
         largest = self.values.new_zeros(classes).scatter_reduce(0, target, self.values, "amax")
         return self.values[index] / largest[target[index]].clamp(min=TINY)
@@ -106,7 +106,7 @@ class LearningFromFailure(Method):
         return value, {"encoder": features, "biased_encoder": biased_features}
 
     def weights(self, index: Tensor) -> Tensor:
-        """W of the training samples at these positions, (B,)."""
+        """Compute W of the training samples at these positions, (B,)."""
         own = self.running.relative(index, self.target, self.classes)
         biased = self.biased_running.relative(index, self.target, self.classes)
         return biased / (biased + own + TINY)
@@ -119,16 +119,16 @@ class LearningFromFailure(Method):
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
-    """The keys of a `method` section."""
+    """Yield the keys of a `method` section."""
     yield from knobs(Options)
     yield from balance_knobs(method)
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
-    """Nothing but classes."""
+    """Return the needs: the classes alone."""
     return Needs(labels="name")
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
-    """The method of a complete, checked `method` section."""
+    """Build the method of a complete, checked `method` section."""
     return LearningFromFailure(options(Options, method), facts, new_network(), new_network())

@@ -1,4 +1,4 @@
-"""The requirements of a method on data and batch; asked before anything starts."""
+"""What a method needs of data and batch; checked before anything starts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from study.data.dataset import Facts
 
 @dataclass(frozen=True)
 class Needs:
-    """The requirements of a method.
+    """Requirements of a method.
 
     Attributes:
         labels: the key that asks for the class of every training sample.
         bias: the key that asks for bias labels, None: they are not needed.
         condition: the key that asks for a continuous attribute or, in its place, bias labels.
         views: the key that asks for several views of a sample, which must differ.
-        epochs: the key that asks for it, and how many epochs it takes at least.
-        only_tables, only_binary: it works on rows of numbers, on two classes, alone.
+        epochs: the key that asks for a least number of epochs, and this number.
+        only_tables, only_binary: it works only on rows of numbers, only on two classes.
         varies: the key that makes a step's operations depend on its batch, or change state other than in place, so that
             `train.graph` cannot record it; None: it can.
         total: the key by which what it does in an epoch depends on the number of all epochs; None: it does not.
@@ -35,7 +35,7 @@ class Needs:
     total: str | None = None
 
     def lacking(self, facts: Facts) -> Iterator[tuple[str, str]]:
-        """The keys whose wish a data set cannot fulfil, and why."""
+        """Yield the keys whose requirement a data set does not meet, and why."""
         if self.labels and facts.unlabelled:
             yield self.labels, "needs the class of every training sample"
         if self.bias and facts.bias_classes is None:

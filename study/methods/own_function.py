@@ -16,15 +16,18 @@ OWN = APART["study.methods"]
 NAMES = [OWN]
 
 REUSE = "reuse_process"
-"""The key by which a function promises to leave nothing behind in its process."""
+"""Key by which a function promises to leave nothing behind in its process."""
 
 OURS = ("name", "function", REUSE)
-"""The keys of the section that are not the function's own."""
+"""Keys of the section that are not the function's own."""
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
-    """`function`, `reuse_process` where it is given, so that it is among the parameters of no other study, and every
-    other key that the section has: a whole number stays one, any other may be anything."""
+    """Yield `function`, `reuse_process` where it is given, and every other key that the section has.
+
+    `reuse_process` is no parameter of studies that do not give it. Of the function's own keys a whole number stays one,
+    any other value may be anything.
+    """
     yield Knob("function", str, None, True, "the training function, MODULE:NAME")
     if REUSE in method:
         yield Knob(REUSE, bool, False, False, "true: its trials run one after the other in the same processes")
@@ -34,12 +37,12 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
-    """Nothing of the data."""
+    """Return no needs: the function has its own data."""
     return Needs()
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: Any) -> Any:
-    """No module: there is only the function.
+    """Refuse to build a module: there is only the function.
 
     Raises:
         UserError: always.

@@ -23,9 +23,9 @@ class Kind:
     """A reference.
 
     Attributes:
-        words: within a sentence.
+        words: its name within a sentence.
         needs: `groups`: the bias class of every training sample; `two`: that, and two classes.
-        of_images: whether it is fitted to images, too: to their pixels, or to a frozen network's features.
+        of_images: whether it is also fitted to images: to their pixels, or to a frozen network's features.
         needs_group: whether it needs the bias class of whom it judges, or draws by chance: it is shown, and neither
             chosen nor exported.
     """
@@ -45,25 +45,25 @@ REFERENCES: Mapping[str, Kind] = {
     "threshold_optimizer": Kind("ThresholdOptimizer on logistic regression", "two", needs_group=True),
     "exponentiated_gradient": Kind("ExponentiatedGradient of logistic regressions", "two", needs_group=True),
 }
-"""The references that there are, by name; `study.training.reference_fitting` fits them."""
+"""References by name; `study.training.reference_fitting` fits them."""
 
 
 CAN_BE_USED = tuple(name for name, kind in REFERENCES.items() if not kind.needs_group)
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
-    """`model`: which of those that judge by a sample alone."""
+    """Yield `model`: which of the references that judge by a sample alone."""
     yield Knob("model", Literal[CAN_BE_USED], None, True, "which model of scikit-learn")
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
-    """Bias labels where cells weigh alike."""
+    """Return the needs: bias labels where cells weigh alike."""
     name = method.get("model")
     return Needs(bias="model" if name in REFERENCES and REFERENCES[str(name)].needs == "groups" else None)
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: "NewNetwork") -> "Method":
-    """The method of a complete, checked section."""
+    """Build the method of a complete, checked section."""
     from study.methods.fitted import Reference
 
     return Reference(str(method["model"]), facts, new_network())

@@ -60,22 +60,22 @@ class Wcl(Method):
 
 
 def _embed(network: Network, views: Tensor) -> tuple[Tensor, Tensor]:
-    """Features of the first view (B, F) and unit embeddings of both (2, B, D)."""
+    """Return features of the first view (B, F) and unit embeddings of both (2, B, D)."""
     features, embeddings = network(views.flatten(0, 1))
     return features[: views.shape[1]], functional.normalize(embeddings, dim=1).unflatten(0, views.shape[:2])
 
 
 def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
-    """The keys of a `method` section."""
+    """Yield the keys of a `method` section."""
     yield from knobs(Options)
     yield from balance_knobs(method)
 
 
 def needs(method: Mapping[str, Any]) -> Needs:
-    """Two views that differ."""
+    """Return the needs: two views that differ."""
     return Needs(views="name", varies=None)
 
 
 def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
-    """The method of a complete, checked `method` section."""
+    """Build the method of a complete, checked `method` section."""
     return Wcl(options(Options, method), new_network(), new_network())

@@ -1,7 +1,7 @@
-"""Every metric that a trial reports, in one table: which direction is better, what its numbers are, who can have it.
+"""Every metric that a trial reports, in one table: which direction is better, its unit, and which data can have it.
 
-Standard library only: what reads a study, or checks a study file, asks here and loads no PyTorch. How a metric is
-computed stands in `study.training.metrics` and `study.training.probes`, joined by name.
+Standard library only: whatever reads a study, or checks a study file, uses this without loading PyTorch. How a metric
+is computed is in `study.training.metrics` and `study.training.probes`, joined by name.
 
 A reported name is `SPLIT/NAME`. The name of a further encoder, of a probe, or both stand before a metric's own:
 `test/lbfgs_accuracy`, `val/biased_encoder_worst_group_accuracy`.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Direction = Literal["max", "min"]
 
 NAMED_GROUPS = 16
-"""Most (class, bias class) cells of a data set for which each cell's accuracy is a metric of its own."""
+"""Largest number of (class, bias class) cells of a data set for which each cell's accuracy is a metric of its own."""
 
 
 def _has_group(facts: "Facts", of_class: int, of_bias: int) -> bool:
@@ -32,7 +32,7 @@ def _has_groups(facts: "Facts") -> bool:
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric.
+    """A metric.
 
     Attributes:
         about: what it is, in a line.
@@ -40,12 +40,12 @@ class Metric:
         unit: `share`: a fraction of one (accuracies, rates, gaps), which papers print in percent; `number`: without a
             unit, or, of log losses, in nats; `squared`: of the continuous attribute, squared.
         low, high: its least and its largest value; None: no bound.
-        source: what it is computed from: `predictions`, in each epoch; `held out`, likewise, of the validation and the
-            test split alone; `features`, in the last epoch where `train.final` asks for it; `training` itself, in each
-            epoch and on no further split.
+        source: what it is computed from: `predictions`, in each epoch; `held out`, also predictions in each epoch, but
+            of the validation and the test split alone; `features`, in the last epoch where `train.final` asks for it;
+            `training` itself, in each epoch and on no further split.
         possible: whether a split with these facts can have it.
-        needs_scores: whether predictions are not enough: it ranks classes or samples, or is of their probabilities.
-        of_inferred: whether it is of the groups that `train.inferred_groups` finds, without which nobody has it.
+        needs_scores: whether predictions are not enough: it ranks classes or samples, or needs their probabilities.
+        of_inferred: whether it is about the groups that `train.inferred_groups` infers, without which no split has it.
     """
 
     about: str
@@ -65,7 +65,7 @@ Grouped = partial(Metric, possible=_has_groups)
 Aligned = partial(Metric, possible=lambda facts: bool(facts.bias_classes) and facts.aligned is not None)
 
 GROUPS = {f"group_{y}_{s}_accuracy": (y, s) for y in range(NAMED_GROUPS) for s in range(NAMED_GROUPS // (y + 1))}
-"""The metrics of one (class, bias class) cell each, with the cell."""
+"""Metrics of one (class, bias class) cell each, with the cell."""
 
 METRICS: Mapping[str, Metric] = {
     "accuracy": Metric("Share of right predictions."),
@@ -136,44 +136,43 @@ METRICS: Mapping[str, Metric] = {
     ),
     "loss": Metric("What training minimises.", "min", "number", None, None, "training"),
 }
-"""By name, those of predictions first."""
+"""Metrics by name, those of predictions first."""
 
 PHASES = ("data", "training", "evaluation")
-"""The phases that an epoch's time is divided into: each is reported as `time/PHASE`, the whole as `time/epoch`."""
+"""Phases that an epoch's time is divided into: each is reported as `time/PHASE`, the whole as `time/epoch`."""
 
 
 def find(reported: str) -> Metric | None:
-    """The metric that a reported name is or ends with, the longest one; None: it is not in the table."""
+    """Find the metric that a reported name is or ends with, the longest one; None: it is not in the table."""
     parts = reported.split("/")[-1].split("_")
     ends = ("_".join(parts[start:]) for start in range(len(parts)))
     return next((METRICS[end] for end in ends if end in METRICS), None)
 
 
 def better(reported: str) -> Direction | None:
-    """The direction of a reported metric that is better, as its row of the table says; None: neither, or no row."""
+    """Return the direction in which a reported metric is better; None: neither, or it is not in the table."""
     metric = find(reported)
     return metric.better if metric else None
 
 
 def lower_is_better(reported: str) -> bool:
-    """Return whether the smaller of two values is the better one, where one of them must be taken for it."""
+    """Tell whether the smaller of two values is better; false where neither direction is."""
     return better(reported) == "min"
 
 
 def is_share(reported: str) -> bool:
-    """Return whether its numbers, or those that it is the error of, are fractions of one, which papers print in
-    percent."""
+    """Tell whether its numbers, or those it is the error of, are fractions of one, which papers print in percent."""
     metric = find(reported.removesuffix("_standard_error"))
     return metric is not None and metric.unit == "share"
 
 
 def in_percent(reported: str) -> bool:
-    """Return whether people are shown it in percent: `val/accuracy`, `test/worst_group_accuracy`; gaps are not."""
+    """Tell whether people are shown it in percent: `val/accuracy`, `test/worst_group_accuracy`; gaps are not."""
     return reported.rsplit("/", 1)[-1].endswith("accuracy")
 
 
 def printed(reported: str, value: float, deviation: float | None = None) -> str:
-    """`76.2%`, `76.2 ± 1.3%` with a standard deviation; `0.123` for what is not in percent."""
+    """Format a value: `76.2%`, `76.2 ± 1.3%` with a standard deviation; `0.123` for what is not in percent."""
     numbers = [value] if deviation is None else [value, deviation]
     if in_percent(reported):
         return " ± ".join(f"{100 * number:.1f}" for number in numbers) + "%"
@@ -181,29 +180,29 @@ def printed(reported: str, value: float, deviation: float | None = None) -> str:
 
 
 def _plain(number: float) -> str:
-    """`0.123`; `0.0004` where three decimals would show nothing."""
+    """Format a number as `0.123`, or as `0.0004` where three decimals would show nothing."""
     return f"{number:.1g}" if number and not round(number, 3) else f"{number:.3f}"
 
 
 def printed_range(reported: str, low: float, high: float) -> str:
-    """`64.1 to 79.9%`, the ends of an interval in the unit of `printed`."""
+    """Format an interval as `64.1 to 79.9%`, its ends in the unit of `printed`."""
     if in_percent(reported):
         return f"{100 * low:.1f} to {100 * high:.1f}%"
     return f"{_plain(low)} to {_plain(high)}"
 
 
 def is_standard_error(reported: str) -> bool:
-    """Return whether it is the standard error of another metric of the same trial."""
+    """Tell whether it is the standard error of another metric of the same trial."""
     return find(reported) is METRICS["standard_error"]
 
 
 def searchable() -> list[str]:
-    """The metrics that every epoch has on each split, whatever is trained: what a search can look at."""
+    """List the metrics that every epoch has on each split, whatever is trained: those that a search can use."""
     return [name for name, metric in METRICS.items() if metric.source == "predictions"]
 
 
 def available(facts: "Facts", inferred: bool = False) -> list[str]:
-    """Those of them that a split with these facts can have.
+    """List the searchable metrics that a split with these facts can have.
 
     Args:
         inferred: whether groups are inferred, as `train.inferred_groups` says.

@@ -1,4 +1,4 @@
-"""The class and bias class, by name, whose cell a metric such as `val/group_0_3_accuracy` is the accuracy of."""
+"""Name the class and bias class of a cell's metric, such as `val/group_0_3_accuracy`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,8 +10,7 @@ Names = Sequence[str] | None
 
 
 def words(metric: str, classes: Names, biases: Names) -> str | None:
-    """Return what the group of a metric is, `class 'no', bias class 'f'`; None for other metrics and where names are
-    unknown.
+    """Describe the group of a metric, `class 'no', bias class 'f'`; None for other metrics and where names are unknown.
 
     Args:
         metric: with or without its split and prefix.
@@ -27,7 +26,7 @@ def words(metric: str, classes: Names, biases: Names) -> str | None:
 
 
 def group(of_class: int, of_bias: int, classes: Names, biases: Names) -> str:
-    """A group in a sentence, `class 'no' with bias class 'f'`; by number where names are unknown.
+    """Describe a group in a sentence, `class 'no' with bias class 'f'`; by number where names are unknown.
 
     Args:
         classes, biases: names in the order of their numbers.
@@ -37,12 +36,12 @@ def group(of_class: int, of_bias: int, classes: Names, biases: Names) -> str:
 
 
 def name(names: Names, code: int) -> str:
-    """The name of a class or bias class; its number where names are unknown."""
+    """Return the name of a class or bias class; its number where names are unknown."""
     return names[code] if names and code < len(names) else str(code)
 
 
 def compared(cells: Sequence[Sequence[int]], classes: Names) -> str:
-    """Of which classes the gaps between groups are, in a sentence.
+    """Say in a sentence which classes' groups the gaps between groups compare.
 
     Args:
         cells: samples of each class with each bias class.
@@ -61,11 +60,11 @@ def compared(cells: Sequence[Sequence[int]], classes: Names) -> str:
 
 
 def legend(classes: Names, biases: Names) -> dict[str, str]:
-    """The words of every group that has a metric of its own, by its number, `group_0_3`."""
+    """Describe every group that has a metric of its own, by its number, `group_0_3`."""
     told = {name.removesuffix("_accuracy"): words(name, classes, biases) for name in GROUPS}
     return {name: text for name, text in told.items() if text}
 
 
 def of_study(groups: Mapping[str, Sequence[str]] | None) -> dict[str, str]:
-    """The same of what is kept with a study, see `study.data.cells`; empty where its data name no groups."""
+    """Describe the groups kept with a study, see `study.data.cells`; empty where its data name no groups."""
     return legend(groups.get("classes"), groups.get("biases")) if groups else {}

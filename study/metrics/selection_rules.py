@@ -1,6 +1,6 @@
 """Selection rules: by which figure of the validation split a configuration can be chosen, and what that figure needs.
 
-A rule is a metric of the table, or one under a limit of another, so that it can be searched by (`search.metric`,
+A rule is a metric of the table, perhaps under a limit on another, so that it can be searched by (`search.metric`,
 `search.constraints`), stopped by and exported by (`study export --by`, `--where`). No rule reads the test split.
 """
 
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from study.data.dataset import Facts
 
 Need = Literal["nothing", "classes", "inferred groups", "bias labels"]
-"""The facts that a rule needs of the validation samples beside their classes: nothing, that classes differ, groups that
-a bias model finds, or bias labels."""
+"""What a rule needs of the validation samples beside their classes: nothing, several classes, groups that a bias model
+infers, or bias labels.
+"""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule.
+    """A selection rule.
 
     Attributes:
         metric: name in `METRICS`, the larger the better.
@@ -34,11 +35,11 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """In words: the metric, and its limit if there is one."""
+        """The rule in words: the metric, and its limit if there is one."""
         return self.metric if self.limit is None else f"{self.metric} where {self.limit}"
 
     def possible(self, facts: "Facts", inferred: bool = False) -> bool:
-        """Return whether a split with these facts has what the rule needs; `inferred`: whether groups are inferred."""
+        """Tell whether a split with these facts has what the rule needs; `inferred`: whether groups are inferred."""
         names = [self.metric, *([self.limit.split()[0]] if self.limit else [])]
         return set(names) <= set(available(facts, inferred))
 
@@ -57,7 +58,7 @@ RULES = (
     Rule("shrunk_worst_group_accuracy", "bias labels"),
     Rule("accuracy", "bias labels", "equalized_odds <= 0.1"),
 )
-"""Those that need least first."""
+"""Rules, those that need least first."""
 
 DEBIASED = (
     "worst_group_accuracy",
@@ -72,15 +73,17 @@ DEBIASED = (
 """Metrics that need bias labels."""
 
 BESIDE = ("accuracy", "aligned_accuracy", "conflicting_accuracy", "worst_group_accuracy", "equalized_odds")
-"""The metrics that a summary shows beside the study's own: what a gain costs, and where."""
+"""Metrics that a summary shows beside the study's own: what a gain costs, and where."""
 
 MIN_SHOWN_GROUP = 10
-"""Samples of a group from which on its accuracy is shown in a summary: one of 4 samples says 0, 25, 50, 75 or 100%."""
+"""Samples of a group from which on its accuracy is shown in a summary: with 4 samples it is 0, 25, 50, 75 or 100%."""
 
 
 def leading(own: Sequence[str], known: Collection[str], cells: Mapping[str, Any]) -> list[str]:
-    """The reported names that a summary shows: the study's own metrics on test, then on validation, a log loss with the
-    accuracy of the same samples, then `BESIDE` on test, where that was read, else on validation.
+    """List the reported names that a summary shows.
+
+    They are the study's own metrics on test, then on validation, a log loss with the accuracy of the same samples, then
+    `BESIDE` on test, where that was read, else on validation.
 
     Args:
         own: names of the study's metrics, as `val/accuracy`.

@@ -1,6 +1,6 @@
-"""The group that a model serves worst: one statement, made of counts, for all who tell it.
+"""The group that a model serves worst: one statement, made from counts, wherever it is shown.
 
-A group is a class with a bias class. The one with the lowest share of right predictions is named whatever its size;
+A group is a class with a bias class. The one with the lowest accuracy is named whatever its size;
 small groups are named as too small to tell, for they are often those that conflict with the bias. Standard library
 only: a model in MLflow says it without SciPy.
 """
@@ -14,21 +14,21 @@ from study.metrics.group_names import Names, group
 from study.metrics.selection_rules import MIN_SHOWN_GROUP
 
 ALIKE = 1e-6
-"""Difference of accuracies below which they are the same."""
+"""Difference of accuracies below which they count as equal."""
 
 Z_95 = 1.959964
-"""Of a standard normal variable 95% lies within so many deviations."""
+"""Number of deviations within which a standard normal variable is with a probability of 95%."""
 
 
 def wilson(share: float, count: float, reach: float = Z_95) -> tuple[float, float]:
-    """Wilson's score interval of a share of `count` samples.
+    """Compute Wilson's score interval of a share of `count` samples.
 
     Args:
         share: 0 to 1.
         reach: how many standard errors to each side; by default those of 95%.
 
     Returns:
-        Its ends, within 0 and 1; these without a sample.
+        Its ends, within 0 and 1; 0 and 1 without a sample.
     """
     if count == 0:
         return 0.0, 1.0
@@ -39,15 +39,16 @@ def wilson(share: float, count: float, reach: float = Z_95) -> tuple[float, floa
 
 @dataclass(frozen=True)
 class Counts:
-    """The right predictions of each group of a split.
+    """Right predictions of each group of a split.
 
     Attributes:
         split: its name.
-        samples: of each class with each bias class; one row, of the groups that have any, where `right` is empty.
-        right: of these; a fraction where it is a mean over seeds or epochs; None: not known. Empty where no group's is.
-        unknown: samples with a class whose bias is unknown; None: that is not counted.
-        accuracy: over all samples with a class; None: not known.
-        lowest: the accuracy of the worst group, where `right` does not tell it.
+        samples: of each class with each bias class; where `right` is empty, one row of the groups that have any.
+        right: right predictions among these; a fraction where it is a mean over seeds or epochs; None: unknown. Empty
+            where it is unknown for all groups.
+        unknown: samples with a class whose bias is unknown; None: these are not counted.
+        accuracy: over all samples with a class; None: unknown.
+        lowest: the accuracy of the worst group, for where `right` does not show it.
     """
 
     split: str
@@ -65,12 +66,12 @@ class Counts:
         value: Callable[[str], float | None],
         labelled: int | None = None,
     ) -> "Counts":
-        """Those by which a split's metrics came about.
+        """Recover the counts from which a split's metrics were computed.
 
         Args:
             samples: of each class with each bias class.
-            value: gives a metric of the split, by its name without the split; None where it has none.
-            labelled: how many samples have a class; None: that is not known.
+            value: returns a metric of the split, by its name without the split; None where it has none.
+            labelled: how many samples have a class; None: unknown.
         """
         shares = [[value(f"group_{y}_{s}_accuracy") for s in range(len(row))] for y, row in enumerate(samples)]
         is_known = any(share is not None for row in shares for share in row)
@@ -85,7 +86,7 @@ class Counts:
 
     @property
     def known(self) -> dict[tuple[int, int], tuple[float, int]]:
-        """By class and bias class, how many are right of how many, of the groups of which that is known."""
+        """By class and bias class, how many are right of how many, for the groups where that is known."""
         return {
             (y, s): (right, size)
             for y, (row, sizes) in enumerate(zip(self.right, self.samples, strict=False))
@@ -104,29 +105,29 @@ class Group:
 
     @property
     def share(self) -> float:
-        """The share of right predictions."""
+        """Share of right predictions."""
         return self.right / self.samples
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's 95% interval of the accuracy, of which this share is seen."""
+        """Wilson's 95% interval of the accuracy, given this share."""
         return wilson(self.share, self.samples)
 
     @property
     def is_small(self) -> bool:
-        """Return whether it has too few samples to tell its accuracy."""
+        """Whether it has too few samples to tell its accuracy."""
         return self.samples < MIN_SHOWN_GROUP
 
     @property
     def counted(self) -> str:
-        """`0 of 8 right (0% to 32%)`."""
+        """The counts and interval in words: `0 of 8 right (0% to 32%)`."""
         whole = abs(self.right - round(self.right)) < ALIKE
         right = f"{round(self.right)}" if whole else f"on average {self.right:.1f}"
         low, high = self.interval
         return f"{right} of {self.samples} right ({low:.0%} to {high:.0%})"
 
     def to_document(self) -> dict[str, Any]:
-        """As plain values."""
+        """Convert it to plain values."""
         return {"group": self.name, "right": self.right, "samples": self.samples, "interval": list(self.interval)}
 
 
@@ -137,11 +138,11 @@ class WorstGroup:
     Attributes:
         split: its name.
         sizes: samples of each group that has any, ascending.
-        worst: those of the lowest accuracy, the largest first; empty where all are alike or it is not known which.
+        worst: the groups with the lowest accuracy, the largest first; empty where all are alike or it is unknown which.
         lowest: that accuracy; None where all are alike.
         too_small: groups of fewer than `MIN_SHOWN_GROUP` samples, the lowest accuracy first; only where known.
         of_enough: the worst of the groups with enough samples, where all of `worst` have fewer.
-        absent: the names of the groups without a sample.
+        absent: names of the groups without a sample.
         unknown: samples whose bias is unknown.
         accuracy: over all samples.
     """
@@ -157,7 +158,7 @@ class WorstGroup:
     accuracy: float | None = None
 
     def sentences(self, model: str = "the model") -> list[str]:
-        """Return it in words, at least one sentence.
+        """Say it in words, in at least one sentence.
 
         Args:
             model: whose predictions these are.
@@ -200,21 +201,23 @@ class WorstGroup:
         yield f"groups of fewer than {MIN_SHOWN_GROUP} samples are too small to tell{which}"
 
     def to_document(self) -> dict[str, Any]:
-        """As plain values."""
+        """Convert it to plain values."""
         groups = {name: [group.to_document() for group in getattr(self, name)] for name in ("worst", "too_small")}
         return {"split": self.split, "lowest": self.lowest, **groups, "absent": list(self.absent)}
 
 
 NAMED, NONE_RIGHT = 4, 8
-"""Groups that a sentence names at most; and so many of those in which no sample is right, where these are all."""
+"""Largest number of groups that a sentence names; and how many it names where no sample is right in any of them."""
 
 
 def worst_group(counts: Counts, classes: Names, biases: Names) -> WorstGroup | None:
-    """Which groups are served worst, and which are too small to tell; None where there is nothing to say: no group has
-    samples, or all have enough and the same accuracy.
+    """Find which groups are served worst, and which are too small to tell.
 
     Args:
         classes, biases: names in the order of their numbers.
+
+    Returns:
+        None where there is nothing to say: no group has samples, or all have enough and the same accuracy.
     """
     samples = {(y, s): size for y, row in enumerate(counts.samples) for s, size in enumerate(row)}
     sizes = tuple(sorted(size for size in samples.values() if size))
@@ -242,6 +245,6 @@ def worst_group(counts: Counts, classes: Names, biases: Names) -> WorstGroup | N
 
 
 def _listed(names: Sequence[str], most: int) -> str:
-    """The first ones, and how many more there are."""
+    """Join the first names, and say how many more there are."""
     more = [f"and {len(names) - most} more"] if len(names) > most else []
     return "; ".join([*names[:most], *more])

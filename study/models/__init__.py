@@ -1,7 +1,7 @@
 """Networks by name: each is one module with a dataclass `Options` and two functions of `(options, facts)`.
 
-`unsuited` says what is wrong with a data set for the network, or None; `build` gives an `Encoder`. Here, `network` puts
-the projection head of the same section on it. Other distributions can bring more: see `study.catalogue`.
+`unsuited` says why a data set does not suit the network, or returns None; `build` builds an `Encoder`. Here, `network`
+adds the projection head of the same section. Other distributions can add networks: see `study.catalogue`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,12 +30,12 @@ CATALOGUE = Catalogue("study.models", ("Options", "unsuited", "build"), "study.m
 
 
 def names() -> list[str]:
-    """Every network that `model.name` may name."""
+    """List every network that `model.name` may name."""
     return CATALOGUE.names()
 
 
 def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
-    """The keys of a `model` section besides `name`: the encoder's own and those of its head that have an effect."""
+    """Return the keys of a `model` section besides `name`: the encoder's, and those of its head that take effect."""
     if model["name"] == CATALOGUE.apart:
         return {}
     from study.models.encoder import HeadOptions
@@ -52,8 +52,7 @@ def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
 
 
 def unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
-    """Return what is wrong with a data set for the network of a `model` section, ready to show; None if it can be
-    trained."""
+    """Say why a data set does not suit the network of a `model` section, ready to show; None if it does."""
     problem = _problem(model, facts)
     if problem is None:
         return None
@@ -64,11 +63,12 @@ def unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
 
 
 def build(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encoder":
-    """The encoder of a `model` section for a data set, freshly initialised from torch's generator; for the rows of a
-    frozen network's features, see `seen`, what is trained on them.
+    """Build the encoder of a `model` section for a data set, freshly initialised from torch's generator.
+
+    For rows of a frozen network's features (see `seen`) it is what is trained on them.
 
     Args:
-        begins: from the weights that the section names, if it names any; False: others will be put in.
+        begins: load the weights that the section names, if it names any; False: the caller loads others.
 
     Raises:
         UserError: the network is not one for this data; or its weights are not there, or do not fit.
@@ -88,7 +88,7 @@ def build(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encod
 
 
 def seen(model: Mapping[str, Any], facts: Facts) -> Facts:
-    """The facts of the data as what is trained sees them: rows of features where the network is frozen."""
+    """Return the facts of the data as the trained part sees them: rows of features where the network is frozen."""
     if not model.get("frozen") or facts.is_table:
         return facts
     from study.models import frozen
@@ -99,7 +99,7 @@ def seen(model: Mapping[str, Any], facts: Facts) -> Facts:
 
 @cache
 def _width(section: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> int:
-    """The columns of a row of a network's features, those beside the last ones among them."""
+    """Return the columns of a row of a network's features, including those before the last layer's."""
     from study.models.backbone import beside, without_values
 
     model = dict(section)
@@ -107,7 +107,7 @@ def _width(section: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> int:
 
 
 def _frozen(model: Mapping[str, Any], facts: Facts) -> "Encoder":
-    """What is trained on a frozen network's features, with that network where the data are pictures."""
+    """Build what is trained on a frozen network's features, with that network where the data are images."""
     import torch
 
     from study.models import backbone, frozen
@@ -135,7 +135,7 @@ def weights(model: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def weights_places(sections: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    """Path and sha256 of the weights of `model` sections, for `take_weights_places` in another process.
+    """Return path and sha256 of the weights of `model` sections, for `take_weights_places` in another process.
 
     Raises as `weights`.
     """
@@ -155,14 +155,14 @@ def take_weights_places(places: Mapping[str, tuple[str, str]]) -> None:
 
 
 def network(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Network":
-    """The encoder of a `model` section with its projection head; arguments and errors as of `build`."""
+    """Build the encoder of a `model` section with its projection head; arguments and errors as of `build`."""
     from study.models.encoder import HeadOptions, Network
 
     return Network(build(model, facts, begins), options(HeadOptions, model))
 
 
 def _choice(model: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The module of a `model` section and its options, those of the head left out."""
+    """Return the module of a `model` section and its options, those of the head left out."""
     module = CATALOGUE.find(model["name"])
     return module, options(module.Options, model)
 

@@ -15,7 +15,7 @@ from study.models import published
 from study.models.encoder import Encoder, Width, not_images
 
 CLASSES = 1000
-"""Outputs of the classifier that torchvision's networks have."""
+"""Number of outputs of the classifier in torchvision's networks."""
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -24,28 +24,29 @@ EARLY: Mapping[str, tuple[str, int]] = {
     **dict.fromkeys(("resnet18", "resnet34"), ("layer1", 64)),
     **dict.fromkeys(("resnet50", "resnet101", "resnet152"), ("layer1", 256)),
 }
-"""By architecture, the module whose output, averaged over the picture, is the features of its early layers, and its
-channels: at an eighth of the sides of a picture, or at a quarter."""
+"""Module of each architecture whose output, averaged over the image, is the features of its early layers, and its
+channels; at an eighth of the sides of an image, or at a quarter.
+"""
 
 LATE_STAGES: Mapping[str, tuple[tuple[str, int], ...]] = {
     "efficientnet_lite0": (("_blocks.7", 80), ("_blocks.10", 112), ("_blocks.14", 192), ("_blocks.15", 320))
 }
-"""The same of its last stages before the features, which `joined` can join to them."""
+"""Modules and channels of each architecture's last stages before the features, which `joined` can join to them."""
 
 
 def late_width(model: Mapping[str, Any], stages: int) -> int:
-    """The number of features of the last so many of these stages."""
+    """Return the number of features of the last `stages` of `LATE_STAGES`."""
     known = LATE_STAGES.get(published.architecture(model), ())
     return sum(width for _, width in known[len(known) - stages :])
 
 
 def early_width(model: Mapping[str, Any]) -> int:
-    """The number of early features in a row of a `model` section's network; 0: none are known of it."""
+    """Return the number of early features in a row of a `model` section's network; 0: it has no known ones."""
     return EARLY.get(published.architecture(model), ("", 0))[1]
 
 
 def beside(model: Mapping[str, Any]) -> int:
-    """The columns of a row before the features: of early layers and of all late stages that are known."""
+    """Return the columns of a row before the features: of early layers and of all known late stages."""
     return early_width(model) + sum(width for _, width in LATE_STAGES.get(published.architecture(model), ()))
 
 
@@ -130,8 +131,10 @@ class Backbone(Encoder):
         return features
 
     def rows(self, images: Tensor) -> Tensor:
-        """Images (B, C, H, W) as rows (B, E + L + F): features of early layers and of late stages, where these are
-        known, and the last."""
+        """Convert images (B, C, H, W) to rows (B, E + L + F).
+
+        They hold features of early layers and of late stages, where these are known, and the last layer's.
+        """
         known = [EARLY[self.architecture]] if self.architecture in EARLY else []
         parts: list[Tensor] = []
         handles = [
@@ -149,8 +152,10 @@ class Backbone(Encoder):
 def renormalisation(
     architecture: str, options: BackboneOptions, facts: Facts
 ) -> tuple[Tensor, Tensor] | tuple[None, None]:
-    """Factors and summands (C, 1, 1) from images as the data set normalises them to images as the weights want them;
-    None where these are the same, or nothing is to be done."""
+    """Return factors and summands (C, 1, 1) from the data set's normalisation of images to that of the weights.
+
+    None where the two are equal, or nothing is to be done.
+    """
     if options.weights is None or options.normalisation == "data":
         return None, None
     name = published.DEFAULT if is_file(options.weights) else options.weights
@@ -166,12 +171,12 @@ def renormalisation(
 
 
 def is_file(weights: str) -> bool:
-    """Return whether the value of `model.weights` names a file, not published weights."""
+    """Tell whether the value of `model.weights` names a file, not published weights."""
     return weights.endswith(FILES)
 
 
 def behead(net: nn.Module) -> int:
-    """Take off what gives the scores of classes; the number of features that it saw."""
+    """Remove what gives the scores of classes; return the number of features that it saw."""
     own: Any = net
     if hasattr(net, "reset_classifier"):  # of timm
         own.reset_classifier(0)
@@ -188,10 +193,10 @@ def behead(net: nn.Module) -> int:
 
 
 def plain(architecture: str, weights: str | None, side: int) -> nn.Module:
-    """The network with its classifier, weights drawn from torch's generator.
+    """Build the network with its classifier, weights drawn from torch's generator.
 
     Args:
-        weights: of the `model` section; they are not put in.
+        weights: of the `model` section; they are not loaded.
         side: pixels of the images; only a ViT of torchvision's is made for one size, that of published weights where
             these are given.
     """
@@ -212,7 +217,7 @@ def plain(architecture: str, weights: str | None, side: int) -> nn.Module:
 
 
 def without_values(build: Callable[[], Module]) -> Module:
-    """The network that a function builds, without values where its parts can be built so."""
+    """Build a network without values in its tensors, where its parts allow this."""
     try:
         with torch.device("meta"):
             return build()
@@ -223,15 +228,14 @@ def without_values(build: Callable[[], Module]) -> Module:
 
 @cache
 def outline(architecture: str, weights: str | None, side: int) -> nn.Module:
-    """The network without its last layer and without values, in evaluation mode: for questions about its form."""
+    """Build the network without its last layer and without values, in evaluation mode, to ask about its form."""
     net = without_values(partial(plain, architecture, weights, side)).to("meta")
     behead(net)
     return net.eval()
 
 
 def wrong_weights(architecture: str, options: BackboneOptions, facts: Facts) -> str | None:
-    """Return what is wrong with the keys of `BackboneOptions`, ready to show behind the network's name; None if nothing
-    is.
+    """Say what is wrong with the keys of `BackboneOptions`, ready to show after the network's name; None: nothing.
 
     Whether the file is there, and fits, is seen when it is read.
     """
@@ -246,8 +250,7 @@ def wrong_weights(architecture: str, options: BackboneOptions, facts: Facts) -> 
 
 
 def unsuited_to(architecture: str, options: BackboneOptions, facts: Facts) -> str | None:
-    """Return what is wrong with a data set for a network that a library has by this name: it takes colour images that
-    are as large as it needs them."""
+    """Say why a data set does not suit a library's network: data must be colour images as large as it needs."""
     if (problem := not_images(facts)) is not None:
         return problem
     if (problem := published.wrong_architecture(architecture)) is not None:
@@ -260,7 +263,7 @@ def unsuited_to(architecture: str, options: BackboneOptions, facts: Facts) -> st
 
 @cache
 def _wrong_size(architecture: str, weights: str | None, shape: tuple[int, ...]) -> str | None:
-    """Return what is wrong with images of this shape: too small, or not of a size that the network can take."""
+    """Say what is wrong with images of this shape: too small, or not of a size that the network can take."""
     _, height, width = shape
     by_name = weights is not None and not is_file(weights)
     least = published.published(architecture, weights if by_name else published.DEFAULT).least

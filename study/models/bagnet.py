@@ -44,7 +44,7 @@ class Block(nn.Module):
         self.shortcut = nn.Sequential(*(() if same else shortcut))
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Maps (B, C, H, W); the shortcut takes the middle of what the convolution sees."""
+        """Transform maps (B, C, H, W); the shortcut takes the middle of what the convolution sees."""
         rows, columns = (slice(self.margin, side - self.margin) for side in maps.shape[2:])
         return (self.layers(maps) + self.shortcut(maps[..., rows, columns])).relu()
 
@@ -67,7 +67,7 @@ class BagNet(Encoder):
         kaiming(self)
 
     def patches(self, images: Tensor) -> Tensor:
-        """Features (B, features, rows, columns): the one at (i, j) sees the patch whose corner is 8 * (i, j)."""
+        """Compute features (B, features, rows, columns): that at (i, j) sees the patch with the corner 8 * (i, j)."""
         maps: Tensor = self.layers(images)
         return maps
 
@@ -76,7 +76,7 @@ class BagNet(Encoder):
 
 
 def unsuited(options: Options, facts: Facts) -> str | None:
-    """Images with room for one patch."""
+    """Say why the data do not suit: they must be images with room for one patch."""
     if (problem := not_images(facts)) is not None:
         return problem
     if min(facts.shape[1:]) >= options.receptive_field:
@@ -85,5 +85,5 @@ def unsuited(options: Options, facts: Facts) -> str | None:
 
 
 def build(options: Options, facts: Facts) -> Encoder:
-    """The network for images of `facts.shape`: 8 * width features."""
+    """Build the network for images of `facts.shape`: 8 * width features."""
     return BagNet(facts.shape[0], options)

@@ -18,15 +18,18 @@ STAGES = (
     (4, 5, 2, 6, 192),
     (1, 3, 1, 6, 320),
 )
-"""Of each stage: blocks, kernel, stride of the first block, expansion, channels (Tan and Le 2019, Table 1; the Lite
-variant has no squeeze-and-excitation, ReLU6, and neither stem nor head scaled)."""
+"""Blocks, kernel, stride of the first block, expansion and channels of each stage (Tan and Le 2019, Table 1; the Lite
+variant has no squeeze-and-excitation, ReLU6, and neither stem nor head scaled).
+"""
 
 STEM, LAST = 32, 1280
 
 
 class SameConv(nn.Conv2d):
-    """A convolution without bias, padded as TensorFlow's `SAME`, by which the weights were trained: an odd pixel of
-    padding is at the right and at the bottom."""
+    """A convolution without bias, padded as TensorFlow's `SAME`, with which the weights were trained.
+
+    An odd pixel of padding is at the right and at the bottom.
+    """
 
     def __init__(self, channels: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> None:
         super().__init__(channels, outputs, kernel, stride, groups=groups, bias=False)
@@ -42,7 +45,7 @@ class SameConv(nn.Conv2d):
 
 
 def norm(channels: int) -> nn.BatchNorm2d:
-    """Batch norm as the weights were trained with it."""
+    """Make a batch norm as the weights were trained with it."""
     return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
 
 
@@ -90,7 +93,7 @@ class EfficientNetLite0(nn.Module):
 
 
 def unsuited(options: BackboneOptions, facts: Facts) -> str | None:
-    """Colour images will do."""
+    """Say why the data do not suit: they must be colour images."""
     if (problem := not_images(facts)) is not None:
         return problem
     if facts.shape[0] != 3:
@@ -99,5 +102,5 @@ def unsuited(options: BackboneOptions, facts: Facts) -> str | None:
 
 
 def build(options: BackboneOptions, facts: Facts) -> Encoder:
-    """The network for images of `facts.shape`: 1280 features."""
+    """Build the network for images of `facts.shape`: 1280 features."""
     return Backbone(EfficientNetLite0(), "efficientnet_lite0", options, facts)

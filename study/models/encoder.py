@@ -1,4 +1,4 @@
-"""The base class of every network of this package."""
+"""The base class of every network of this package, and projection heads."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -9,21 +9,19 @@ from typing_extensions import Doc
 from study.data.dataset import Facts
 from study.knobs import Range
 
-# What a network takes: the checks that its module offers as `unsuited`.
-
 
 def not_images(facts: Facts) -> str | None:
-    """Return what is wrong with the data for a network of images; None if nothing is."""
+    """Say why the data do not suit a network of images; None if they do."""
     return f"takes images, not rows of {facts.shape[0]} numbers" if facts.is_table else None
 
 
 def not_rows(facts: Facts) -> str | None:
-    """Return what is wrong with the data for a network of a table's rows; None if nothing is."""
+    """Say why the data do not suit a network of a table's rows; None if they do."""
     return None if facts.is_table else f"takes the rows of a table, not images of {size(facts)} pixels"
 
 
 def size(facts: Facts) -> str:
-    """Height and width of the images, in words."""
+    """Write height and width of the images in words."""
     return " x ".join(str(side) for side in facts.shape[1:])
 
 
@@ -43,9 +41,6 @@ def kaiming(module: nn.Module) -> None:
     for part in module.modules():
         if isinstance(part, nn.Conv2d):
             nn.init.kaiming_normal_(part.weight, mode="fan_out", nonlinearity="relu")
-
-
-# Projection heads: between an encoder's features, which are kept, and the embeddings that a loss sees.
 
 
 Width = Annotated[int, Range(low=1)]
@@ -74,7 +69,10 @@ class HeadOptions:
 
 
 def build_head(options: HeadOptions, features: int) -> nn.Module:
-    """The head for features of this width, (B, features) to (B, head_features)."""
+    """Build the projection head for features of this width, (B, features) to (B, head_features).
+
+    It is between an encoder's features, which are kept, and the embeddings that a loss sees.
+    """
     if options.head == "none":
         return nn.Identity()
     hidden_norm, output_norm = options.head_norm != "none", options.head_norm == "both"
@@ -94,7 +92,7 @@ class Network(nn.Module):
 
     Attributes:
         encoder: its features are what a classifier is trained on.
-        head: see `build`.
+        head: see `build_head`.
     """
 
     def __init__(self, encoder: Encoder, options: HeadOptions) -> None:
@@ -103,6 +101,6 @@ class Network(nn.Module):
         self.head = build_head(options, encoder.features)
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
-        """Features (B, features) and embeddings (B, head_features), neither normalised."""
+        """Return features (B, features) and embeddings (B, head_features), neither normalised."""
         features = self.encoder(inputs)
         return features, self.head(features)

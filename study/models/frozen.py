@@ -1,4 +1,4 @@
-"""Frozen networks: features of pictures that are computed once, and the layers that are trained on them."""
+"""Frozen networks: features of images that are computed once, and the layers that are trained on them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from study.models.mlp import Options as Layers
 
 
 def trunk_section(model: Mapping[str, Any]) -> dict[str, Any]:
-    """The `model` section of the network itself, without what is trained on its features."""
+    """Return the `model` section of the network itself, without what is trained on its features."""
     left_out = ("frozen", "joined", "adapter", "adapter_width", "lr_factor")
     return {key: value for key, value in model.items() if key not in left_out and not key.startswith("head")}
 
@@ -24,15 +24,15 @@ PART = 4096
 
 
 class Frozen(Encoder):
-    """Layers on the features of a frozen network: brought to scale, then an adapter if there is one.
+    """Layers on the features of a frozen network: a scaling, then an adapter if there is one.
 
-    It takes rows that end in features (B, E + F), or pictures (B, C, H, W) where the network is at hand. The network is
+    It takes rows that end in features (B, E + F), or images (B, C, H, W) where the network is available. The network is
     no part of its state and has no gradient.
 
     Args:
         width: of the features, F: the last columns of a row.
         layers: the trained ones.
-        trunk: the network with its weights; None: rows alone are taken.
+        trunk: the network with its weights; None: only rows are taken.
     """
 
     def __init__(self, width: int, layers: BackboneOptions, trunk: Backbone | None) -> None:
@@ -53,10 +53,12 @@ class Frozen(Encoder):
 
     @torch.no_grad()
     def fit(self, inputs: Tensor) -> None:
-        """Take means and scales from these rows (N, E + F): the scale of a feature is the geometric mean of its own
-        standard deviation and the mean one of all, so that what varies more counts more, and the mean variance is 1. A
-        feature that is the same in all stays as it is, less its mean. (With its own scale for each, a classifier was up
-        to 3 points worse: `tests/benchmarks/results/photographs.md`.)"""
+        """Fit means and scales to these rows (N, E + F).
+
+        The scale of a feature is the geometric mean of its own standard deviation and the mean one of all, so that what
+        varies more counts more, and the mean variance is 1. A constant feature is only centred. (With its own scale for
+        each, a classifier was up to 3 points worse: `tests/benchmarks/results/photographs.md`.)
+        """
         parts = inputs[:, -self._width :].split(PART)
         mean = sum(part.double().sum(0) for part in parts) / len(inputs)
         squares = sum(((part.double() - mean) ** 2).sum(0) for part in parts) / len(inputs)
@@ -66,7 +68,7 @@ class Frozen(Encoder):
 
     @torch.no_grad()
     def rows(self, images: Tensor) -> Tensor:
-        """The network's features of pictures, or these themselves, float32 (B, F)."""
+        """Return the network's features of images, or rows as they are, float32 (B, F)."""
         if images.ndim == 2:
             return images[:, -self._width :].float()
         assert self._trunk is not None, "the network was built for rows alone"
@@ -75,11 +77,11 @@ class Frozen(Encoder):
 
 
 def stored(features: Tensor) -> Tensor:
-    """Features as they are kept: halves, none of them infinite."""
+    """Convert features to the form in which they are kept: float16, none of them infinite."""
     most = torch.finfo(torch.float16).max
     return features.float().clamp(-most, most).half()
 
 
 def build(model: Mapping[str, Any], width: int, trunk: Backbone | None) -> Frozen:
-    """The trained layers of a `model` section on features of this width."""
+    """Build the trained layers of a `model` section on features of this width."""
     return Frozen(width, options(BackboneOptions, model), trunk)

@@ -1,4 +1,4 @@
-"""The weights that training begins from: where their file is, what it is, and reading it into a network."""
+"""The weights that training begins from: find their file, identify it, and load it into a network."""
 
 import os
 import re
@@ -19,19 +19,17 @@ if TYPE_CHECKING:
     from study.models.encoder import Encoder
 
 
-# The weights within a file of the field's programs: what they lie under, and what stands before each name.
-
 WITHIN = ("state_dict", "model", "net", "student", "teacher")
-"""Keys under which programs keep the weights in their file, also one within another."""
+"""Keys under which programs keep the weights in their file, possibly nested."""
 
 OURS = ("method.network.encoder.net.", "encoder.net.")
-"""The prefixes of each name in a trained model of this project and in its encoder: taken before any other."""
+"""Prefixes of each name in a trained model of this project and in its encoder: preferred to any other."""
 
 OLD_DENSE = re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.([12]\.)")
 """Names in torchvision's files of DenseNets, which have a dot too many."""
 
 DEEPEST = 4
-"""Most keys that weights may lie under, one within another."""
+"""Maximum number of nested keys that weights may lie under."""
 
 
 class Found(NamedTuple):
@@ -44,8 +42,10 @@ class Found(NamedTuple):
 
 
 def unwrapped(content: Any, wanted: Collection[str], place: str) -> "dict[str, Tensor]":
-    """Return the tensors that one prefix, which may be empty, leads to: the one with which all wanted names are found,
-    or else the one with most of them. Names without the prefix are left out.
+    """Return the tensors of the network's names in a file's content, without nesting and prefix.
+
+    The prefix, which may be empty, is the one with which all wanted names are found, or else most of them. Names
+    without it are left out.
 
     Args:
         content: what is in a file.
@@ -112,11 +112,11 @@ def _prefixes(names: Collection[str], wanted: Collection[str]) -> dict[str, int]
 
 
 COUNTER = "num_batches_tracked"
-"""A buffer of batch norm that older files do not have."""
+"""Buffer of batch norm that older files do not have."""
 
 
 def told(model: Mapping[str, Any]) -> dict[str, str]:
-    """Return which weights a `model` section begins from: `name`, `file` (its name alone) and `sha256`.
+    """Describe which weights a `model` section begins from: `name`, `file` (its name alone) and `sha256`.
 
     Raises:
         UserError: the file is not there (says how to get it), cannot be read, or is not the one that is published.
@@ -138,18 +138,20 @@ Place = tuple[str, str]
 """Path and sha256 of a file."""
 
 _told_places: dict[str, Place] = {}
-"""The files that another process found, by `key`: a worker of Ray runs in a folder of its own."""
+"""Files that another process found, by `_key`: a worker of Ray runs in a folder of its own."""
 
 
 def place(model: Mapping[str, Any]) -> tuple[str, Place]:
-    """Return what `take_places` wants to know of a `model` section. Raises as `find`."""
+    """Return key and place of a `model` section's weights, for `take_places`. Raises as `find`."""
     file, _ = find(model)
     return _key(model), (str(file.absolute()), sha256(file))
 
 
 def take_places(places: Mapping[str, Place]) -> None:
-    """Look for weights where another process found them first, then where a user's paths lead; `begin` refuses files
-    of another content."""
+    """Look for weights first where another process found them, then where a user's paths lead.
+
+    `begin` refuses a file whose content has changed since.
+    """
     _told_places.update(places)
 
 
@@ -160,7 +162,7 @@ def _key(model: Mapping[str, Any]) -> str:
 
 
 def find(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
-    """The file of a `model` section's weights, and where it is published; None: it is the user's own.
+    """Find the file of a `model` section's weights, and where it is published; None: it is the user's own.
 
     Raises:
         UserError: the file is not there; says how to get it.
@@ -181,7 +183,7 @@ def find(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
 
 
 def sha256(file: Path) -> str:
-    """Of a file's content, computed once for each state of the file."""
+    """Hash a file's content, once for each state of the file."""
     status = file.stat()
     return _sha256(file, (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
 
@@ -195,7 +197,7 @@ def _sha256(file: Path, state: tuple[int, ...]) -> str:
 
 
 def begin(encoder: "Encoder", model: Mapping[str, Any]) -> None:
-    """Put the weights of a `model` section into its encoder; the layer of a classifier in the file is left out.
+    """Load the weights of a `model` section into its encoder; the layer of a classifier in the file is left out.
 
     Raises:
         UserError: as `told`; or the file does not hold weights, not those of this network, values that are not finite,
@@ -221,7 +223,7 @@ def begin(encoder: "Encoder", model: Mapping[str, Any]) -> None:
 
 
 def put(net: "nn.Module", state: "dict[str, Tensor]", problem: str) -> None:
-    """Load a state of which every tensor must have its place, and every place its tensor.
+    """Load a state in which every tensor must have its place, and every place its tensor.
 
     Raises:
         UserError: begins with `problem`, then names what is missing, not the network's own, or of another shape.
@@ -233,11 +235,11 @@ def put(net: "nn.Module", state: "dict[str, Tensor]", problem: str) -> None:
 
 
 MAX_SHOWN_CHARACTERS = 500
-"""Letters of PyTorch's message on what does not fit that are shown."""
+"""Maximum length, in characters, of PyTorch's message on what does not fit."""
 
 
 def read(file: Path, wanted: Collection[str]) -> "dict[str, Tensor]":
-    """Return the tensors of a file by name, without what programs put around them and before their names.
+    """Read the tensors of a file by name, without what programs put around them and before their names.
 
     Args:
         wanted: names that the network must have.
@@ -250,7 +252,7 @@ def read(file: Path, wanted: Collection[str]) -> "dict[str, Tensor]":
 
 
 def _content(file: Path) -> Any:
-    """Return what is in a file."""
+    """Load what is in a file."""
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file

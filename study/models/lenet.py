@@ -13,7 +13,7 @@ IMAGE_SIDE = 32
 
 @dataclass(frozen=True)
 class Options:
-    """It has no keys."""
+    """Keys of the `model` section: there are none."""
 
 
 class LeNet(Encoder):
@@ -41,7 +41,7 @@ class LeNet(Encoder):
 
 
 def unsuited(options: Options, facts: Facts) -> str | None:
-    """Images of 28 or 32 pixels a side, in whatever channels."""
+    """Say why the data do not suit: they must be images of 28 or 32 pixels a side, with any number of channels."""
     if (problem := not_images(facts)) is not None:
         return problem
     if all(side in (28, IMAGE_SIDE) for side in facts.shape[1:]):
@@ -50,5 +50,5 @@ def unsuited(options: Options, facts: Facts) -> str | None:
 
 
 def build(options: Options, facts: Facts) -> Encoder:
-    """The network for images of `facts.shape`."""
+    """Build the network for images of `facts.shape`."""
     return LeNet(facts.shape[0])

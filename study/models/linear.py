@@ -19,10 +19,10 @@ class Options:
 
 
 class Linear(Encoder):
-    """A layer without activation: a linear classifier of its features is one of the rows.
+    """A layer without activation: a linear classifier of its features is also one of the rows.
 
-    As a product of two matrices it is held by `train.weight_decay` to few directions of the rows, not only to short
-    weights.
+    Since the classifier's weights are then a product of two matrices, `train.weight_decay` holds them to few directions
+    of the rows, not only to short weights.
     """
 
     def __init__(self, columns: int, options: Options) -> None:
@@ -35,10 +35,10 @@ class Linear(Encoder):
 
 
 def unsuited(options: Options, facts: Facts) -> str | None:
-    """Any table will do."""
+    """Say why the data do not suit: they must be a table."""
     return not_rows(facts)
 
 
 def build(options: Options, facts: Facts) -> Encoder:
-    """The network for rows of `facts.shape`."""
+    """Build the network for rows of `facts.shape`."""
     return Linear(facts.shape[0], options)

@@ -40,10 +40,10 @@ class MLP(Encoder):
 
 
 def unsuited(options: Options, facts: Facts) -> str | None:
-    """Any table will do."""
+    """Say why the data do not suit: they must be a table."""
     return not_rows(facts)
 
 
 def build(options: Options, facts: Facts) -> Encoder:
-    """The network for rows of `facts.shape`."""
+    """Build the network for rows of `facts.shape`."""
     return MLP(facts.shape[0], options)

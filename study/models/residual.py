@@ -25,7 +25,7 @@ class ResNetOptions(BackboneOptions):
 
 
 def resnet(name: str, options: ResNetOptions, facts: Facts) -> Encoder:
-    """The network `name` of torchvision for images of `facts.shape`, initialised as there."""
+    """Build the network `name` of torchvision for images of `facts.shape`, initialised as there."""
     net: Any = plain(name, options.weights, facts.shape[1])
     channels = facts.shape[0]
     if options.stem == "cifar":
@@ -39,7 +39,7 @@ def resnet(name: str, options: ResNetOptions, facts: Facts) -> Encoder:
 
 
 def unsuited_resnet(name: str, options: ResNetOptions, facts: Facts) -> str | None:
-    """Any images will do, where weights do not want others."""
+    """Say why the data or keys do not suit: data must be images, weights need their own stem."""
     if (problem := not_images(facts)) is not None:
         return problem
     if options.weights is not None and not is_file(options.weights) and options.stem != "imagenet":

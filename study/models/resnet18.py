@@ -8,10 +8,10 @@ Options = ResNetOptions
 
 
 def unsuited(options: ResNetOptions, facts: Facts) -> str | None:
-    """Any images will do."""
+    """Say why the data or keys do not suit, see `unsuited_resnet`."""
     return unsuited_resnet("resnet18", options, facts)
 
 
 def build(options: ResNetOptions, facts: Facts) -> Encoder:
-    """The network for images of `facts.shape`: 512 features."""
+    """Build the network for images of `facts.shape`: 512 features."""
     return resnet("resnet18", options, facts)

@@ -46,10 +46,10 @@ class SimpleConvNet(Encoder):
 
 
 def unsuited(options: Options, facts: Facts) -> str | None:
-    """Any images will do."""
+    """Say why the data do not suit: they must be images."""
     return not_images(facts)
 
 
 def build(options: Options, facts: Facts) -> Encoder:
-    """The network for images of `facts.shape`."""
+    """Build the network for images of `facts.shape`."""
     return SimpleConvNet(facts.shape[0], options.activation)

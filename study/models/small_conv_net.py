@@ -17,7 +17,7 @@ GRID = 4
 """Positions along the longer side that the linear layer sees."""
 
 POOLED = 32
-"""Pixels of a side up to which it is halved by max pooling; a longer one is halved by stride, which costs a quarter."""
+"""Pixels of a side up to which it is halved by max pooling; a longer one is halved by stride, at a quarter the cost."""
 
 WIDEST = 4
 """Channels of the widest convolution, and features, in multiples of `width`."""
@@ -35,12 +35,12 @@ class Options:
 
 
 class SmallConvNet(Encoder):
-    """Convolution, batch norm, ReLU, at least twice; each halves the image until 4 x 4 positions are left, and a linear
-    layer without activation sees them all.
+    """Convolution, batch norm and ReLU, at least twice, then a linear layer.
 
-    Measured (`tests/benchmarks/networks.py`): with the mean over positions instead, it does not learn digits of 28
-    pixels and more, since each position sees a small patch and the mean forgets where. A ReLU behind the linear layer
-    costs accuracy, too: the cosines of features that have one sign are never below 0.
+    Each convolution halves the image until 4 x 4 positions are left, and the linear layer, without activation, sees
+    them all. Measured (`tests/benchmarks/networks.py`): with the mean over positions instead, it does not learn digits
+    of 28 pixels and more, since each position sees a small patch and the mean forgets where. A ReLU behind the linear
+    layer costs accuracy, too: the cosines of features that have one sign are never below 0.
 
     Args:
         shape: of the images that it is trained on, (channels, height, width). It takes others, too: their grid is
@@ -74,10 +74,10 @@ class SmallConvNet(Encoder):
 
 
 def unsuited(options: Options, facts: Facts) -> str | None:
-    """Any images will do."""
+    """Say why the data do not suit: they must be images."""
     return not_images(facts)
 
 
 def build(options: Options, facts: Facts) -> Encoder:
-    """The network for images of `facts.shape`."""
+    """Build the network for images of `facts.shape`."""
     return SmallConvNet(facts.shape, options.width)

@@ -15,11 +15,11 @@ class Options(BackboneOptions):
 
 
 def unsuited(options: Options, facts: Facts) -> str | None:
-    """Colour images that are as large as the network needs them."""
+    """Say why the data or keys do not suit: data must be colour images as large as the network needs."""
     return unsuited_to(options.architecture, options, facts)
 
 
 def build(options: Options, facts: Facts) -> Encoder:
-    """The network for images of `facts.shape`."""
+    """Build the network for images of `facts.shape`."""
     name = options.architecture
     return Backbone(plain(name, options.weights, facts.shape[1]), name, options, facts)

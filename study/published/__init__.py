@@ -1,6 +1,6 @@
 """The papers' tables as data: one file `NAME.yaml` per table in this folder, transcribed as printed.
 
-`names()` lists the tables, `load(name)` gives one.
+`names()` lists the tables, `load(name)` returns one.
 """
 
 import re
@@ -17,14 +17,13 @@ from study.errors import UserError, nearest
 
 __all__ = ["Claim", "Line", "Paper", "PrintedCell", "PublishedTable", "load", "names"]
 
-# A table of a paper: the form of its file, its cells as numbers, and the study-file keys of its rows and columns.
 
 PRINTED = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
 NOTHING = "-"
-"""The content of a cell without a printed number."""
+"""Content of a cell without a printed number."""
 
 PER_UNIT = {"percent": 100.0, "fraction": 1.0, "number": 1.0, "squared_255": 255.0**2}
-"""The divisor of a printed number, by unit: 65025 for the squared error of a colour printed as 0 to 255."""
+"""Divisor of a printed number, by unit: 65025 for the squared error of a colour printed as 0 to 255."""
 
 Unit = Literal["percent", "fraction", "number", "squared_255"]
 Key = Annotated[str, Field(pattern=r"^(data|model|method|train)\.[a-z][a-z0-9_]*$")]
@@ -33,7 +32,7 @@ Labels = Annotated[list[str], Field(min_length=2)]
 
 
 class Checked(BaseModel):
-    """A part of such a file: it has no other keys, and is not changed."""
+    """A part of a table's file: it may have no other keys, and cannot be changed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -70,7 +69,8 @@ class Line(Checked):
         set: the study-file keys and values of this line's trials.
         published_only: the line has no trials: this project lacks the method, or the table's study has no such setting.
         metric, unit: of the line's cells, where they differ from the table's.
-        no_verdict: why the line's printed numbers and ours are shown, but not compared: they are not of one quantity.
+        no_verdict: why the line's printed numbers are shown beside ours but not compared: they measure different
+            things.
         prefix: put before the metric's name for a further classifier or encoder of the trial, as `lbfgs` for
             `test/lbfgs_accuracy`.
     """
@@ -93,7 +93,7 @@ class CellSequence(Checked):
     rows: Labels | None = None
 
     def cells(self) -> list[tuple[str, str]]:
-        """(row, column) of each cell."""
+        """Return (row, column) of each cell."""
         if self.row is not None:
             return [(self.row, column) for column in self.columns or ()]
         return [(row, self.column or "") for row in self.rows or ()]
@@ -126,7 +126,7 @@ class Claim(Checked):
     not_as_printed: str | None = None
 
     def cells(self) -> list[tuple[str, str]]:
-        """(row, column) of each cell that the claim names, in its order."""
+        """Return (row, column) of each cell that the claim names, in its order."""
         trend = self.increasing or self.decreasing
         if trend is not None:
             return trend.cells()
@@ -143,11 +143,12 @@ class PublishedTable(Checked):
         trials: how many are behind a cell; None: the paper does not say.
         spread: what ± is, or that none is printed, and what the paper leaves open about it.
         rows_title, columns_title: titles of the row labels and of the column labels.
-        needs: which data the user must bring; None: `study data prepare` gets all.
-        no_study: why no cell of it can be run here; it has no study file then. None: the one of its name runs it.
+        needs: which data the user must provide; None: `study data prepare` gets all.
+        no_study: why no cell of it can be run here; it has no study file then. None: the study file of its name runs
+            it.
         notes: remarks of the transcription: inconsistencies in the paper, settings of single cells.
         cells: a list per row with a string per column: `90.51 ± 1.55`, `11.8`, or `-` where no number is printed.
-        metrics, values: what a reading of the protocol puts in the place of metrics of ours, and of a key's values.
+        metrics, values: replacements of our metrics, and of a key's values, under another reading of the protocol.
     """
 
     name: str
@@ -171,7 +172,7 @@ class PublishedTable(Checked):
     values: dict[Key, dict[str, float]] = Field(default_factory=dict)
 
     def at(self, row: str, column: str) -> tuple[Line, Line, str]:
-        """The row and the column of these labels, and the printed text of their cell.
+        """Return the row and the column with these labels, and the printed text of their cell.
 
         Raises:
             ValueError: there is no such row or column; says which there are.
@@ -180,19 +181,19 @@ class PublishedTable(Checked):
         return self.rows[across], self.columns[down], self.cells[across][down]
 
     def unit_of(self, row: str, column: str) -> Unit:
-        """The unit in which a cell is printed."""
+        """Return the unit in which a cell is printed."""
         of_row, of_column, _ = self.at(row, column)
         return of_column.unit or of_row.unit or self.unit
 
     def cell(self, row: str, column: str) -> PrintedCell:
-        """The printed cell of a row's and a column's label; raises ValueError as `at` does."""
+        """Return the printed cell of a row's and a column's label; raises ValueError as `at` does."""
         *_, printed = self.at(row, column)
         per_unit = PER_UNIT[self.unit_of(row, column)]
         value, spread = (None if number is None else number / per_unit for number in _numbers(printed))
         return PrintedCell(printed, value, spread)
 
     def metric_of(self, row: str, column: str) -> str:
-        """Our metric of a cell, as `test/accuracy`."""
+        """Return our metric of a cell, as `test/accuracy`."""
         own = self._own_metric(row, column)
         return self.metrics.get(own, own)
 
@@ -203,16 +204,16 @@ class PublishedTable(Checked):
         return f"{split}/{'_'.join([*prefixes, name])}"
 
     def no_verdict(self, row: str, column: str) -> str | None:
-        """Why a cell's printed number is not compared with ours; None: it is."""
+        """Say why a cell's printed number is not compared with ours; None: it is."""
         of_row, of_column, _ = self.at(row, column)
         return None if self._own_metric(row, column) in self.metrics else of_column.no_verdict or of_row.no_verdict
 
     def not_judged(self, claim: Claim) -> str | None:
-        """Why a claim is not judged by our numbers: that of its first cell without verdict; None: it is."""
+        """Say why a claim is not judged by our numbers, by its first cell that is not compared; None: it is judged."""
         return next((why for place in claim.cells() if (why := self.no_verdict(*place))), None)
 
     def where(self, row: str, column: str) -> dict[str, Any] | None:
-        """The study-file keys and values of a cell's trials.
+        """Return the study-file keys and values of a cell's trials.
 
         None: it has no trials, as this project lacks the method, or its row and column have different values of a key.
         """
@@ -232,7 +233,7 @@ def _index(lines: Sequence[Line], label: str, kind: str) -> int:
 
 
 def _numbers(printed: str) -> tuple[float | None, float | None]:
-    """The number of a cell and the number after ±."""
+    """Parse the number of a cell and the number after ±."""
     if printed == NOTHING:
         return None, None
     match = PRINTED.fullmatch(printed)
@@ -241,19 +242,17 @@ def _numbers(printed: str) -> tuple[float | None, float | None]:
     return float(match[1]), None if match[2] is None else float(match[2])
 
 
-# The tables.
-
 FOLDER = Path(__file__).parent
 
 
 def names() -> list[str]:
-    """The names of all tables, as `fairkl-table12`."""
+    """List the names of all tables, as `fairkl-table12`."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 @cache
 def load(name: str) -> PublishedTable:
-    """The table of this name.
+    """Load the table of this name.
 
     Raises:
         UserError: there is no such table; says which there are.

@@ -49,7 +49,7 @@ def as_optuna(results: Results) -> optuna.Study:
     Optuna's figures look for a trial's value at the place of its number: any other number has a trial that waits.
     """
     domains = of_domains(results.spec.search.space, results.integers)
-    trials = {each.trial.number: _frozen(results.spec, each, domains) for each in results.as_searched.searched}
+    trials = {each.trial.number: _frozen(results.spec, each, domains) for each in results.without_extensions.searched}
     for number in range(max(trials, default=0)):
         trials.setdefault(number, create_trial(state=TrialState.WAITING))
     for number, trial in trials.items():

@@ -64,7 +64,7 @@ def remaining_gain(results: Results) -> RemainingGain:
     The baseline and the configurations of `search.enqueue` are no draws; the best value may be theirs. Of trials that
     early stopping pruned and of those that miss a constraint it is known alone that they are not the best.
     """
-    results, stop = results.as_searched, results.spec.search.stop
+    results, stop = results.without_extensions, results.spec.search.stop
     confidence = stop.confidence if stop else 0.95
     scores = {candidate.trial.number: candidate.score for candidate in results.searched}
     draws, so_far = {trial.number for trial in drawn(results)}, SoFar()

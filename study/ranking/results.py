@@ -25,7 +25,7 @@ from typing import TypeVar, cast
 
 from study.home.events import ENDED, Stage
 from study.home.folder import StudyFolder
-from study.home.record import StudyRecord, TrialRecord, as_searched
+from study.home.record import StudyRecord, TrialRecord, without_extensions
 from study.ranking import epochs
 from study.ranking.candidates import (
     AnyStanding,
@@ -71,9 +71,9 @@ class Results:
         return cls(folder.spec(), StudyRecord.load(folder.ledger_file))
 
     @cached_property
-    def as_searched(self) -> "Results":
-        """The same without what trials did once they were extended, see `study.home.record.as_searched`."""
-        record = as_searched(self.record)
+    def without_extensions(self) -> "Results":
+        """The same without what trials did once they were extended, see `study.home.record.without_extensions`."""
+        record = without_extensions(self.record)
         return self if record is self.record else Results(self.spec, record)
 
     # Configurations in order.

@@ -343,7 +343,7 @@ def _lines(node: Any, key: Key) -> Iterator[tuple[Key, int]]:
     if isinstance(node, CommentedMap):
         places = node.lc.data or {}
         for name, value in node.items():
-            if name in places:  # a key that came by `<<` has none of its own
+            if name in places:  # a key merged by `<<` has no line of its own
                 yield (*key, str(name)), node.lc.key(name)[0] + 1
             yield from _lines(value, (*key, str(name)))
     elif isinstance(node, CommentedSeq):

@@ -225,7 +225,7 @@ def _plain(node: Any) -> Any:
     """Return a pydantic schema without titles, and with descriptions of keys from the model's docstring."""
     if isinstance(node, list):
         return [_plain(child) for child in node]
-    if isinstance(node, float) and node.is_integer():  # 0 and 0.0 are one bound to `typing`, which keeps the first
+    if isinstance(node, float) and node.is_integer():  # `typing` keeps the first of equal bounds, 0 or 0.0
         return int(node)
     if not isinstance(node, dict):
         return node

@@ -301,15 +301,17 @@ def load_study(
 
 
 def _take_alternatives(document: Document, assignments: list[str]) -> None:
-    """Put what stands under a label of `search.alternatives` in the place of a section whose name is set to it, with
-    what else is set of that section. What the search would give to trials, which counts on the file's own section,
-    leaves the document."""
+    """Replace each section whose name is set to a label of `search.alternatives` by what stands there.
+
+    Other keys that are set of that section are set in it again. What the search would give to trials leaves the
+    document: it counts on the file's own section.
+    """
     given = {text: assigned(text)[0] for text in assignments}
     for section in CATALOGUES:
         try:
             label = document.values[section]["name"]
             labelled = document.values["search"]["alternatives"][section][label]
-        except (KeyError, TypeError):  # no label, or not of the form, which is told later
+        except (KeyError, TypeError):  # no label, or a wrong form, which is reported later
             continue
         name = f"{section}.name"
         if name in given.values() and isinstance(labelled, dict):
@@ -626,7 +628,7 @@ def _check_data(spec: StudySpec, problems: Problems) -> None:
         try:
             spec.describe(section)
         except UserError as error:
-            named = re.match(r"data\.(\w+): ", text := str(error))  # of a key by itself
+            named = re.match(r"data\.(\w+): ", text := str(error))  # an error about one key
             problems.add(("data", named[1]) if named else ("data",), text[named.end() :] if named else text)
     problems.raise_any()
 

@@ -111,7 +111,7 @@ class AshaSchedule(Schedule):
 class HyperbandSchedule(Schedule):
     """As many brackets as Li et al. (2018, JMLR 18, Algorithm 1) and Optuna's HyperbandPruner have.
 
-    These are 1 + floor(log_reduction(epochs/grace)). As there, each gets the same budget. There a trial begins anew at
+    These are 1 + floor(log_reduction(epochs/grace)). As there, each gets the same budget. There a trial begins again at
     each rung; here it goes on, so a bracket's share is inverse to the epochs that one of its trials is expected to run.
     """
 
@@ -186,7 +186,7 @@ def with_grace(rule: EarlyStopping, epochs: int) -> EarlyStopping:
     return rule if rule.name == "none" else rule.model_copy(update={"grace": schedule(rule, epochs).grace})
 
 
-def turn(number: int) -> float:
+def tie_breaker(number: int) -> float:
     """Return a trial's place in [0, 1): a share s of trials in a row, or of every second or third, lies below s.
 
     Multiples of the golden ratio modulo 1 are spread most evenly of all such sequences, and need no generator.
@@ -196,7 +196,7 @@ def turn(number: int) -> float:
 
 def bracket_of(number: int, among: Sequence[Bracket]) -> int:
     """Return the index of a trial's bracket: a function of its number alone, so that a resumed study agrees."""
-    place = turn(number)
+    place = tie_breaker(number)
     for index, bracket in enumerate(among[:-1]):
         place -= bracket.share
         if place < 0:

@@ -69,8 +69,8 @@ class Resources(Strict):
         cpu: CPU cores.
         gpu: a GPU, or a share of one.
         accelerator: the kind of GPU, as Ray calls it (`H100`, `A100`, `T4`, `GeForce-RTX-5090`); null: any.
-        hang: a trial without a report for so long (`15m`, or seconds) is ended and runs again; null: 10 times the usual
-            epoch on such a device, at least a minute, and 10 times that at start and end.
+        hang: time without a report (`15m`, or seconds) after which a trial is ended and runs again; null: 10 times the
+            usual epoch on such a device, at least a minute, and 10 times that at start and end.
         keep_checkpoints: how many of the best trials, besides the baseline, keep their last state for `study extend`;
             `all`: all trials do.
     """
@@ -207,7 +207,8 @@ class EarlyStopping(Strict):
         name: the rule.
         grace: the first epoch after which trials are compared; null: half of the epochs, as earlier ones mislead on
             biased data; 1 of hyperband.
-        reduction: asha's next rung comes after this many times as many epochs.
+        reduction: each rung of asha comes after this many times as many epochs as the one before, and one in so many
+            trials goes on.
         brackets: asha's ladders of rungs, among which trials are shared evenly; each begins `reduction` times later
             than the one before.
     """
@@ -235,14 +236,14 @@ class Confirm(Strict):
 
     Attributes:
         top: how many of the best configurations; 0: nothing runs again.
-        seeds: on how many fresh seeds, from 2 on; with `data.folds` how often on every fold, each time on a seed of its
-            own, and once where the file does not say.
+        seeds: number of fresh seeds, at least 2; with `data.folds` how often each fold runs, each time on another seed;
+            by default once.
         folds: `all`: on every fold of `data.folds`, and a configuration's value is the metric of all samples together,
             each as judged by a network that was not trained on it. null: `all` where the data have folds.
-        front: with several metrics the whole front of the search runs again, also where `top` is smaller, up to so
-            many; of a larger front those that lie farthest apart. null: 10.
-        rules: run also what each selection rule, or each of these, would have picked; that reads test, and the choice
-            stays as it is.
+        front: with several metrics the whole front of the search runs again, even where `top` is smaller, but at most
+            this many configurations: of a larger front those that lie farthest apart. null: 10.
+        rules: also run what each selection rule, or each of these, would have picked; this reads the test split and
+            does not change the choice.
     """
 
     top: Annotated[int, Field(ge=0, le=MAX_INTEGER)] = 0
@@ -260,8 +261,10 @@ FRONT = 10
 
 
 class Choose(Strict):
-    """The rule by which one configuration of the front is chosen, where there are several metrics: what best.yaml
-    holds, and what is compared with the baseline. The name alone stands for a rule without limits.
+    """The rule by which one configuration of the front is chosen, where there are several metrics.
+
+    That configuration is what best.yaml holds, and what is compared with the baseline. The name alone stands for a rule
+    without limits.
 
     Attributes:
         name: `first`: the best in the first metric. `knee`: the nearest to the best value of every metric, each on a
@@ -279,8 +282,8 @@ class Plateau(Strict):
     """The search ends where it makes no progress.
 
     Attributes:
-        trials: the search ends when none of so many last trials is better than the best before them.
-        by: by how much they have to be better.
+        trials: the search ends after this many trials in a row of which none is better than the best before them.
+        by: by how much a trial has to be better.
     """
 
     trials: Positive
@@ -291,7 +294,7 @@ class Stop(Strict):
     """The search ends when as many trials again would gain little, with the stated confidence.
 
     Attributes:
-        gain: what is little, in the metric's own unit: 0.005 is half a point of accuracy.
+        gain: a gain that counts as little, in the metric's own unit: 0.005 is half a point of accuracy.
         confidence: at most 1 - `confidence` of the searches end wrongly.
         trials: how many of the sampler's trials have to end first.
     """
@@ -306,13 +309,13 @@ class Search(Strict):
 
     Attributes:
         space: dotted keys, each with a range, choices, or the word `paper`.
-        alternatives: whole sections under labels of your own, which `data.name`, `model.name` or `method.name` can have
-            as values.
-        baseline: the configuration that runs first and in full, and that the result is compared with.
+        alternatives: sections under labels of your own, which `data.name`, `model.name` or `method.name` can take as
+            values.
+        baseline: the configuration that runs first and in full, and with which the result is compared.
         enqueue: configurations to try before the sampler's own; `papers`: those of the papers.
-        margin: an incumbent is chosen unless another configuration is better by more than so many standard errors of
+        margin: an incumbent is chosen unless another configuration is ahead by more than this many standard errors of
             their difference; 0: the best is chosen. Incumbents are the configurations of `enqueue`, else the baseline;
-            where some of these say `incumbent: true`, those. They run whole.
+            where some of these say `incumbent: true`, only those. Early stopping never ends them.
         incumbents: the configurations of `baseline` and `enqueue` that say `incumbent: true`.
         references: models that need no search, fitted beside it by scikit-learn and fairlearn and judged as its trials
             are: true, or `auto`: those that suit the data; or a list of names. A configuration is chosen only if it is
@@ -323,12 +326,13 @@ class Search(Strict):
             Trials on fresh seeds come on top.
         time: the search ends after this time (`90m`, `2h`, or seconds), resumed parts included.
         gpu_hours: the search ends after so many GPU hours.
-        replicates: how many seeds, from `train.seed` on, or which: their mean is a configuration's value.
-        folds: with `data.folds`, on which of them a configuration of the search runs: `one`, each in turn another;
-            `each`, on all of them, and their mean is its value. null: `one` where the data have folds.
+        replicates: number of seeds, from `train.seed` on, or a list of seeds; a configuration's value is their mean.
+        folds: with `data.folds`, the folds on which a configuration of the search runs: `one`, another for each
+            configuration in turn; `each`, all of them, and their mean is its value. null: `one` where the data have
+            folds.
         concurrency: trials at once; null: as many as resources allow.
-        metric: what is searched for: a metric of the validation split, or a list of them.
-        direction: whether larger or smaller values are better, for several metrics a list; null: as is known of the
+        metric: the metric to search by, of the validation split, or a list of them.
+        direction: whether larger or smaller values are better, for several metrics a list; null: as known for the
             metric. A function's own metric needs it.
         constraints: limits on other metrics, each as `val/equalized_odds <= 0.05`.
         choose: with several metrics the rule by which one configuration of the front is chosen; null: `first`.

@@ -44,6 +44,7 @@ class Problems:
         self._lines: dict[str, None] = {}
 
     def add(self, key: Key, message: str) -> None:
+        """Add what is wrong with a key."""
         message = shortened(message.replace("\n", " "), MAX_CHARACTERS)
         printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
         self.keys.append(key)

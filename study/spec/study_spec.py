@@ -39,7 +39,7 @@ class StudySpec:
             the search decides which keys there are, with the keys of all its trials.
         final_seeds: of a final training, which has one trial per seed and no search; None for a study.
         origin: where an exported configuration comes from, None in a study file.
-        of_file: the study as its file has it, where its driver was told other `PLACEMENT` (see `placed`).
+        of_file: the study as its file has it, where this one has other values of `PLACEMENT` (see `placed`).
     """
 
     name: str
@@ -241,7 +241,7 @@ class StudySpec:
         """
         given = [self.search.space, self.search.baseline or {}, *self.search.enqueue]
         if not any(key.startswith("data.") for keys in given for key in keys):
-            return []  # told at once: which sections there are takes seconds of PyTorch
+            return []  # without `data_sections`, which takes seconds of PyTorch
         first, *others = self.data_sections
         keys = dict.fromkeys(key for section in (first, *others) for key in section if key != "size")
         return [f"data.{key}" for key in keys if any(other.get(key) != first.get(key) for other in others)]

@@ -301,9 +301,7 @@ class _Filled:
         labelled = label in self._sections.alternatives.get(section, {})
         at: Key = ("search", "alternatives", section, str(label)) if labelled else (section,)
         values = {key: value for key, value in initial.items() if key in knobs or key == "name"}
-        if (
-            labelled or label is None
-        ):  # a plain name's section need not have all keys of the section that lends it values
+        if labelled or label is None:  # the section of a plain name may lack keys of the section that lends it values
             values |= {key: value for key, value in initial.items() if key not in self._known_keys[section, label]}
         which = {} if labelled or label is None else {f"{section}.name": label}
         which |= {f"{section}.{key}": value for key, value in words.items()}

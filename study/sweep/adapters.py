@@ -18,11 +18,11 @@ from ray.tune.search import Searcher
 from ray.tune.stopper import NoopStopper
 
 from study.errors import of_disk
-from study.home.driver_requests import name_of, removed, waiting
+from study.home.driver_requests import name_of, remove_request, waiting
 from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord, infinite
-from study.sweep.agenda import Agenda, CannotGoOn, Job
+from study.sweep.agenda import Agenda, Job, StudyCannotContinueError
 from study.sweep.failures import (
     HUNG,
     NODE_LOST,
@@ -33,7 +33,7 @@ from study.sweep.failures import (
     failure,
     is_out_of_reach,
 )
-from study.sweep.host_memory import Deaths, Memory
+from study.sweep.host_memory import Memory, OomDetector
 from study.sweep.job_payload import JobPayload
 from study.sweep.kept_states import KeptStates
 from study.sweep.nodes import Nodes
@@ -65,7 +65,7 @@ class RequestInbox:
         """Obey new requests; do nothing within `LOOK_EVERY` of the last call.
 
         Raises:
-            CannotGoOn: the ledger cannot be written.
+            StudyCannotContinueError: the ledger cannot be written.
         """
         if time.monotonic() - self._looked < LOOK_EVERY:
             return
@@ -76,7 +76,7 @@ class RequestInbox:
         """Obey the requests that are there and refuse unreadable ones; stop reading once the study stops.
 
         Raises:
-            CannotGoOn: the ledger cannot be written.
+            StudyCannotContinueError: the ledger cannot be written.
         """
         for path, request in waiting(self._folder):
             if self._agenda.stopping:
@@ -85,7 +85,7 @@ class RequestInbox:
                 self._agenda.refuse(name_of(path), "its file cannot be read as a request")
             else:
                 self._agenda.obey(request)
-            removed(path)
+            remove_request(path)
 
 
 HANGS_AFTER_EPOCHS, MIN_HANG_S = 10.0, 60.0
@@ -101,7 +101,7 @@ BLINK = 5.0
 """Most seconds that count between two looks: while this process itself was stopped, it could hear no report."""
 
 
-class Watch:
+class HangDetector:
     """Detector of trials that hang; time in which this process was stopped does not count.
 
     Args:
@@ -308,13 +308,13 @@ class ReportingScheduler(FIFOScheduler):
         self._states = states or KeptStates(folder, agenda.spec, agenda.record)
         self._agenda, self._folder, self._tell, self._share = agenda, folder, tell, share
         self._places = nodes or Nodes(agenda.spec.resources, ray.nodes)
-        self._watch = Watch(agenda.spec.resources.hang, agenda.record, agenda.spec.epochs)
+        self._watch = HangDetector(agenda.spec.resources.hang, agenda.record, agenda.spec.epochs)
         self._inbox = RequestInbox(agenda, folder.requests)
         self._hung: set[str] = set()
         self._looked = 0.0
         self._nodes: dict[str, str] = {}  # HOST:PID of each actor, as its process told with its first job
         self._machines: dict[str, str] = {}  # Ray's id of each actor's node
-        self._deaths = Deaths()
+        self._deaths = OomDetector()
         self._told_infinite = False
         self._devices: dict[str, dict[str, str]] = {}  # each actor's device, as told with its first job
         self._actors: dict[str, str] = {}  # the actor of each run
@@ -431,7 +431,7 @@ class ReportingScheduler(FIFOScheduler):
         """Pass on that the trial function raised, or that its process died.
 
         Raises:
-            CannotGoOn: the disk is full or fails, or no node is left.
+            StudyCannotContinueError: the disk is full or fails, or no node is left.
         """
         job, error = _job(trial), error_of(trial)
         number = job.trial
@@ -439,7 +439,7 @@ class ReportingScheduler(FIFOScheduler):
         if isinstance(broken, NodeUnusableError):
             self._leave_out(broken.machine, broken.host, broken.reason)
         if problem := of_disk(error):
-            raise CannotGoOn(problem, self._folder.path) from error
+            raise StudyCannotContinueError(problem, self._folder.path) from error
         if self._agenda.stopping or job.run != self._agenda.record.trials[number].run:
             return
         running = sum(trial.state == "running" for trial in self._agenda.record.trials.values())
@@ -457,7 +457,7 @@ class ReportingScheduler(FIFOScheduler):
             broken = getattr(error, "cause", None)
             self._folder.write_error(number, broken.text if isinstance(broken, TrialFailedError) else str(error))
         except OSError as problem:
-            raise CannotGoOn(problem, self._folder.path) from problem
+            raise StudyCannotContinueError(problem, self._folder.path) from problem
 
     def _leave_out(self, machine: str, host: str, reason: str) -> None:
         """Place no more trials on a node, and tell the user once."""

@@ -21,8 +21,8 @@ from study.home.record import BY_HAND, LARGEST, StudyRecord, TrialRecord, finite
 from study.ranking import Results, ablation_steps
 from study.ranking.picks import fresh_trials
 from study.spec import StudySpec
-from study.sweep.early_stopping import EarlyStopping, Verdict
-from study.sweep.failures import CannotGoOn, Failure
+from study.sweep.early_stopping import EarlyStopping
+from study.sweep.failures import Failure, StudyCannotContinueError
 from study.sweep.search_stage import Decision, SearchStage
 
 
@@ -43,7 +43,7 @@ class Job:
         return spec.objective.window is not None and (self.needs_model_file or bool(spec.base["train"]["final"]))
 
 
-Joins = Callable[[StudyRecord], Iterable[events.Joined]]
+NewJoined = Callable[[StudyRecord], Iterable[events.Joined]]
 """Function that yields events for configurations that have run on all folds since its last call."""
 
 
@@ -133,10 +133,10 @@ def final_seed(spec: StudySpec, record: StudyRecord) -> Decision | None:
     return None if seed is None else Decision("final", {}, seed)
 
 
-class Journal:
+class StoppingLedger:
     """A study's ledger, where a failure ends the study.
 
-    Each method raises `CannotGoOn` where the disk fails or has no room, or where another driver has the study now.
+    Each method raises `StudyCannotContinueError` where the disk fails or has no room, or another driver has the study.
 
     Args:
         ledger: open for appending.
@@ -160,10 +160,10 @@ class Journal:
         try:
             yield
         except (OSError, LeaseLostError) as problem:
-            raise CannotGoOn(problem, self._ledger.path) from problem
+            raise StudyCannotContinueError(problem, self._ledger.path) from problem
 
 
-__all__ = ["HOPELESS", "Agenda", "CannotGoOn", "Job"]
+__all__ = ["HOPELESS", "Agenda", "Job", "StudyCannotContinueError"]
 
 HOPELESS = 3
 """A study stops when the first `HOPELESS` or more of its trials to end have all failed in the same way."""
@@ -181,10 +181,10 @@ class Agenda:
     """
 
     def __init__(
-        self, spec: StudySpec, ledger: Ledger, record: StudyRecord, rule: EarlyStopping, joins: Joins | None = None
+        self, spec: StudySpec, ledger: Ledger, record: StudyRecord, rule: EarlyStopping, joins: NewJoined | None = None
     ) -> None:
         self._joins = joins
-        self.spec, self.record, self.journal = spec, record, Journal(ledger)
+        self.spec, self.record, self.journal = spec, record, StoppingLedger(ledger)
         self.stopping: Outcome | None = None
         self._search, self._later = SearchStage(spec, record, rule), LaterStages(spec, record)
         self._testing: set[int] = set()  # under way
@@ -242,7 +242,7 @@ class Agenda:
         """Whether the study is stopped, or no job is left or under way.
 
         Raises:
-            CannotGoOn: it is another driver's now.
+            StudyCannotContinueError: it is another driver's now.
         """
         self.journal.check()
         return self.stopping is not None or self._done
@@ -279,7 +279,7 @@ class Agenda:
         if epoch == trial.total(self.spec.epochs):
             self._complete(trial, {name: value for name, value in metrics.items() if abs(value) > LARGEST})
         else:
-            self._follow(trial, self._search.judge(trial, epoch))
+            self._follow(trial, self._search.should_prune(trial, epoch))
         return trial.state == "running"
 
     def judged(self, number: int, predicted: str) -> None:
@@ -292,9 +292,9 @@ class Agenda:
         for joined in self._joins(self.record) if self._joins else ():
             self._write(joined)
 
-    def _follow(self, trial: TrialRecord, verdict: Verdict) -> None:
+    def _follow(self, trial: TrialRecord, prune: bool) -> None:
         """End a trial before its last epoch if early stopping or a user wants that."""
-        if verdict == "prune":
+        if prune:
             self._end(trial, "pruned", self._search.rule.name)
         elif trial.is_stopped:
             self._end(trial, "pruned", BY_HAND)
@@ -369,7 +369,7 @@ class Agenda:
             elif trial.epochs == trial.total(self.spec.epochs):
                 self._complete(trial)
             else:
-                self._follow(trial, "on" if trial.until else self._search.verdicts.get(trial.number, "on"))
+                self._follow(trial, not trial.until and self._search.to_prune.get(trial.number, False))
         self._join()
 
     def _complete(self, trial: TrialRecord, beyond: Mapping[str, float] | None = None) -> None:

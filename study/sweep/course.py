@@ -34,7 +34,7 @@ class Listener(Protocol):
         """Receive the metrics of an epoch, or of the test split (None)."""
 
     def judges(self, predicted: str) -> None:
-        """Receive the network's predictions for the samples of its fold, packed, see `study.sweep.joined.Verdict`."""
+        """Receive the predictions for the samples of its fold, packed, see `study.sweep.joined.FoldPredictions`."""
 
     def diverged(self, why: str) -> None:
         """Note that the job ends here, as its loss or metric is no number."""
@@ -81,12 +81,12 @@ def log_apart(job: JobPayload) -> None:
     assert job.own_runs is not None
     if job.kind == "train" and not job.checkpoint.exists():
         shutil.rmtree(job.own_runs, ignore_errors=True)
-    for name in [name for name in os.environ if name.startswith(OF_A_SERVER)]:
+    for name in [name for name in os.environ if name.startswith(MLFLOW_SERVER_PREFIXES)]:
         del os.environ[name]
     os.environ |= variables(Part.FUNCTION, Part.MLFLOW_CLIENT) | {"MLFLOW_TRACKING_URI": job.own_runs.as_uri()}
 
 
-OF_A_SERVER = ("MLFLOW_TRACKING_", "MLFLOW_REGISTRY_", "MLFLOW_EXPERIMENT_", "MLFLOW_RUN_")
+MLFLOW_SERVER_PREFIXES = ("MLFLOW_TRACKING_", "MLFLOW_REGISTRY_", "MLFLOW_EXPERIMENT_", "MLFLOW_RUN_")
 """Prefixes of the variables that say where MLflow logs."""
 
 
@@ -131,7 +131,7 @@ def meaning(error: BaseException, device: str, memory: Memory) -> NoDeviceError 
     if device == CUDA and (why := fault(error)):
         return NoDeviceError(why)
     if problem := of_disk(error):
-        return OSError(problem.errno, problem.strerror, problem.filename)  # Ray brings no more over
+        return OSError(problem.errno, problem.strerror, problem.filename)  # Ray passes no more of it on
     return TrialFailedError.by(error, memory)
 
 
@@ -139,7 +139,7 @@ def choice(goal: str | None) -> "EpochChoice | None":
     """Return what chooses a trial's epoch by an objective, given as JSON; None: the last epoch is taken."""
     if goal is None:
         return None
-    from study.ranking.epochs import EpochChoice  # tenths of a second, which most studies have no use for
+    from study.ranking.epochs import EpochChoice  # takes tenths of a second, and most studies do not need it
     from study.spec.objective import Objective
 
     return EpochChoice(Objective.from_document(json.loads(goal)))
@@ -151,7 +151,7 @@ def _train(trial: Trial | FunctionTrial, job: JobPayload, listener: Listener, wh
     Args:
         why_anew: why it does not go on from an earlier state.
     """
-    behind, note = goes_on_behind(trial, job.checkpoint, job.heard)
+    behind, note = resume_epoch(trial, job.checkpoint, job.heard)
     course = trial.run(job.checkpoint, PAUSE_PER_WRITE, choice(job.goal), job.end)
     listener.starts(behind, why_anew or note, facts(trial.device))
     with closing(course):  # type: ignore[type-var]
@@ -159,16 +159,16 @@ def _train(trial: Trial | FunctionTrial, job: JobPayload, listener: Listener, wh
             if epoch == trial.config.train.epochs and job.model:
                 trial.save(job.model)  # before the last report: a complete trial has its model
             if epoch == trial.config.train.epochs and job.is_judged and isinstance(trial, Trial):
-                from study.sweep.joined import Verdict  # its imports are of use to few trials
+                from study.sweep.joined import FoldPredictions  # its imports are of use to few trials
 
                 classes, losses = trial.evaluate.judged("val")
-                listener.judges(Verdict(classes.cpu().numpy(), losses.float().cpu().numpy()).packed())
+                listener.judges(FoldPredictions(classes.cpu().numpy(), losses.float().cpu().numpy()).packed())
             if epoch in job.kept:
                 trial.save(job.kept[epoch])
             listener.reports(metrics, epoch)
 
 
-def goes_on_behind(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:
+def resume_epoch(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:
     """Return the epoch after which the trial goes on, and why a checkpoint was of no use; remove such a file."""
     try:
         epoch, note = trial.epochs_in(checkpoint), None

@@ -29,13 +29,13 @@ from study.home.sharing import Limits
 from study.spec import StudySpec
 from study.sweep import PREPARING, STARTING, STOPPING
 from study.sweep.adapters import RequestInbox
-from study.sweep.agenda import Agenda, CannotGoOn, Joins
+from study.sweep.agenda import Agenda, NewJoined, StudyCannotContinueError
 from study.sweep.early_stopping import early_stopping
 from study.sweep.kept_states import KeptStates, tidy
 from study.sweep.own_ray import OwnRay, Processes, RayStartError
 from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, fitting, gpus, nothing, ray_runtime
 from study.sweep.reference_process import References
-from study.sweep.share import Share, newcomer
+from study.sweep.share import Share, new_peer
 from study.text import tell, typed
 from study.training import function_loading
 from study.upstream.interrupt import NUMBERS, dropped_ones_come_again, has_come, once
@@ -80,7 +80,7 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         if first and signum == first[0][0] and now - first[0][1] < TWICE:
             return
         if agenda.stopping:
-            first.clear()  # this one may come again, and is not the first one then
+            first.clear()  # this one may be sent again, and must not count as the first then
             dropped.interrupt(frame)
             return
         first.append((signum, now))
@@ -179,12 +179,12 @@ def let_rays_objects_go() -> None:
     sys.unraisablehook = show
 
 
-def _joins(spec: StudySpec, datasets: Mapping[str, Dataset]) -> Joins | None:
+def _joins(spec: StudySpec, datasets: Mapping[str, Dataset]) -> NewJoined | None:
     """Return the function that joins the folds of the study's data; None: there are no folds."""
     (dataset, *others) = datasets.values() or (None,)
     if dataset is None or dataset.folds is None or others:
         return None
-    from study.sweep.joined import Joiner  # brings PyTorch
+    from study.sweep.joined import Joiner  # imports PyTorch
 
     return Joiner(spec, dataset).new
 
@@ -221,7 +221,7 @@ def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[No
     try:
         yield
     except BaseException:
-        if ended := ray.missing():  # whatever Ray, and Tune after it, made of that
+        if ended := ray.missing():  # whatever error Ray, and Tune after it, raised because of that
             raise RayEndedError(ended) from None
         raise
     finally:
@@ -302,7 +302,7 @@ def drive(
             with closing(References(agenda, folder)) as references:
                 _tune(agenda, folder, datasets, processes, tell, references)
                 references.finish(tell)
-        inbox.obey()  # requests that came too late are answered, and no later driver takes them up
+        inbox.obey()  # requests that came too late are answered, so that no later driver obeys them
         state, enough = agenda.outcome, agenda.enough
         _tidy(folder, spec, record)
         record.apply(agenda.journal.append(Closed(state, enough)))
@@ -312,7 +312,7 @@ def drive(
     except RayEndedError as trouble:
         let_rays_objects_go()  # those that the error's frames still hold
         raise StudyStoppedError(f"{trouble}. {without_ray}") from trouble
-    except CannotGoOn as trouble:
+    except StudyCannotContinueError as trouble:
         raise StudyStoppedError(f"{trouble}. {remedy}") from trouble
     finally:
         if not is_told:
@@ -385,7 +385,7 @@ def _tune(
 
     Raises:
         UserError: the cluster has no node that a trial fits on.
-        CannotGoOn: no node is left.
+        StudyCannotContinueError: no node is left.
     """
     import ray
     from ray import tune
@@ -443,12 +443,14 @@ def with_features(
     tell: Callable[[str], None],
     stopping: Callable[[], bool],
 ) -> Mapping[str, Dataset]:
-    """Return what trials on other machines need: features of frozen networks by `features.key`, which are kept on this
-    one or else computed by one task that takes what a trial takes, and the pictures if other networks see them.
+    """Return the data for trials on other machines, with the features of frozen networks by `features.key`.
+
+    Features that this machine does not keep are computed by one task that takes what a trial takes. The images are left
+    out where no other network sees them.
 
     Raises:
         UserError: the weights are not there or do not fit.
-        StudyOver: nobody wants them any more.
+        StudyOver: the study is to stop.
     """
     frozen = [model for model in spec.model_sections if model.get("frozen")]
     if not frozen:
@@ -502,7 +504,7 @@ def _share(agenda: Agenda, folder: StudyFolder, nodes: "Nodes", slots: Slots) ->
     spec, limits = agenda.spec, Limits.of(job_metadata())
     most = limits.slots
     cluster, of = ray.get_runtime_context().gcs_address, agenda.record.owner or owner()
-    mine = newcomer(of, cluster, spec.resources, limits.share, most or slots())
+    mine = new_peer(of, cluster, spec.resources, limits.share, most or slots())
     with suppress(OSError):
         return Share(
             folder.path.parent,

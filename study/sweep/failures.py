@@ -12,7 +12,7 @@ from study.sweep.host_memory import KILLED, Memory
 from study.text import printed, shortened
 from study.training.gpu_errors import Sign, sign_in
 
-if TYPE_CHECKING:  # tenths of a second, which processes of trials have no use for
+if TYPE_CHECKING:  # takes tenths of a second, and workers do not need it
     from study.home.events import Kind
     from study.home.ledger import LeaseLostError
     from study.home.record import TrialRecord
@@ -213,7 +213,7 @@ def is_out_of_reach(machine: str | None, nodes: Iterable[Mapping[str, Any]]) -> 
     return False
 
 
-class CannotGoOn(BaseException):
+class StudyCannotContinueError(BaseException):
     """The study has to stop at once, through no fault of a trial; what is in the ledger stays.
 
     Not an `Exception`, so that nothing on the way takes it for a trial's.

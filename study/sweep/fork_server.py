@@ -97,7 +97,7 @@ def main(control: int, fresh: bool) -> NoReturn:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.collect()
-    gc.freeze()  # no collection of a trial's writes to the memory that all share
+    gc.freeze()  # a garbage collection in a trial must not write to shared memory
     server = Server(socket.socket(fileno=control), fresh)
     files = server.serve()
     if files is None:
@@ -156,13 +156,13 @@ class Server:
         self._child = os.fork()
         if self._child:
             with suppress(OSError):
-                os.setpgid(self._child, self._child)  # whoever of the two comes first
+                os.setpgid(self._child, self._child)  # done by both processes, as either may be first
             os.close(files.channel)
             os.close(files.output)
             return False
         os.setpgid(0, 0)
         end_with_parent()
-        if os.getppid() != server:  # which has ended before that
+        if os.getppid() != server:  # the server ended before that call
             os._exit(1)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -206,7 +206,7 @@ class Server:
             self._kill()  # what it started: until it is waited for, no other process group has its number
             _, status, used = os.wait4(self._child, 0)
             self._child = None
-            with suppress(OSError):  # nobody wants to know
+            with suppress(OSError):  # the worker no longer listens
                 self._control.sendall(ANSWER_FORM.pack(ENDED, status, used.ru_maxrss * MAXRSS))
 
     def _kill(self) -> None:
@@ -300,7 +300,7 @@ def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
     ended_by: list[int] = []
 
     def stop(number: int, _: object) -> NoReturn:
-        signal.signal(number, signal.SIG_IGN)  # the clean-up comes to its end, or to that of `GRACE`
+        signal.signal(number, signal.SIG_IGN)  # the clean-up ends by itself, or after `GRACE`
         ended_by.append(number)
         raise Stopped
 
@@ -324,7 +324,8 @@ def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
     except Stopped:
         end = None
     except BaseException as error:
-        end = None if ended_by else _end(error, job.device, memory)  # whatever the function has made of `Stopped`
+        # the function may have turned `Stopped` into another error
+        end = None if ended_by else _end(error, job.device, memory)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with suppress(Stopped):
         if end is not None:

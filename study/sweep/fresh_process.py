@@ -50,7 +50,7 @@ class ForkServer:
     def __init__(self, fresh: bool) -> None:
         self.fresh, self._tried = fresh, False
         self.control, theirs = socket.socketpair()
-        environment = {"PYTHONHASHSEED": "0"} | os.environ  # what a set of names comes out as is the same in each
+        environment = {"PYTHONHASHSEED": "0"} | os.environ  # so that sets of names have the same order in each process
         command = [sys.executable, "-c", START, json.dumps(sys.path), str(theirs.fileno()), "fresh" if fresh else ""]
         with theirs:
             self._process = subprocess.Popen(
@@ -175,7 +175,7 @@ def _ran(server: ForkServer, job: JobPayload, listener: Listener, output: IO[byt
 def _message(server: ForkServer, channel: "Connection[Any, Any]") -> list[Any] | tuple[bytes, int, int]:
     """Return the trial's next message, or the server's word that it has ended, in the order in which they were sent."""
     wait([channel, server.control])
-    with suppress(EOFError, OSError):  # the trial's end is closed: it has ended, or is about to
+    with suppress(EOFError, OSError):  # the trial has closed its end: it has ended, or is about to
         if channel.poll():  # what it sent before it ended is there by now
             message: list[Any] = json.loads(channel.recv_bytes())
             return message
@@ -233,7 +233,7 @@ def _output(path: Path | None) -> Iterator[IO[bytes]]:
                 path.write_bytes(LEFT_OUT + end)
             elif not size:
                 path.unlink(missing_ok=True)
-                with suppress(OSError):  # other trials print
+                with suppress(OSError):  # the folder has output of other trials
                     path.parent.rmdir()
 
 

@@ -96,8 +96,8 @@ class _Process:
     held: int = 0
 
 
-class Deaths:
-    """Explains which processes died for lack of memory. Each counted kill explains one death.
+class OomDetector:
+    """Explanation of which processes died for lack of memory. Each counted kill explains one death.
 
     Args:
         ask: returns the count in another node's file.

@@ -1,10 +1,11 @@
 """The folds of a configuration joined: every sample outside test, judged by a network that was not trained on it.
 
-The metric of all samples together is the configuration's value: counts of small groups are pooled, no means of folds'
-means are taken. Its error is a bootstrap: samples are drawn anew within each cell of class and bias, and where cells
-have few of them, among those of all such cells that are alike; groups that stay together are drawn as one, and so are
-repeats where there are several. The metric is computed anew for each draw. The draws are the same for all
-configurations of a study, so that the error of a difference follows from two lists of draws.
+The metric of all samples together is the configuration's value: counts of small groups are pooled, not averaged over
+folds. Its standard error is a bootstrap: samples are drawn with replacement within their cell of class and bias class
+or, where a cell has few samples, within all such cells of one kind (`study.training.counts.kinds`). Samples that have
+to stay in one fold are drawn together, and so are repeats where there are several. The metric is computed anew for
+each draw. The draws are the same for all configurations of a study, so that the error of a difference follows from two
+lists of draws.
 """
 
 import base64
@@ -32,7 +33,7 @@ DRAWS = 200
 SEED = 20
 
 FEW = 10
-"""Samples of a cell, or groups that stay together, below which they are drawn among those of cells that are alike: a
+"""Number of samples, or groups that stay together, below which a cell is drawn with the other cells of its kind: a
 sample that is alone in its cell would be in every draw, and its luck in no error."""
 
 RANKING = ("top5_accuracy", "auc")
@@ -40,7 +41,7 @@ RANKING = ("top5_accuracy", "auc")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FoldPredictions:
     """What networks predict for samples.
 
     Attributes:
@@ -57,14 +58,14 @@ class Verdict:
         return " ".join(base64.b85encode(zlib.compress(part.tobytes())).decode() for part in parts)
 
     @classmethod
-    def unpacked(cls, text: str) -> "Verdict":
+    def unpacked(cls, text: str) -> "FoldPredictions":
         """Make one of the text of `packed`."""
         parts = [zlib.decompress(base64.b85decode(part)) for part in text.split(" ")]
         losses = np.frombuffer(parts[1], "<f4") if len(parts) > 1 else None
         return cls(np.frombuffer(parts[0], "<u2").astype(np.int64), losses)
 
     @classmethod
-    def joined(cls, parts: Sequence["Verdict"], members: Sequence[NDArray[np.bool_]]) -> "Verdict":
+    def joined(cls, parts: Sequence["FoldPredictions"], members: Sequence[NDArray[np.bool_]]) -> "FoldPredictions":
         """Join the verdicts of parts; `members`: which of the N samples each part holds, (N,)."""
         classes = np.empty(len(members[0]), np.int64)
         losses = None if any(part.log_losses is None for part in parts) else np.empty(len(members[0]), np.float32)
@@ -100,18 +101,18 @@ def _is_kept(name: str, draws: Sequence[float]) -> bool:
 
 
 def drawn_among(cells: NDArray[np.int64], alike: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return among which each unit is drawn anew, (N,): its cell, or, below 0, its likes where that has few.
+    """Return the stratum in which each unit is drawn, (N,): its cell, or one below 0 for small cells of a kind.
 
     Args:
-        cells: a label of each unit's, (N,).
-        alike: which cells its own is like, -1 and up, (N,).
+        cells: label of each unit's cell, (N,).
+        alike: kind of each unit's cell, -1 and up, (N,).
     """
     _, cell, counts = np.unique(cells, return_inverse=True, return_counts=True)
     return np.where(counts[cell] < FEW, -2 - alike, cell)
 
 
 class Joiner:
-    """Joins the folds of configurations that ran again on all of them.
+    """Joiner of the folds of configurations that ran again on all of them.
 
     Args:
         dataset: the study's, with folds.
@@ -132,7 +133,7 @@ class Joiner:
             self._members = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit))[:-1])
 
     def _alike(self) -> NDArray[np.int64]:
-        """Which cells each sample's own is like, (N,): 0 and up; -1 where its group is not known."""
+        """Return the kind of each sample's cell, (N,): 0 and up; -1 where its bias class is not known."""
         if self._bias is None or not self._facts.bias_classes:
             return np.zeros(len(self._target), np.int64)
         found = kinds(self._facts, torch.device("cpu"))[:, self._target, self._bias.clamp(min=0)].argmax(0)
@@ -148,10 +149,10 @@ class Joiner:
             if repeats and len(repeats) * self._folds.count == len(runs) and (known is None or known.runs != numbers):
                 yield self._joined(leader.number, numbers, repeats)
 
-    def _joined(self, number: int, runs: tuple[int, ...], repeats: Sequence[Verdict]) -> Joined:
+    def _joined(self, number: int, runs: tuple[int, ...], repeats: Sequence[FoldPredictions]) -> Joined:
         return Joined(number, runs, *self.judged(repeats))
 
-    def judged(self, repeats: Sequence[Verdict]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
+    def judged(self, repeats: Sequence[FoldPredictions]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
         """Return the metrics of all samples together with their standard errors, and the draws of some of them.
 
         Args:
@@ -160,10 +161,11 @@ class Joiner:
         with one_thread():
             return self._judged(repeats)
 
-    def _judged(self, repeats: Sequence[Verdict]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
+    def _judged(self, repeats: Sequence[FoldPredictions]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
         whole = [np.arange(len(self._target))] * len(repeats)
         values = self._metrics(repeats, whole)
-        of_rows, of_repeats = np.random.default_rng(SEED), np.random.default_rng(SEED)  # rows for any number of repeats
+        # two of them, so that rows do not depend on the number of repeats
+        of_rows, of_repeats = np.random.default_rng(SEED), np.random.default_rng(SEED)
         draws: dict[str, list[float]] = {name: [] for name in values}
         for _ in range(DRAWS):
             rows = self._drawn(of_rows)
@@ -175,22 +177,22 @@ class Joiner:
         finite = {name: found for name, found in draws.items() if _is_kept(name, found)}
         return known, {name: [float(f"{value:.6g}") for value in found] for name, found in finite.items()}
 
-    def _repeats(self, runs: Sequence[TrialRecord]) -> list[Verdict]:
+    def _repeats(self, runs: Sequence[TrialRecord]) -> list[FoldPredictions]:
         """Return the joined predictions, one for each time that all folds ran."""
         count, first = self._folds.count, max(self._spec.seeds) + 1
         by_repeat: dict[int, list[TrialRecord]] = {}
         for run in runs:
             by_repeat.setdefault((run.seed - first) // count, []).append(run)
         return [
-            Verdict.joined(
-                [Verdict.unpacked(run.predicted or "") for run in of_repeat],
+            FoldPredictions.joined(
+                [FoldPredictions.unpacked(run.predicted or "") for run in of_repeat],
                 [self._folds.numbers == run.fold for run in of_repeat],
             )
             for of_repeat in by_repeat.values()
             if len(of_repeat) == count
         ]
 
-    def _metrics(self, repeats: Sequence[Verdict], rows: Sequence[NDArray[np.int64]]) -> dict[str, float]:
+    def _metrics(self, repeats: Sequence[FoldPredictions], rows: Sequence[NDArray[np.int64]]) -> dict[str, float]:
         """Return the mean over repeats of each metric on these samples, nan where it has no value.
 
         Metrics of `RANKING` are left out where there are three classes or more.
@@ -207,6 +209,6 @@ class Joiner:
         return {name: float(np.mean(values)) for name, values in found.items()}
 
     def _drawn(self, generator: np.random.Generator) -> NDArray[np.int64]:
-        """Draw, with replacement, as many units of each cell as there are: samples, or groups that stay together."""
+        """Draw, with replacement, as many units as each stratum has: samples, or groups that stay together."""
         chosen = np.concatenate([units[generator.integers(0, len(units), len(units))] for units in self._units])
         return chosen if self._members is None else np.concatenate([self._members[one] for one in chosen])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from study.errors import UserError, nearest
 from study.spec.schema import Resources
-from study.sweep.failures import CannotGoOn
+from study.sweep.failures import StudyCannotContinueError
 
 if TYPE_CHECKING:
     from ray.tune import PlacementGroupFactory
@@ -26,7 +26,7 @@ JOINING = 60.0
 """Seconds that a cluster gets until a node that a trial fits on has joined it."""
 
 
-class NoNodeLeft(CannotGoOn):
+class NoNodeLeftError(StudyCannotContinueError):
     """No node is left that a trial could run on; the message says why each is not used."""
 
     def __init__(self, reasons: Iterable[str]) -> None:
@@ -94,10 +94,10 @@ class Nodes:
         """Check that a trial can still be placed.
 
         Raises:
-            NoNodeLeft: each node that it fits on was left out.
+            NoNodeLeftError: each node that it fits on was left out.
         """
         if self._left_out and not self.fitting():
-            raise NoNodeLeft(self._left_out.values())
+            raise NoNodeLeftError(self._left_out.values())
 
     def wait(self, grows: bool, tell: Callable[[str], None], stopping: Callable[[], bool]) -> None:
         """Wait until the cluster has a node that a trial fits on; where it grows by itself, only say that it has none.

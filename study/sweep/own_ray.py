@@ -50,7 +50,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
 
 
 def compute_features(model: Mapping[str, Any], dataset: Any, weights: Mapping[str, tuple[str, str]]) -> Any:
-    """See `study.training.features.computed`; a task of Ray's, on a GPU where Ray gave it one."""
+    """Compute features in a task of Ray's, on a GPU where Ray gave it one; see `study.training.features.computed`."""
     from study import models
     from study.training import features
     from study.training.device import best
@@ -188,7 +188,7 @@ class OwnRay:
         for started in self.started.values():
             with suppress(subprocess.TimeoutExpired):
                 started.wait(timeout=10)
-        psutil.wait_procs(tree, timeout=10)  # after those of this process, whose status it would take
+        psutil.wait_procs(tree, timeout=10)  # after the children of this process, whose status it would take
 
 
 def _lines(file: Path) -> list[str]:
@@ -211,7 +211,7 @@ def own_ray(
 
     Raises:
         UserError: there is no folder for it.
-        RayStartError: each of `TRIES` starts failed.
+        RayStartError: each of `START_TRIES` starts failed.
         KeyboardInterrupt: `stopping` says so.
     """
     with scratch_folder(RUN, for_sockets(MAX_FOLDER_CHARACTERS)) as folder, token_for(folder):
@@ -235,7 +235,7 @@ def _started(
             tell(f"starting Ray, attempt {attempt}")
         ray = OwnRay(folder)
         try:
-            patience = Patience(ray, tell, stopping)
+            patience = StartWaiter(ray, tell, stopping)
             _start(ray, folder, processes, patience)
             if attempt > 1 or patience.told:
                 tell("Ray runs")
@@ -256,7 +256,7 @@ def no_room(folder: Path) -> str:
     return f"\n{folder.parent}: {os.strerror(errno.ENOSPC)}. Make room there, or name another folder: TMPDIR=..."
 
 
-def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "Patience") -> None:
+def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "StartWaiter") -> None:
     from ray import init
     from ray.util import get_node_ip_address
 
@@ -324,8 +324,8 @@ def _end(ray: OwnRay, leave: Callable[[], None]) -> None:
         ray.kill(tree)
 
 
-class Patience:
-    """Waits for the steps of a start for as long as the machine makes progress with it.
+class StartWaiter:
+    """Waiting for the steps of a start, for as long as the machine makes progress with them.
 
     Attributes:
         told: whether the user was told that this takes long.

@@ -5,4 +5,4 @@ from study.sweep.own_ray import say_ready
 try:
     import study.sweep.worker  # noqa: F401
 finally:
-    say_ready()  # what could not be imported, the first trial will say
+    say_ready()  # the first trial will report what could not be imported

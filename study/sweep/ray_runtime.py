@@ -379,7 +379,7 @@ def check_nodes(home: Path) -> None:
     with writing(home, "Another home: STUDY_HOME=..."):
         file, marker = tempfile.mkstemp(
             prefix=".seen-by-all-", dir=home
-        )  # another machine's process has this number too
+        )  # not by process id, which a process of another machine may have too
     os.close(file)
     try:
         look = ray.remote(num_cpus=0, max_retries=0)(_exists)
@@ -482,7 +482,7 @@ def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
 
 
 class StartsRay(Protocol):
-    """Starts or joins Ray for a driver, see `ray_runtime`."""
+    """Function that starts or joins Ray for a driver, see `ray_runtime`."""
 
     def __call__(
         self,

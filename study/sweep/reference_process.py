@@ -107,7 +107,7 @@ class References:
         """Tell the agenda what has come.
 
         Raises:
-            CannotGoOn: the ledger cannot be written.
+            StudyCannotContinueError: the ledger cannot be written.
         """
         with suppress(queue.Empty):
             while self._left:
@@ -132,7 +132,7 @@ class References:
         """Wait for what is left, unless the study stops; `tell`: is told that it waits.
 
         Raises:
-            CannotGoOn: the ledger cannot be written.
+            StudyCannotContinueError: the ledger cannot be written.
         """
         self.poll()
         if self._left:
@@ -200,7 +200,7 @@ def _measured(
 
     With folds, validation metrics are those of all samples outside test together; test metrics are means over folds.
     """
-    from study.sweep.joined import Joiner, Verdict
+    from study.sweep.joined import FoldPredictions, Joiner
     from study.training.reference_fitting import fitted, judge, measured, outputs
 
     if dataset.folds is None:
@@ -208,15 +208,15 @@ def _measured(
         return measured(
             name, rows["train"], {split: rows[split] for split in rows if split != "train"}, spec.seed
         ), None
-    verdicts, tested = list[Verdict](), dict[str, list[float]]()
+    verdicts, tested = list[FoldPredictions](), dict[str, list[float]]()
     for rows in parts:
         model = fitted(name, rows["train"], spec.seed)
-        verdicts.append(Verdict(*outputs(model, rows["val"], spec.seed)))
+        verdicts.append(FoldPredictions(*outputs(model, rows["val"], spec.seed)))
         on_test = judge(model, {split: rows[split] for split in rows if split == "test"}, spec.seed)
         for metric, value in on_test.items():
             tested.setdefault(metric, []).append(value)
     members = [dataset.folds.numbers == fold for fold in range(len(parts))]
-    found, draws = Joiner(spec, dataset).judged([Verdict.joined(verdicts, members)])
+    found, draws = Joiner(spec, dataset).judged([FoldPredictions.joined(verdicts, members)])
     together = {metric: math.nan if value is None else value for metric, value in found.items()}
     return {**together, **{metric: fmean(values) for metric, values in tested.items()}}, draws
 
@@ -226,7 +226,7 @@ def main(folder: str, tests: str, *names: str) -> None:
     end_with_parent()
     os.nice(LATER)
     with os.fdopen(os.dup(1), "w") as out:
-        os.dup2(2, 1)  # what a library prints is no result
+        os.dup2(2, 1)  # a library must not print among the results
 
         def tell(event: Referenced) -> None:
             known = {key: value for key, value in vars(event).items() if key not in ("time", "asleep")}

@@ -26,7 +26,7 @@ from study.spec.configuration import faults
 from study.spec.objective import Score
 from study.spec.schema import same
 from study.spec.space import grid_cells
-from study.sweep.early_stopping import EarlyStopping, Verdict
+from study.sweep.early_stopping import EarlyStopping
 from study.sweep.history import History, TrialEnd
 from study.sweep.samplers import strategy
 
@@ -92,7 +92,7 @@ DRAWS = 100
 
 
 class Sampler:
-    """Suggests parameters and hears how they did.
+    """The source of a search's parameters, which hears how they did.
 
     Each suggestion depends only on the seed, the trial's number and the history: on the `ask`, `adopt` and `tell`
     before it in their order, where an `adopt` stands for the `ask` that gave these parameters. So a resumed study goes
@@ -101,7 +101,7 @@ class Sampler:
     """
 
     def __init__(self, spec: StudySpec) -> None:
-        optuna.logging.set_verbosity(optuna.logging.ERROR)  # what it warns of is not the user's to mend
+        optuna.logging.set_verbosity(optuna.logging.ERROR)  # the user can do nothing about its warnings
         self._space, self._seed = spec.space, spec.search.seed
         self._history = History(spec)
         self._strategy = strategy(spec, self._history)
@@ -149,7 +149,7 @@ class Sampler:
 
 @dataclass(frozen=True)
 class Decision:
-    """A trial to come."""
+    """A trial that is to be added, with the fields of its `Decided` event."""
 
     stage: Stage
     params: Mapping[str, Any]
@@ -160,7 +160,7 @@ class Decision:
 
 
 class SearchStage:
-    """Suggests, prunes and scores; it changes neither ledger nor record.
+    """The search: it suggests, prunes and scores, and changes neither ledger nor record.
 
     Everything that it knows follows from the record: a search made anew from a ledger decides as the one before.
 
@@ -181,7 +181,7 @@ class SearchStage:
         self._wanted: list[Decision] = []
         self._enqueued: deque[Mapping[str, Any]] = deque()
         self._exhausted = False
-        self.verdicts: dict[int, Verdict] = {}
+        self.to_prune: dict[int, bool] = {}
         """Decision on each trial at its last epoch that was heard."""
         self._replay()
 
@@ -270,23 +270,22 @@ class SearchStage:
             return f"trial {number} is one of stage {trial.stage}; only trials of the search can be stopped"
         return f"trial {number} ends at its next report already" if trial.stops_at is not None else None
 
-    def judge(self, trial: TrialRecord, epoch: int, reports: Sequence[Epoch] | None = None) -> Verdict:
-        """Return whether a trial goes on after one of its epochs but the last.
+    def should_prune(self, trial: TrialRecord, epoch: int, reports: Sequence[Epoch] | None = None) -> bool:
+        """Return whether early stopping ends a trial after one of its epochs but the last.
 
         Args:
             reports: those up to this epoch, as they were when it was reported; None: those in the record.
         """
-        verdict: Verdict = "on"
         if trial.until is not None:  # extended: early stopping has nothing to say
-            return verdict
+            return False
+        prune = False
         if trial.stage == "search":
             score = self._score(trial.number, trial.reports if reports is None else reports)
-            if score is not None:
-                verdict = self.rule.judge(trial.number, epoch, score)
+            prune = score is not None and self.rule.should_prune(trial.number, epoch, score)
         if any(same(trial.params, params) for params in self.spec.incumbents):
-            verdict = "on"  # what has to be beaten runs whole, as the baseline does; others are compared with it
-        self.verdicts[trial.number] = verdict
-        return verdict
+            prune = False  # others are compared with incumbents, which run whole as the baseline does
+        self.to_prune[trial.number] = prune
+        return prune
 
     def _leader(self, trial: TrialRecord) -> TrialRecord:
         if trial.stage != "replicate" or trial.repeats is None:
@@ -349,6 +348,6 @@ class SearchStage:
             elif report is not None and epoch < full:
                 reports = past.setdefault(number, [])
                 reports[epoch - 1 :] = [report]
-                self.judge(trial, epoch, reports)
+                self.should_prune(trial, epoch, reports)
         have = {(trial.repeats, trial.seed, trial.fold) for trial in self.record.by_stage("replicate")}
         self._wanted = [one for one in self._wanted if (one.repeats, one.seed, one.fold) not in have]

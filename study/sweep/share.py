@@ -228,7 +228,7 @@ class Share:
         if under_way >= self._limit:
             self.wants(True)
         if time.monotonic() - self._looked >= POLL_INTERVAL_S:
-            with suppress(OSError):  # a shared disk may be away for a while: what was known goes on
+            with suppress(OSError):  # a shared disk may be away for a while: the last limit stays
                 self._look()
         return self._limit
 
@@ -339,6 +339,6 @@ class Share:
                 os.utime(self._file)
 
 
-def newcomer(owner: str, cluster: str, resources: Resources, share: float, most: int) -> Peer:
+def new_peer(owner: str, cluster: str, resources: Resources, share: float, most: int) -> Peer:
     """Return a study that joins."""
     return Peer("", owner, cluster, share, most, resources.cpu, resources.gpu, 0, True, False, 0.0, time.time())

@@ -126,7 +126,7 @@ def tell_start(heard: int, behind: int = 0, note: str | None = None, device: Map
     if _is_known and not heard and not note:
         return
     place = {"node": f"{socket.gethostname()}:{os.getpid()}", "machine": ray.get_runtime_context().get_node_id()}
-    # a text: what is nested Tune flattens
+    # text, as Tune would flatten a nested value
     place |= {"device": json.dumps(device or {"name": CPU}), "memory": json.dumps(asdict(Memory.here()))}
     tune.report({**place, "behind": behind, "note": note})
     _is_known = True

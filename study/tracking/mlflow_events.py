@@ -18,7 +18,7 @@ from study.spec import StudySpec
 from study.text import escaped, printed
 from study.tracking import own_runs
 from study.tracking.store import REFERENCE, Point, RunUpdate, cut, data_set, milliseconds, reference_key
-from study.tracking.tracking_state import STUDY, Tracked
+from study.tracking.tracking_state import STUDY, TrackingState
 
 MAX_NAME_CHARACTERS = 200
 """Most characters of a run's name before its seed; MLflow takes 250 in all."""
@@ -132,11 +132,11 @@ def inherited(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     for key in session.keys() & set(FILES):
         tags[f"study.{key}"] = "; ".join("{name}: {file}, sha256 {sha256}".format(**one) for one in session[key])
     tags |= {f"version.{key}": value for key, value in session.get("libraries", {}).items()}
-    tags |= {"mlflow.user": session["owner"]} if session else {}  # the UI's column of who made a run
+    tags |= {"mlflow.user": session["owner"]} if session else {}  # shown in the UI's column of users
     if groups := group_names.of_study(record.groups):
         tags["study.groups"] = cut("; ".join(f"{name}: {words}" for name, words in groups.items()))
     source = f"study {session['version']}" if "version" in session else "study"
-    tags |= {"mlflow.source.name": source, "mlflow.source.type": "LOCAL"}  # its column of what made it
+    tags |= {"mlflow.source.name": source, "mlflow.source.type": "LOCAL"}  # shown in the UI's column of sources
     return tags | ({"mlflow.source.git.commit": session["commit"]} if "commit" in session else {})
 
 
@@ -150,7 +150,7 @@ OF_AN_END = ("pruned_by", "interrupted", "failure", "failure_kind", "test_failur
 
 
 class Events:
-    """Turns one study's events into changes of its runs.
+    """Translation of one study's events into changes of its runs.
 
     Args:
         progress: what MLflow has; updated with the events.
@@ -162,7 +162,7 @@ class Events:
     def __init__(
         self,
         spec: StudySpec,
-        progress: Tracked,
+        progress: TrackingState,
         record: StudyRecord,
         own_runs: Callable[[int], Path] | None = None,
         above: str = "",

@@ -15,7 +15,7 @@ from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.models import published
 from study.tracking.connection import error_line, is_unknown_to_server, open_mlflow
-from study.tracking.tracking_state import STUDY, Tracked
+from study.tracking.tracking_state import STUDY, TrackingState
 from study.trained import Description
 from study.trained.model_files import Model
 
@@ -39,12 +39,12 @@ def save_model(path: Path, model: Model, description: Description, form: "Form")
     import mlflow.pyfunc
 
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*An input example was not provided")  # the signature says it
+        warnings.filterwarnings("ignore", message=".*An input example was not provided")  # the signature replaces it
         mlflow.pyfunc.save_model(
             path=str(path),
             mlflow_model=form,
             python_model=str(Path(__file__).with_name("pyfunc_model.py")),
-            artifacts={"description": model.description.as_uri(), "weights": model.weights.as_uri()},  # addresses
+            artifacts={"description": model.description.as_uri(), "weights": model.weights.as_uri()},
             code_paths=[str(Path(__file__).parents[1])],
             signature=_signature(description),
             pip_requirements=[
@@ -107,7 +107,7 @@ def register(home: Home, folder: StudyFolder, name: str, model: Model) -> str | 
     Returns:
         What went wrong, else None; nothing is done for a study that MLflow does not have.
     """
-    progress = Tracked.load(folder.tracking_file, home.tracking_uri)
+    progress = TrackingState.load(folder.tracking_file, home.tracking_uri)
     if STUDY not in progress.runs:
         return None
     try:
@@ -175,7 +175,9 @@ def _is_registered(client: "MlflowClient", name: str, description: Description) 
     return any(tag.items() <= version.tags.items() for version in versions)
 
 
-def _register(client: "MlflowClient", name: str, progress: Tracked, model: Model, description: Description) -> None:
+def _register(
+    client: "MlflowClient", name: str, progress: TrackingState, model: Model, description: Description
+) -> None:
     from mlflow.exceptions import MlflowException
 
     run_id = progress.runs[STUDY]

@@ -9,7 +9,7 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import empty
 from study.tracking.connection import check_database, error_line, is_unknown_to_server, open_mlflow
-from study.tracking.tracking_state import Tracked, study_id
+from study.tracking.tracking_state import TrackingState, study_id
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -46,7 +46,10 @@ def remove(home: Home, folder: StudyFolder) -> int:
 
 def _remove(home: Home, folder: StudyFolder, study: str) -> int:
     client = open_mlflow(home)
-    named, noted = client.get_experiment_by_name(folder.name), Tracked.load(folder.tracking_file, home.tracking_uri)
+    named, noted = (
+        client.get_experiment_by_name(folder.name),
+        TrackingState.load(folder.tracking_file, home.tracking_uri),
+    )
     experiments = {noted.experiment, named.experiment_id if named else ""} - {""}
     return sum(_remove_from(home, client, experiment, study) for experiment in sorted(experiments))
 

@@ -38,7 +38,7 @@ class RunUpdate:
     Applying it twice is the same as once.
 
     Attributes:
-        key: of the run; see `Tracked.runs`.
+        key: of the run; see `TrackingState.runs`.
         parent: key of the run that it is nested under, None for the study's.
         name: of the run, if it does not exist yet; `rename`: its new name, None: as it is.
         start: when it began, in milliseconds since the epoch, if it does not exist yet.
@@ -164,7 +164,7 @@ REQUESTS_AT_ONCE = 8
 
 
 class Store:
-    """Runs, each known by its key; see `Tracked.runs`.
+    """Runs, each known by its key; see `TrackingState.runs`.
 
     Args:
         at_once: requests at the same time.

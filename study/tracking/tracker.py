@@ -17,7 +17,7 @@ from study.home.ledger import Tail
 from study.spec import StudySpec
 from study.text import tell
 from study.tracking.connection import error_line
-from study.tracking.tracking_state import STUDY, Tracked
+from study.tracking.tracking_state import STUDY, TrackingState
 
 if TYPE_CHECKING:
     from study.tracking.writer import Writer
@@ -53,7 +53,7 @@ def rest(spent: float) -> float:
 
 
 class Tracker:
-    """Follows one study's ledger from `start` to `finish`."""
+    """A thread that follows one study's ledger from `start` to `finish`."""
 
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec) -> None:
         self._home, self._folder, self._spec = home, folder, spec
@@ -151,8 +151,8 @@ class Tracker:
         answers = self._trouble is None or self._writer is not None
         return began + REST_TIMEOUT_S if answers else max(began, self._troubled) + TROUBLED_TIMEOUT_S
 
-    def _progress(self) -> Tracked:
-        return Tracked.load(self._folder.tracking_file, self._home.tracking_uri)
+    def _progress(self) -> TrackingState:
+        return TrackingState.load(self._folder.tracking_file, self._home.tracking_uri)
 
     def _let_the_study_begin(self) -> None:
         """Wait for the first report from now on, for an end without one, or for long enough."""

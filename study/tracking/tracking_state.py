@@ -29,7 +29,7 @@ VIEW = "study"
 
 
 @dataclass
-class Tracked:
+class TrackingState:
     """The part of a ledger that MLflow has.
 
     Attributes:
@@ -60,7 +60,7 @@ class Tracked:
     attached: bool = False
 
     @classmethod
-    def load(cls, path: Path, uri: str) -> "Tracked":
+    def load(cls, path: Path, uri: str) -> "TrackingState":
         """Return what this MLflow has: nothing, where the file is about another one, is missing or cannot be read."""
         database = path_of(uri)
         uri = database.name if database and database.parent == path.parent.parent else public(uri)
@@ -92,7 +92,7 @@ def refresh(home: Home, folder: StudyFolder, files: Mapping[Path, str | None]) -
     Returns:
         What went wrong, else None; nothing is done for a study that MLflow does not have.
     """
-    progress = Tracked.load(folder.tracking_file, home.tracking_uri)
+    progress = TrackingState.load(folder.tracking_file, home.tracking_uri)
     if STUDY not in progress.runs:
         return None
     try:

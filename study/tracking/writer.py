@@ -13,14 +13,14 @@ from study.spec import StudySpec
 from study.tracking.connection import open_mlflow, public, relocate, set_aside
 from study.tracking.mlflow_events import NOTE, Events, note
 from study.tracking.store import REQUESTS_AT_ONCE, RunUpdate, Store, milliseconds
-from study.tracking.tracking_state import STUDY, Tracked, run_page, study_id, trials_page
+from study.tracking.tracking_state import STUDY, TrackingState, run_page, study_id, trials_page
 
 EVENTS_AT_ONCE = 500
 """Most events that are brought at once."""
 
 
 class Writer:
-    """Brings one study's events into MLflow, from where its progress file says.
+    """Writer of one study's events to MLflow, from where its progress file says.
 
     It is used until something goes wrong; the next one then goes on from what that file says. Between the two MLflow
     may have got more than the file tells, so that the first events are looked for before they are written.
@@ -42,9 +42,9 @@ class Writer:
         damaged = set_aside(home.database) if home.owns_tracking else None
         is_server = home.tracking_uri.startswith(("http:", "https:"))
         self._store = Store(open_mlflow(home), REQUESTS_AT_ONCE if is_server else 1)
-        self._progress = Tracked.load(folder.tracking_file, home.tracking_uri)
+        self._progress = TrackingState.load(folder.tracking_file, home.tracking_uri)
         if check_value(folder.ledger_file, self._progress.offset) != self._progress.last:
-            self._progress = Tracked(self._progress.uri)  # the ledger has lost its end, and may have another one now
+            self._progress = TrackingState(self._progress.uri)  # the ledger lost its end, and may have another now
             cut = [f"MLflow had more of {folder.name} than its ledger tells; it is brought there anew"]
         else:
             cut = []
@@ -52,7 +52,7 @@ class Writer:
         is_lost = self._is_lost()
         self.notes = cut + _notes(home, folder, damaged, is_lost)
         if is_lost:
-            self._progress = Tracked(self._progress.uri, former=self._progress.former | self._progress.runs)
+            self._progress = TrackingState(self._progress.uri, former=self._progress.former | self._progress.runs)
             self._progress.save(folder.tracking_file)
         self._tail = Tail(folder.ledger_file, self._progress.offset)
         record = StudyRecord.fold(_before(folder.ledger_file, self._progress.offset))
@@ -120,7 +120,7 @@ class Writer:
         there = {run_id for _, run_id in self._store.find(experiment, study_id(self._folder.ledger_file))}
         return not set(runs.values()) <= there
 
-    def _found_above(self) -> Tracked:
+    def _found_above(self) -> TrackingState:
         """Return what MLflow has of the study whose configuration a final training trains: its runs are nested there.
 
         Empty for other studies, and where this home or its MLflow does not have that study.
@@ -128,10 +128,10 @@ class Writer:
         origin = self._spec.origin or {}
         folder = next((one for one in self._home.studies() if one.name == origin.get("study")), None)
         if folder is None or self._spec.final_seeds is None or folder.name == self._spec.name:
-            return Tracked()
-        found, own = Tracked.load(folder.tracking_file, self._home.tracking_uri), study_id(folder.ledger_file)
+            return TrackingState()
+        found, own = TrackingState.load(folder.tracking_file, self._home.tracking_uri), study_id(folder.ledger_file)
         if STUDY not in found.runs or origin.get("study_id", own) != own or self._store.lacks(found.runs):
-            return Tracked()
+            return TrackingState()
         return found
 
     def _attach(self, key: str, path: Path, place: str | None) -> None:

@@ -32,11 +32,11 @@ def counts(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> Counts | No
     split = split_of(trial)
     samples, facts = dataset.splits.get(split), dataset.facts.on(split)
     found = None if samples is None else contents(samples, facts)
-    if found is None or not found["cells"]:
+    if found is None or not found.cells:
         return None
     values = _values(spec, trial)
-    labelled = found["samples"] - found["unlabelled"]
-    return Counts.of(split, found["cells"], lambda name: values.get(f"{split}/{name}"), labelled)
+    labelled = found.samples - found.unlabelled
+    return Counts.of(split, found.cells, lambda name: values.get(f"{split}/{name}"), labelled)
 
 
 def _values(spec: StudySpec, trial: TrialRecord) -> dict[str, float | None]:
@@ -172,7 +172,7 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, 
     if known:
         gaps = (f"- {name} {_number(value)}: {METRICS[name].about}" for name, value in known.items())
         yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
-        cells = contents(dataset.splits[split], facts)["cells"]
+        cells = contents(dataset.splits[split], facts).cells or ()
         yield escaped(f"On {split} {group_names.compared(cells, facts.class_names)}")
 
 

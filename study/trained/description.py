@@ -110,7 +110,7 @@ class Description:
 
 
 def _of_enough(told: Mapping[str, Any] | None) -> WorstGroup | None:
-    """Return the worst group as an earlier version knew it: of `MIN_SHOWN_GROUP` samples, or only its accuracy."""
+    """Return the worst group as an earlier version knew it: of the groups with enough samples, or only its accuracy."""
     if told is None or not (sizes := told["sizes"]):
         return None
     if (of := told["group"]) is None:

@@ -30,8 +30,7 @@ class ChosenWeights:
     """A copy of the networks at the end of the epoch chosen so far.
 
     It is a part of a trial's state and lies in its checkpoint, since epochs after the checkpoint are trained, and
-    chosen
-    among, again. A separate file of weights could be of an epoch that then comes out differently.
+    chosen among, again. A separate file of weights could be of an epoch that then comes out differently.
 
     Args:
         networks: as they are trained.
@@ -141,7 +140,7 @@ class Checkpoint:
 
 
 def _alone(content: Any) -> Any:
-    """Copy each tensor that is part of a larger storage, whole of which a file would hold."""
+    """Copy each tensor that is part of a larger storage, since a file would hold all of that storage."""
     if isinstance(content, torch.Tensor):
         in_more = content.untyped_storage().nbytes() > content.numel() * content.element_size()
         return content.clone() if in_more else content

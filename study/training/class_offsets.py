@@ -55,8 +55,7 @@ def fitted(scores: Tensor, target: Tensor, bias: Tensor | None, facts: Facts) ->
     """Fit the offsets (classes,) that minimise the mean log loss over all cells of class and bias class.
 
     Small cells are shrunk (see `Cells`); without bias labels, classes take the place of cells. The problem is convex;
-    the
-    offsets are 0 if no sample has a class. Offsets fitted to accuracy were worse on held-out rows than none
+    the offsets are 0 if no sample has a class. Offsets fitted to accuracy were worse on held-out rows than none
     (`search_values.py`).
     """
     offsets = torch.zeros(scores.shape[1], dtype=torch.float64, requires_grad=True)

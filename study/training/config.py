@@ -192,7 +192,7 @@ class TrialConfig:
 
 
 def bound(sections: Mapping[str, Mapping[str, Any]]) -> tuple[str, str] | None:
-    """Return the key that ties a trial to its number of epochs, and how not to be tied; None: nothing does.
+    """Return the key that ties a trial to its number of epochs, and an explanation; None: nothing does.
 
     A trial can go on beyond its last epoch unless what it does in an epoch depends on how many there are. If nothing
     ties it, each epoch computes what it computes in a longer trial, bit for bit.
@@ -218,8 +218,7 @@ def identity(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the sections that identify a trial in its checkpoint.
 
     The number of epochs is left out where nothing ties the trial to it, and so are folds, weights and thresholds that
-    are
-    off, which trials of earlier versions do not name.
+    are off, which trials of earlier versions do not name.
     """
     data = {key: value for key, value in sections["data"].items() if key != "folds" or value is not None}
     train = {key: value for key, value in sections["train"].items() if (key, value) != ("thresholds", "none")}

@@ -23,12 +23,10 @@ class Cells:
     """Cells of a split, with what their samples score: 1 for a right and 0 for a wrong prediction, or a loss.
 
     The mean of a small cell is shrunk towards that of cells like it by empirical Bayes (Morris, JASA 1983): accuracies
-    of
-    such cells are taken as drawn from a beta distribution around their common mean, so that a cell's right predictions
-    are
-    beta-binomial; mean losses as normal around it. The kinds of cells are the conflicting and the aligned ones; where
-    no
-    bias class has a class of its own, the cells of one class are a kind, or all cells are, as `Facts` says.
+    of such cells are taken as drawn from a beta distribution around their common mean, so that a cell's right
+    predictions are beta-binomial; mean losses as normal around it. The kinds of cells are the conflicting and the
+    aligned ones; where no bias class has a class of its own, the cells of one class are a kind, or all cells are, as
+    `Facts` says.
 
     Attributes:
         sums: over the samples of each cell, float64 (Y, S): number of right predictions, or sum of losses.

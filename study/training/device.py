@@ -153,7 +153,7 @@ class CardFullError(NoDeviceError):
 
 
 def best() -> torch.device:
-    """Return a GPU if one works, else the CPU: for commands in whose options nobody asked for either."""
+    """Return a GPU if one works, else the CPU: for commands whose user asked for neither."""
     if not torch.cuda.is_available():
         return torch.device(CPU)
     try:
@@ -389,7 +389,7 @@ class Resident:
         return chosen.float().div_(255.0) if chosen.dtype == torch.uint8 else chosen.float()
 
     def normalised(self, pixels: Tensor) -> Tensor:
-        """Normalise pixels for the network, in place; rows of a table are returned as they are."""
+        """Normalise pixels for the network; rows of a table are returned as they are."""
         return pixels if self.inputs.dtype != torch.uint8 else pixels.sub(self._mean).div_(self._deviation)
 
     def _of(self, array: NDArray[Any]) -> "Copy":
@@ -439,8 +439,7 @@ class Clock:
     """The clock of one trial: measures an epoch's time by phase, its speed, and the peak of memory.
 
     On CUDA a phase's time is the device's, between two events; only `epoch` waits for the device, once. Time in which
-    the
-    device waits for the host counts in the phase in which the host is slow.
+    the device waits for the host counts in the phase in which the host is slow.
 
     Args:
         device: the trial's. Making the clock starts CUDA's peak of memory anew.

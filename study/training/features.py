@@ -1,8 +1,8 @@
-"""Features of pictures by a frozen network: computed once on a machine, kept as rows, and read by every trial.
+"""Features of images by a frozen network: computed once on a machine, kept as rows, and read by every trial.
 
-Each row is kept by its picture's content and by the network as soon as its batch is computed: whoever was ended goes on
-there, and a changed picture changes its row alone. The rows of a data set are then one prepared data set, mapped from
-disk.
+Each row is kept by its image's content and by the network as soon as its batch is computed: a process that was ended
+resumes there, and a changed image changes its row alone. The rows of a data set are then one prepared data set,
+memory-mapped.
 """
 
 import hashlib
@@ -31,16 +31,16 @@ from study.models.backbone import Backbone, beside
 from study.training.device import Resident, keep_freed_memory
 
 BATCH = 64
-"""Pictures that go through the network at a time."""
+"""Images that go through the network at a time."""
 
 MEASURED = 16
-"""Pictures of the batch by whose pace the time is told."""
+"""Images of the batch whose pace predicts the time."""
 
 STORES = "features"
 """Folder of the files with the rows of each network, in the folder of prepared data."""
 
 OnRows = Callable[[int, int], object]
-"""Is told how many of all pictures have their features."""
+"""Function that is told how many of all images have their features."""
 
 
 Inputs = Mapping[str, NDArray[np.float16]]
@@ -48,7 +48,7 @@ Inputs = Mapping[str, NDArray[np.float16]]
 
 
 def key(model: Mapping[str, Any], data: str) -> str:
-    """Return a text that is the same for `model` sections with the same features of a data set; `data`: its own key."""
+    """Write a text that is equal for `model` sections with the same features of a data set, whose key is `data`."""
     return f"{data} {json.dumps(frozen.trunk_section(model), sort_keys=True)}"
 
 
@@ -59,9 +59,10 @@ def of_frozen(
     on_rows: OnRows = lambda done, total: None,
     elsewhere: Callable[[Dataset], Inputs] | None = None,
 ) -> Dataset:
-    """The data set with a frozen network's features as its inputs, float16 (N, E + L + F), see
-    `study.models.backbone.Backbone.rows`; as it is where no network is frozen,
-    or where it has these features already. The state of torch's generators stays as it is.
+    """Replace the inputs of a data set by a frozen network's features, float16 (N, E + L + F).
+
+    See `study.models.backbone.Backbone.rows`. The data set is returned as it is where no network is frozen, or where it
+    has these features already. The state of torch's generators stays as it is.
 
     Args:
         on_rows: is called while they are computed.
@@ -84,7 +85,7 @@ def of_frozen(
 
 
 def computed(model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: OnRows) -> Inputs:
-    """Return the features of a data set's pictures: those that are kept by picture, and the others computed.
+    """Read the features of a data set's images that are kept, and compute and keep the others.
 
     Arguments and errors as of `of_frozen`.
     """
@@ -100,7 +101,7 @@ def computed(model: Mapping[str, Any], dataset: Dataset, device: torch.device, o
 
 
 def _network_key(model: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
-    """Return all that features depend on besides the pictures."""
+    """Return all that features depend on besides the images."""
     section, begun = frozen.trunk_section(model), models.weights(model)
     assert begun is not None  # a frozen network has weights
     network = {**section, "beside": beside(section), "weights": begun["sha256"]}
@@ -115,7 +116,7 @@ def _of_fold(
     on_rows: OnRows,
     elsewhere: Callable[[Dataset], Inputs] | None,
 ) -> Dataset:
-    """The same of a data set with folds: the features of all samples are kept as one, of which each fold is a view."""
+    """Replace the inputs of a data set with folds; the features of all samples are kept once, each fold is a view."""
     whole = of_frozen(model, replace(of_fold(dataset, None), folds=None), device, on_rows, elsewhere)
     folds = replace(folds, learn=whole.splits["train"])
     parts = {name: "train" if name == "val" else name for name in dataset.splits}
@@ -127,12 +128,12 @@ def _of_fold(
 
 @dataclass(frozen=True)
 class Making:
-    """What it takes to make the features of a data set that has none kept, on this machine.
+    """The cost of computing the features of a data set on this machine, if none are kept.
 
     Attributes:
         pictures: how many go through the network.
-        seconds: of this, by the pace of one batch.
-        megabytes: of their rows on disk, which are kept by picture and as a data set.
+        seconds: that this takes, by the pace of one batch.
+        megabytes: of their rows on disk, which are kept by image and as a data set.
     """
 
     pictures: int
@@ -140,7 +141,7 @@ class Making:
     megabytes: float
 
     def words(self, network: str) -> str:
-        """As `study plan` says it."""
+        """Describe it for `study plan`."""
         return (
             f"features: {self.pictures} pictures go through {network} once, in about {self.seconds:.2g} s here at the "
             f"pace of one batch, and take {self.megabytes:.2g} MB; those that are kept already do not"
@@ -148,7 +149,7 @@ class Making:
 
 
 def making(model: Mapping[str, Any], facts: Facts, pictures: int, device: torch.device) -> Making:
-    """What it takes to make the features of so many pictures by a frozen network, measured with a batch of noise.
+    """Estimate the cost of computing the features of so many images, measured with a batch of noise.
 
     Raises:
         UserError: the weights are not there or do not fit.
@@ -176,12 +177,12 @@ def _on_more(on_rows: OnRows, before: int, total: int, count: int) -> None:
 
 
 class Rows:
-    """Rows of features by pictures' content, in a file for each network.
+    """Rows of features by images' content, in a file for each network.
 
     Args:
         section: of the network.
-        network: all that a row depends on besides the picture.
-        facts: of the pictures.
+        network: all that a row depends on besides the image.
+        facts: of the images.
         width: of a row.
     """
 
@@ -192,7 +193,7 @@ class Rows:
         self._name = hashlib.sha256(json.dumps(network, sort_keys=True).encode()).hexdigest()[:16]
 
     def of(self, split: Split, on_rows: Callable[[int], object]) -> NDArray[np.float16]:
-        """The rows (N, F) of a split's pictures: those that are kept, and the others computed and kept.
+        """Return the rows (N, F) of a split's images: read those that are kept, compute and keep the others.
 
         Args:
             on_rows: is told how many there are so far.
@@ -224,7 +225,7 @@ class Rows:
 
 
 def _read(database: sqlite3.Connection, key: bytes, row: NDArray[np.float16]) -> bool:
-    """Fill in a row that is kept; whether it is."""
+    """Fill in a row that is kept; return whether it is."""
     found = database.execute("SELECT row FROM rows WHERE picture = ?", (key,)).fetchone()
     if found is None or len(found[0]) != row.nbytes:
         return False

@@ -97,10 +97,9 @@ def forget(function: str, where: str) -> None:
     """Remove a function's modules from this process, so that a later trial imports them anew.
 
     These are its own module and all that lie in a folder of the user's own: `where`, and the folders in which Python
-    looks
-    before its own library (the folder of a script, a working folder, PYTHONPATH). What is installed stays, and so does
-    a
-    package with compiled modules, which may be imported only once. The classes of a pickled function are removed, too.
+    looks before its own library (the folder of a script, a working folder, PYTHONPATH). What is installed stays, and so
+    does a package with compiled modules, which may be imported only once. The classes of a pickled function are
+    removed, too.
 
     Args:
         where: as `place` returns it.

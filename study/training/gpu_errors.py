@@ -76,8 +76,7 @@ CUDA: tuple[Sign, ...] = (
 """Messages of CUDA itself, after `CUDA error: ` or another of `CUDA_BEGINS`. What is not listed has cost the process
 its
 GPU: an illegal address, a launch that failed or took too long. A lost card (Xid 79) shows as `unknown error` or the
-like
-to the process that used it, and as `no CUDA-capable device is detected` to the next.
+like to the process that used it, and as `no CUDA-capable device is detected` to the next.
 """
 
 LIBRARIES: tuple[Sign, ...] = (

@@ -52,10 +52,8 @@ class RecordedStep:
     """A training step recorded once as a CUDA graph, then launched as one (`train.graph`).
 
     Every full batch runs the graph, with the batch copied to where the graph reads it; any other batch runs the step as
-    it
-    is. The step is recorded anew whenever the method's `recording` returns another value. The first steps, too, train
-    as
-    any other: the results are those of the plain step.
+    it is. The step is recorded anew whenever the method's `recording` returns another value. The first steps, too,
+    train as any other: the results are those of the plain step.
 
     Args:
         step: returns the step's loss times its samples, a scalar; it must not ask the device for anything.
@@ -323,9 +321,8 @@ class TrainingLoop:
 
         Args:
             resume: a file that is written after each epoch but the last, once its metrics were taken: the caller knows
-                of
-                every epoch in it. Where it exists, training continues from it: what follows is what would
-                have followed without a stop, bit for bit where the class promises that.
+                of every epoch in it. Where it exists, training continues from it: what follows is what would have
+                followed without a stop, bit for bit where the class promises that.
             pause: after a write of `resume` there is none for so many times its duration.
             choice: which epoch's networks to end with, before the last epoch's metrics are given: what `train.final`
                 names is measured of these. None: those of the last.
@@ -384,9 +381,7 @@ class TrainingLoop:
         return values | clock.epoch(images=count)
 
     def _begin(self, resume: Path | None, pause: float, choice: Choice | None, ended: Path | None) -> TrainingState:
-        """Make optimizers, schedule and generators for `run`, whose arguments these are, as `resume` has them if it
-        exists.
-        """
+        """Make the state that `run` begins with, from `run`'s arguments; restore it from `resume` if that is there."""
         options, method = self.options, self.method
         labels, _ = self._labels(), self.inferred  # whatever stands in for labels is trained before the clock runs
         labels = weighed(labels, self.config.method)
@@ -451,7 +446,7 @@ class TrainingLoop:
             beside.zero_grad(set_to_none=True)
             (loss + probe_loss).backward()
             if options.clip_norm is not None:
-                # several norms at once copy from the host, which no step that is recorded may do
+                # computing several norms at once copies from the host, which a recorded step must not do
                 nn.utils.clip_grad_norm_(method.parameters(), options.clip_norm, foreach=False if recorded else None)
             main.step()
             beside.step()

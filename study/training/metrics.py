@@ -108,8 +108,8 @@ def equalized_odds(outcome: Outcome) -> Tensor:
     cells = outcome.counts.by_group
     counts = cells.sum(2, keepdim=True)
     present = (counts > 0).sum(1, keepdim=True)
-    # The sum of all pairs' differences from sorted values, without a tensor of pairs: the k-th of n enters once for
-    # each smaller and, negative, once for each larger one. Empty groups, nan, are sorted to the end.
+    # Sorted values give the sum of all pairs' differences without a tensor of pairs: the k-th of n is added once for
+    # each smaller value and subtracted once for each larger one. Empty groups, NaN, are sorted to the end.
     ordered = (cells / counts).sort(1).values
     rank = torch.arange(cells.shape[1], device=cells.device)[None, :, None]
     total = torch.where(rank < present, (2 * rank + 1 - present) * ordered, 0.0).sum()

@@ -95,7 +95,7 @@ class LARS(Eager):
     def _step(self, group: dict[str, Any], moving: list[Tensor]) -> None:
         grads = [tensor.grad for tensor in moving if tensor.grad is not None]
         decay = group["weight_decay"]
-        # a list of norms at once copies from the host, which no step that is recorded may do; its rate is a tensor
+        # computing all norms at once copies from the host, which a recorded step (its rate is a tensor) must not do
         norms = _each_norm if isinstance(group["lr"], Tensor) else torch._foreach_norm
         length, slope = (torch.stack(list(norms(tensors))) for tensors in (moving, grads))
         rates = group["trust"] * length / (slope + decay * length + TINY)
@@ -228,8 +228,7 @@ def take_in_parts(method: Method, options: TrainOptions) -> None:
 
     GradCache, Gao et al. 2021 (arXiv 2101.06983): every part is embedded without keeping what its gradient needs, the
     loss is taken of all embeddings at once, and for each embedding's gradient its part goes through the network again.
-    So
-    a contrastive loss sees all negatives of the batch. Loss and gradients are those of the whole batch, to rounding.
+    So a contrastive loss sees all negatives of the batch. Loss and gradients are those of the whole batch, to rounding.
     Batch normalisation is the exception: its statistics are those of a part. Running statistics take each part once.
     """
     if options.micro_batch is None or options.micro_batch >= options.batch_size:

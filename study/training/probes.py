@@ -65,7 +65,7 @@ class Ridge:
 
 
 KEPT_PROBES: dict[str, Callable[..., Classifier]] = {"lbfgs": Logistic, "mlp": Perceptron, "ridge": Ridge}
-"""Probe made of its tensors by name, by the name in `train.final`."""
+"""Classes of fitted probes, by the name in `train.final`; each is built from its tensors by name."""
 
 VOTES = 2**24
 """Similarities held at a time: 64 MiB."""
@@ -100,7 +100,7 @@ def knn(
     @torch.no_grad()
     def votes(queries: Tensor) -> Tensor:
         cosine, nearest = (normalize(queries.float(), dim=1) @ bank).topk(neighbours, dim=1)
-        # less the largest: no temperature makes a vote infinite; in float64: the order of the sum does not matter
+        # less the largest, no temperature makes a vote infinite; in float64 the order of the sum does not matter
         weight = ((cosine - cosine[:, :1]).double() / temperature).exp()
         counted = weight.new_zeros(len(queries), classes).scatter_add_(1, labels[nearest], weight)
         return (counted / weight.sum(1, keepdim=True)).float()
@@ -109,7 +109,7 @@ def knn(
 
 
 JITTER = 1e-7
-# The cross entropy is curved by p (1 - p) times the covariance, and p is near 0 or 1 for most samples in the end.
+# The curvature of the cross entropy is p (1 - p) times the covariance; at the end p is near 0 or 1 for most samples.
 CURVATURE = 1e-3
 
 
@@ -117,10 +117,8 @@ def lbfgs(features: Tensor, target: Tensor, classes: int, seed: int, l2: float =
     """Fit a logistic regression by L-BFGS from zero with a strong Wolfe line search (CCL-K's probe).
 
     It minimises cross entropy + l2 * ||W||^2 of the features as they are. Only the coordinates of the search are
-    changed: W
-    is searched as W L with L L' about as the objective's curvature, since features are highly correlated and a search
-    in W
-    itself takes several times as many steps to the same value.
+    changed: W is searched as W L with L L' about as the objective's curvature, since features are highly correlated and
+    a search in W itself takes several times as many steps to the same value.
     """
     rows, labels = labelled(features, target)
     centre = rows.mean(0)
@@ -171,8 +169,7 @@ def mlp(
     """Fit one hidden layer by a few epochs of cross entropy with Adam (FSCL paper 4.1, which only gives their number).
 
     Weights and order come from `seed` alone. Each feature is scaled by the training samples' mean and standard
-    deviation,
-    so that the learning rate suits any encoder.
+    deviation, so that the learning rate suits any encoder.
     """
     rows, labels = labelled(features, target)
     generator = torch.Generator().manual_seed(seed)

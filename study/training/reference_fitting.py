@@ -29,8 +29,7 @@ ITERATIONS = {"rows": 2000, "images": 200}
 
 MOST_ROWS = 10_000
 """Rows, drawn by the seed, that ExponentiatedGradient takes at most, as it fits dozens of regressions; so does all that
-is
-fitted to images.
+is fitted to images.
 """
 
 
@@ -144,7 +143,7 @@ def threshold_optimizer(train: Rows, seed: int) -> ThresholdOptimizer:
 
 
 def exponentiated_gradient(train: Rows, seed: int) -> ExponentiatedGradient:
-    """Fit a draw among logistic regressions with equal odds, errors in either class alike (Agarwal et al. 2018)."""
+    """Fit a random choice among logistic regressions with equal odds; errors weigh alike (Agarwal et al. 2018)."""
     train = train.taken(drawn(np.arange(len(train.target)), seed))
     positive = float(train.target.mean())
     errors = ErrorRate(costs={"fp": positive, "fn": 1 - positive})

@@ -1,4 +1,4 @@
-"""Estimate the standard error of each accuracy and log loss: its deviation because the split is a sample.
+"""Estimate the standard error of each accuracy and log loss: how far it may be off because the split is a sample.
 
 Right predictions are taken as binomial, with half a right and half a wrong one added to each cell, so that 0 of 2 right
 does not make an accuracy of 0 certain. Losses have the variance of all samples of cells that are alike. Groups are

@@ -32,8 +32,7 @@ class StandIn:
     """A classifier that is trained to stand in for labels that the data do not have.
 
     It is trained once on a machine: its outputs are kept beside the prepared data, by all that they depend on. The
-    other
-    trials of a study wait for it and read it.
+    other trials of a study wait for it and read it.
 
     Attributes:
         config, dataset: what it is trained by and on.
@@ -49,8 +48,7 @@ class StandIn:
     keeps_features: bool
 
     def outputs(self, device: torch.device) -> Mapping[str, Split]:
-        """Return the outputs as tables, by split: features or logits as rows, float32 (N, F), predictions as classes
-        (N,).
+        """Return the outputs as tables, by split: features or logits float32 (N, F), with predictions as classes.
 
         The state of torch's generators stays as it is, whether a network was trained for this or not.
 
@@ -94,8 +92,7 @@ def known_labels(labels: Labels, config: TrialConfig, dataset: Dataset) -> Label
     """Return the labels of the training split as the `method` section lets its method know them.
 
     The bias may be known for all samples, for some, or inferred by a network. The state of torch's generators stays as
-    it
-    is, whether a network was trained for this or not.
+    it is, whether a network was trained for this or not.
 
     Args:
         labels: all that the data say of that split, on the trial's device.
@@ -181,8 +178,7 @@ KINDS: Mapping[str, tuple[Mapping[str, object], int]] = {
     "gce": ({"name": "generalized_cross_entropy", "q": 0.7}, 12),
 }
 """For each name in `train.inferred_groups`, the `method` section of a classification method that needs classes alone,
-and
-for how many epochs it trains the network, unless `train.bias_model_epochs` says otherwise. `early`: cross entropy,
+and for how many epochs it trains the network, unless `train.bias_model_epochs` says otherwise. `early`: cross entropy,
 stopped early, as what is easy is learned first (JTT, Liu et al. 2021); `gce`: generalised cross entropy, drawn to what
 is easy already (LfF, Nam et al. 2020).
 """
@@ -193,8 +189,7 @@ def inferred_groups(config: TrialConfig, dataset: Dataset, device: torch.device)
 
     A network that was trained to follow the bias gives each sample a class. A sample's group is its own class with that
     one, as in uLA (Tsirigotis et al., NeurIPS 2023); where the two differ, the bias leads away from the class. The
-    network
-    learns from the training split alone and is kept as `StandIn` says. It depends on the data, `model`,
+    network learns from the training split alone and is kept as `StandIn` says. It depends on the data, `model`,
     `train.inferred_groups`, `train.bias_model_epochs` and the number of threads, and on nothing else of a trial: trials
     that differ in their method and training are judged by the same groups.
 

@@ -1,12 +1,12 @@
 """Why does a small reproduction speak against its table? One thing of its protocol changed at a time.
 
-    STUDY_DATA=... python tests/benchmarks/causes.py RESULTS.jsonl [--cases NAME ...] [--rows NAME ...] [--seeds 0 1]
+    STUDY_DATA=... python tests/benchmarks/causes.py [RESULTS.jsonl] [--cases NAME ...] [--rows NAME ...] [--seeds 0 1]
                                                      [--cells NAME ...] [--print]
 
 A case is a table's study file with its profile `cpu`, some cells of it, and rows that each change what they name; the
 first is the protocol as it was reproduced. Printed is a Markdown page: the test metric of the last epoch, nothing
 chosen, and by how much one cell is above another, seed by seed. What is in RESULTS.jsonl is not trained again, seeds
-come first, and `--print` trains nothing.
+come first, and `--print` trains nothing. Without a file it is `causes.jsonl`, beside this one.
 
 `mean over positions` is small_conv_net as it was until `networks.py` told it apart: the mean over positions, after a
 ReLU, is its features. `simple_conv_net` takes the mean over positions, too, but sees 25 x 25 pixels from each.
@@ -62,6 +62,7 @@ class Case:
     profile: str | None = "cpu"
 
 
+FILE = Path(__file__).with_suffix(".jsonl")
 TENTH, SMALL_NET, WHOLE = "train.data_share=0.1", "model.name=small_conv_net", "train.data_share=1.0"
 ALPHAS = {f"alpha {alpha}": [f"method.alpha={alpha}"] for alpha in ("0.01", "0.1", "1.0")}
 LARGE = ("alpha 1.0",)
@@ -120,6 +121,17 @@ CASES = {
             "half of the images": Row(["train.data_share=0.5"], ("CE", "SupCon", "epsilon 0.25")),
             "sum over positives": Row(["method.reduction=sum"], ("epsilon 0.25", "epsilon 2.5")),
         },
+    ),
+    "table8-margin": Case(
+        "fairkl-table8",
+        ["data.name=cifar10", *FRESH],
+        {
+            "SupCon": ["method={name: sup_con, temperature: 0.1, views: 2}"],
+            "epsilon 0.25": ["method={name: eps_sup_info_nce, temperature: 0.1, views: 2, epsilon: 0.25}"],
+            "epsilon 2.5": ["method={name: eps_sup_info_nce, temperature: 0.1, views: 2, epsilon: 2.5}"],
+        },
+        [("epsilon 0.25", "SupCon", "+0.50"), ("epsilon 2.5", "SupCon", "+0.50")],
+        {"a tenth, 12 epochs": Row(), FROZEN: Row(metric="lbfgs_accuracy")},
     ),
     "cclk-table4": Case(
         "cclk-table4",
@@ -335,7 +347,7 @@ def page(name: str, case: Case, found: Found) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path, help="JSON lines, one per trial; added to")
+    parser.add_argument("results", type=Path, nargs="?", default=FILE, help="JSON lines, one per trial; added to")
     parser.add_argument("--cases", nargs="*", choices=tuple(CASES), default=tuple(CASES))
     parser.add_argument("--rows", nargs="*", default=(), help="names of rows")
     parser.add_argument("--cells", nargs="*", default=())

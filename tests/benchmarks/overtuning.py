@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from study import data
+from study.data import Dataset
 from study.spec import StudySpec, load_study
 from study.spec.schema import same
 from study.training import Trial
@@ -118,20 +119,26 @@ def measured(trial: Trial, test: str = "test/accuracy") -> Line:
     }
 
 
+def of_splits(folder: str, splits: Sequence[int]) -> Iterator[tuple[StudySpec, Dataset]]:
+    """A folder as each of its splits has it."""
+    for split in splits:
+        with tempfile.TemporaryDirectory() as scratch:
+            spec = drafted(draft_space.write(folder, Path(scratch) / "pictures"), split)
+            yield spec, data.load(dict(spec.base["data"]))
+
+
 def record(file: Path, folders: Sequence[str], splits: Sequence[int], count: int) -> None:
     """Train what is not there yet, each configuration on all splits of all folders before the next one."""
     torch.set_num_threads(1)
     have = {(line["of"], line["split"], line["place"]) for line in lines(file)}
-    of_splits = {}
-    for folder, split in product(folders, splits):
-        with tempfile.TemporaryDirectory() as scratch:
-            spec = drafted(draft_space.write(folder, Path(scratch) / "pictures"), split)
-            of_splits[folder, split] = spec, data.load(dict(spec.base["data"]))
-    papers = next(spec for spec, _ in of_splits.values()).search.enqueue
+    there = {
+        (folder, split): of for folder in folders for split, of in zip(splits, of_splits(folder, splits), strict=True)
+    }
+    papers = next(spec for spec, _ in there.values()).search.enqueue
     given = [*(("papers", params) for params in papers), *(("search", params) for params in drawn(count))]
-    for (number, (source, params)), at in product(enumerate(given), of_splits):
+    for (number, (source, params)), at in product(enumerate(given), there):
         if (*at, number) not in have:
-            spec, dataset = of_splits[at]
+            spec, dataset = there[at]
             named = {"of": at[0], "split": at[1], "place": number, "source": source, "params": dict(params)}
             add(file, named | measured(Trial(spec.trial_config(params, 0), dataset, "cpu")))
     for name, of in selection_curves.SETS.items():

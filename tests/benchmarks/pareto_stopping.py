@@ -105,7 +105,7 @@ def simulate(new_peers: Callable[[], Peers], given: Curves, grace: int, limit: f
         now, trial, epoch = heapq.heappop(events)
         epochs += 1
         score = scored(given[0][trial, epoch - 1], given[1][trial, epoch - 1], limit)
-        if epoch < EPOCHS and not rule.prunes(trial, epoch, score):
+        if epoch < EPOCHS and not rule.should_prune(trial, epoch, score):
             heapq.heappush(events, (now + pace[trial], trial, epoch + 1))
             continue
         full += [trial] if epoch == EPOCHS else []

@@ -1,10 +1,11 @@
 """Which reading of a protocol gives the printed numbers: every measured table as a Markdown page.
 
-    python tests/benchmarks/readings.py HOME [--studies TABLE=NAME ...] [--causes RESULTS.jsonl] > results/readings.md
+    python tests/benchmarks/readings.py HOME [--studies TABLE=NAME ...] [--causes RESULTS.jsonl]
 
 HOME has the studies that `study reproduce TABLE --readings ...` ran, which `--studies` names where they have another
 name than the table. Nothing is trained. RESULTS.jsonl is what `causes.py` measured, where a whole table is too long for
-two cores: some of its cells, one thing of the protocol changed at a time.
+two cores: some of its cells, one thing of the protocol changed at a time. The page is `results/readings.md`. What
+stands there of tables and cases that neither has is kept.
 """
 
 import argparse
@@ -25,6 +26,9 @@ from study.spec.document import shipped
 from study.spec.load import declared_readings
 
 RESULTS = Path(__file__).parent / "results"
+PAGE = RESULTS / "readings.md"
+COLUMNS = ("table", "reading", "claims that hold", "contradicted", "order", "seeds", "the choice", "where")
+CHANGED = "## One thing changed at a time"
 EARLIER = {
     "fairkl-table12": ("squared", "fairkl-table12"),
     **{f"fairkl-table{number}": ("squared", f"fairkl-table{number}") for number in (3, 4, 10, 11)},
@@ -59,6 +63,7 @@ def overview(comparisons: list[Comparison]) -> Iterator[dict[str, str]]:
                 "the choice": "taken" if result.reading.taken else "",
                 "where": "below",
             }
+    yield from kept_lines([comparison.table.name for comparison in comparisons])
     for table, (name, file) in EARLIER.items():
         section = (RESULTS / f"{file}.md").read_text(encoding="utf-8").partition("## Claims")[2].partition("\n## ")[0]
         words = [line.split(" | ")[1] for line in section.splitlines() if line.startswith("| ")][2:]
@@ -74,6 +79,30 @@ def overview(comparisons: list[Comparison]) -> Iterator[dict[str, str]]:
         }
 
 
+def kept_lines(measured: list[str]) -> Iterator[dict[str, str]]:
+    """The lines of the page, as it stands, on tables that were measured in another home."""
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if line.endswith(" | below |"):
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if cells[0] not in measured:
+                yield dict(zip(COLUMNS, cells, strict=True))
+
+
+def kept_sections(level: str, there: list[str]) -> Iterator[str]:
+    """The sections of the page, as it stands, on tables or cases that are not there now.
+
+    Args:
+        level: `##` of tables, `###` of cases.
+    """
+    whole = f"\n{PAGE.read_text(encoding='utf-8')}"
+    if level == "###":
+        whole = whole.partition(f"\n{CHANGED}\n")[2].partition("\n## ")[0]
+    for section in whole.split(f"\n{level} ")[1:]:
+        name, colon, _ = section.partition("\n")[0].partition(": ")
+        if colon and name not in there:
+            yield f"{level} {section.strip()}"
+
+
 def declared() -> Iterator[dict[str, str]]:
     """A line for each reading that a shipped file declares."""
     for table in shipped():
@@ -87,7 +116,7 @@ def declared() -> Iterator[dict[str, str]]:
             }
 
 
-def page(comparisons: list[Comparison], results: Path | None) -> Iterator[str]:
+def page(comparisons: list[Comparison], results: Path) -> Iterator[str]:
     yield "# Readings of the papers' protocols"
     yield (
         "This page shows which reading of a protocol gives the printed numbers, table by table, as "
@@ -100,14 +129,15 @@ def page(comparisons: list[Comparison], results: Path | None) -> Iterator[str]:
         "Order: of the pairs of cells in one row or column that the print tells apart, the share in the printed order "
         "less the share in the contrary one, mean over seeds."
     )
-    yield "## One thing changed at a time"
-    if results is not None:
-        found = causes.read(results)
-        ran = [name for name, case in causes.CASES.items() if causes.has_any(case, found)]
-        yield causes.heading(found)
-        yield from ("\n".join(causes.page(name, causes.CASES[name], found)) for name in ran)
+    yield CHANGED
+    found = causes.read(results)
+    ran = [name for name, case in causes.CASES.items() if causes.has_any(case, found)]
+    yield causes.heading(found)
+    yield from ("\n".join(causes.page(name, causes.CASES[name], found)) for name in ran)
+    yield from kept_sections("###", ran)
     for comparison in comparisons:
         yield markdown(comparison).replace("\n## ", "\n### ").removeprefix("# ").join(("## ", ""))
+    yield from kept_sections("##", [comparison.table.name for comparison in comparisons])
     yield "## What the study files declare"
     yield markdown_table(pd.DataFrame(list(declared()), dtype=object))
 
@@ -116,12 +146,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("home", type=Path)
     parser.add_argument("--studies", nargs="*", default=(), metavar="TABLE=NAME")
-    parser.add_argument("--causes", type=Path)
+    parser.add_argument("--causes", type=Path, default=causes.FILE)
     given = parser.parse_args()
     home, named = Home(given.home), dict(text.split("=") for text in given.studies)
     tables = [name for name in published.names() if name in shipped() and declared_readings(name)]
     there = [measured(home, table, named.get(table)) for table in tables]
-    print("\n\n".join(page([one for one in there if one], given.causes)))
+    text = "\n\n".join(page([one for one in there if one], given.causes))
+    PAGE.write_text(f"{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

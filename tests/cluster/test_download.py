@@ -9,13 +9,13 @@ import pytest
 from helpers import Told, quickstart, write_ledger
 
 from study.cluster.log_share import LogShare
-from study.cluster.mirror import LATEST, Manifest, RemoteFileChangedError, Wish, download
+from study.cluster.mirror import LATEST, FetchOptions, Manifest, RemoteFileChangedError, download
 from study.errors import UserError
 from study.home.events import SearchExtended
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 
-ALL = Wish(lambda name: True)
+ALL = FetchOptions(lambda name: True)
 
 
 class There:
@@ -40,7 +40,7 @@ class There:
         told: dict[str, Any] = json.loads(self._told.read_text())
         return told
 
-    def download(self, wish: Wish = ALL) -> list[str]:
+    def download(self, wish: FetchOptions = ALL) -> list[str]:
         return download(self.read, Manifest.of("mine", self.document()), self.here.path, wish)
 
     def add(self, folder: StudyFolder, count: int = 1) -> None:

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from serving import Silent, serving
 
-from study.commands.on_cluster import Elsewhere
+from study.commands.on_cluster import RemoteStudies
 from study.errors import UserError
 from study.home.folder import FORMAT, Home
 
@@ -112,7 +112,7 @@ def test_two_hundred_odd_answers_write_nothing_outside_and_give_one_message(home
         @given(JOBS | VALUES, MANIFESTS | VALUES, st.none() | RAW, st.sampled_from([200, 200, 200, 302, 401, 404, 500]))
         def answers(jobs: Any, manifest: Any, raw: bytes | None, status: int) -> None:
             hostile[:] = [Hostile(jobs, manifest, raw, status)]
-            there = Elsewhere(address)
+            there = RemoteStudies(address)
             for ask in (there.overview, lambda: there.status("mine"), lambda: there.home(["mine"])):
                 message = ""
                 try:
@@ -130,5 +130,5 @@ def test_a_job_of_a_study_whose_name_is_a_path_is_refused(home: Home, tmp_path: 
     before = _tree(tmp_path)
     hostile = [Hostile([job("mine") | {"metadata": {**PLAIN["metadata"], "study": name}}], {}, None, 200)]
     with answering(hostile) as address, pytest.raises(UserError, match="cannot be a study's name"):
-        Elsewhere(address).overview()
+        RemoteStudies(address).overview()
     assert _tree(tmp_path) == before

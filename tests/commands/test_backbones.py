@@ -96,7 +96,7 @@ def begins(*more: str) -> StudySpec:
 def test_a_study_without_its_weights_is_planned_but_does_not_start(root: Path, tmp_path: Path) -> None:
     spec = begins()
     assert spec.base["model"]["stem"] == "imagenet"
-    (warning,) = (text for text in plan(spec)["warnings"] if "weights" in text)
+    (warning,) = (text for text in plan(spec).warnings if "weights" in text)
     assert re.search(r"^the study cannot run yet: .*`study models prepare resnet18` downloads it", warning)
     home = Home(tmp_path / "home_of_studies")
     with pytest.raises(

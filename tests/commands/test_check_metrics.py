@@ -71,21 +71,21 @@ def test_so_is_a_rule_of_confirm(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("metric", ["demographic_parity", "accuracy_parity", "accuracy", "auc"])
 def test_what_can_be_had_is_not_refused(tmp_path: Path, metric: str) -> None:
-    assert plan(study(tmp_path, searched(metric)))["metric"].startswith(f"val/{metric}")
+    assert plan(study(tmp_path, searched(metric))).metric.startswith(f"val/{metric}")
 
 
 @pytest.mark.parametrize("metric", NOT_COMPARED)
 def test_one_sample_is_enough_to_be_had(tmp_path: Path, metric: str) -> None:
-    warnings = plan(study(tmp_path, searched(metric), positives_of_f=1))["warnings"]
+    warnings = plan(study(tmp_path, searched(metric), positives_of_f=1)).warnings
     assert any("1 sample" in warning for warning in warnings)
 
 
 def test_a_cell_without_samples_is_warned_of_more_than_one_of_one_sample(tmp_path: Path) -> None:
     document = plan(study(tmp_path, searched("worst_group_accuracy")))
-    assert any(EMPTY in warning and "cannot see" in warning for warning in document["warnings"])
+    assert any(EMPTY in warning and "cannot see" in warning for warning in document.warnings)
     assert f"no sample of {EMPTY}" in text(document)
     one = plan(study(tmp_path, searched("worst_group_accuracy"), positives_of_f=1))
-    assert not any("no sample" in warning for warning in one["warnings"])
+    assert not any("no sample" in warning for warning in one.warnings)
 
 
 def test_run_refuses_before_it_makes_anything(tmp_path: Path) -> None:

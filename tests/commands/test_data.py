@@ -41,8 +41,8 @@ def test_prepare_tells_what_is_in_the_splits(root: Path) -> None:
     document = data_commands.prepare("stl10", ["unlabelled=true", "val_share=0.25"])
     assert document["options"] == {"unlabelled": True, "val_share": 0.25, "split_seed": 0}
     train = document["splits"]["train"]
-    assert (train["samples"], train["unlabelled"], train["classes"]) == (36, 6, [3] * 10)
-    assert document["splits"]["val"]["samples"] == 10
+    assert (train.samples, train.unlabelled, train.classes) == (36, 6, [3] * 10)
+    assert document["splits"]["val"].samples == 10
     shown = data_commands.text(document)
     assert "STL-10" in shown
     assert "class 1 3 1 4" in " ".join(shown.split())
@@ -51,11 +51,11 @@ def test_prepare_tells_what_is_in_the_splits(root: Path) -> None:
 def test_prepare_counts_the_cells() -> None:
     document = data_commands.prepare("biased_digits", ["rho=0.9"])
     train = document["splits"]["train"]
-    assert sum(map(sum, train["cells"])) == train["samples"] == train["aligned"] + train["conflicting"]
-    assert sum(train["cells"][label][label] for label in range(10)) == train["aligned"]
+    assert sum(map(sum, train.cells)) == train.samples == train.aligned + train.conflicting
+    assert sum(train.cells[label][label] for label in range(10)) == train.aligned
     shown = data_commands.text(document)
     assert shown.startswith("biased_digits (rho=0.9, ")
-    assert f"{train['conflicting']} conflicting" in shown
+    assert f"{train.conflicting} conflicting" in shown
     assert document["fingerprint"] == data.load({"name": "biased_digits", "rho": 0.9}).fingerprint
 
 

@@ -4,19 +4,19 @@ import json
 import os
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers import quickstart
 
 from study.commands import cost, plan
 from study.errors import UserError
+from study.ranking.documents import plain
 from study.spec import load_study
 
 SMALL = ("train.epochs=4", "train.data_share=0.1", "search.early_stopping={name: asha, grace: 1, reduction: 2}")
 
 
-def costed(*assignments: str, seconds: float = 10.0) -> dict[str, Any]:
+def costed(*assignments: str, seconds: float = 10.0) -> cost.Expected:
     spec = quickstart("search.trials=5", "search.confirm={top: 1, seeds: 2}", *SMALL, *assignments)
     return cost.cost(spec, plan.plan(spec), cost.Pace(seconds, "by hand", ()))
 
@@ -24,28 +24,28 @@ def costed(*assignments: str, seconds: float = 10.0) -> dict[str, Any]:
 def test_the_hours_by_hand() -> None:
     """A baseline, 4 searched of 1 + 1/2 + 2/4 epochs expected, then 4 to confirm, in pairs."""
     told = costed("resources={cpu: 0.5, gpu: 0}", "search.concurrency=2")
-    most, expected = told["without_early_stopping"], told["expected"]
-    assert told["trials_at_once_here"] == 2
-    assert most["trial_hours"] * 3600 == pytest.approx((1 + 4 + 4) * 4 * 10)
-    assert expected["trial_hours"] * 3600 == pytest.approx((4 + 4 * 2 + 4 * 4) * 10)
-    assert most["wall_hours"] * 3600 == pytest.approx((5 * 4 / 2 + 2 * 4) * 10)
-    assert expected["wall_hours"] * 3600 == pytest.approx(((4 + 8) / 2 + 2 * 4) * 10)
-    assert most["gpu_hours"] == expected["gpu_hours"] == 0
+    most, expected = told.without_early_stopping, told.expected
+    assert told.trials_at_once_here == 2
+    assert most.trial_hours * 3600 == pytest.approx((1 + 4 + 4) * 4 * 10)
+    assert expected.trial_hours * 3600 == pytest.approx((4 + 4 * 2 + 4 * 4) * 10)
+    assert most.wall_hours * 3600 == pytest.approx((5 * 4 / 2 + 2 * 4) * 10)
+    assert expected.wall_hours * 3600 == pytest.approx(((4 + 8) / 2 + 2 * 4) * 10)
+    assert most.gpu_hours == expected.gpu_hours == 0
 
 
 def test_no_study_is_shorter_than_its_longest_trial() -> None:
     told = costed("resources={cpu: 0.001, gpu: 0}", "search.concurrency=100")
-    assert told["expected"]["wall_hours"] * 3600 == pytest.approx((4 + 4) * 10), "one full trial, then one to confirm"
+    assert told.expected.wall_hours * 3600 == pytest.approx((4 + 4) * 10), "one full trial, then one to confirm"
 
 
 @pytest.mark.slow
 def test_where_no_trial_fits_there_is_no_time_of_the_clock() -> None:
     cpus = (os.cpu_count() or 1) + 1
     told = costed(f"resources={{cpu: {cpus}, gpu: 1}}")
-    assert told["trials_at_once_here"] == 0
-    assert told["expected"]["wall_hours"] is None
-    assert told["expected"]["gpu_hours"] == pytest.approx(told["expected"]["trial_hours"])
-    shown = cost.estimate_text({"cost": told})
+    assert told.trials_at_once_here == 0
+    assert told.expected.wall_hours is None
+    assert told.expected.gpu_hours == pytest.approx(told.expected.trial_hours)
+    shown = cost.estimate_text(cost.Estimate(told, None))
     assert "a trial does not fit this machine" in shown
     assert "of wall-clock time on this machine" not in shown
 
@@ -54,12 +54,13 @@ def test_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path))
     spec = quickstart(*SMALL, "search.space.model.width={choices: [4, 8]}")
     document = cost.estimate(spec, plan.plan(spec))
-    told = document["cost"]
-    assert document["not_measured"] is None
-    assert 0 < told["seconds_per_epoch"] < 60
-    assert told["expected"]["trial_hours"] < told["without_early_stopping"]["trial_hours"]
-    assert any("searched, but measured with the file's values: model.width" in one for one in told["caveats"])
-    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    told = document.cost
+    assert told is not None
+    assert document.not_measured is None
+    assert 0 < told.seconds_per_epoch < 60
+    assert told.expected.trial_hours < told.without_early_stopping.trial_hours
+    assert any("searched, but measured with the file's values: model.width" in one for one in told.caveats)
+    assert json.loads(json.dumps(plain(document), allow_nan=False)) == plain(document)
     shown = cost.estimate_text(document)
     assert "measured on" in shown
     assert "of wall-clock time on this machine" in shown
@@ -80,7 +81,7 @@ def test_why_no_epoch_could_be_measured(
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     spec = quickstart(*SMALL, *assignments)
     document = cost.estimate(spec, plan.plan(spec))
-    assert document["cost"] is None
+    assert document.cost is None
     assert cost.estimate_text(document).startswith(f"time: not measured: {why}")
 
 
@@ -104,7 +105,7 @@ def test_a_plan_runs_no_code_that_a_study_file_names(tmp_path: Path, monkeypatch
     spec = load_study(str(tmp_path / "own.yaml"))
     begun: list[None] = []
     told = cost.estimate(spec, plan.plan(spec), begins=lambda: begun.append(None))
-    assert "runs no function" in told["not_measured"]
+    assert "runs no function" in told.not_measured
     assert not begun
     assert not (tmp_path / "ran").exists()
 

@@ -11,7 +11,7 @@ from study.commands.extend_study import Request
 from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
-from study.home.record import StudyRecord, TrialRecord, as_searched
+from study.home.record import StudyRecord, TrialRecord, without_extensions
 from study.ranking import Results
 from study.ranking.summary import Extended, extended, sentence, summary
 from study.spec import StudySpec
@@ -81,7 +81,7 @@ def test_the_search_remembers_its_trials_as_it_ended_them(tmp_path: Path) -> Non
     before, told = record_of(folder), history(folder)
     after = went_on(folder, Request(8, top=1, trials=two_stopped(folder)))
     assert history(folder) == told
-    searched = as_searched(after).trials
+    searched = without_extensions(after).trials
     for number, trial in before.trials.items():
         assert (searched[number].state, searched[number].epochs) == (trial.state, trial.epochs)
     assert [one[:3] for one in after.story][: len(before.story)] == [one[:3] for one in before.story]

@@ -316,7 +316,7 @@ def test_photographs_take_a_frozen_network_with_bias_labels_and_without(folder: 
         assert spec.search.enqueue[0]["train.weight_decay"] == spec.base["train"]["weight_decay"]
         assert spec.search.margin == 1.5
         assert "efficientnet_lite0 of ImageNet, frozen" in said
-        (told,) = plan(spec)["features"]
+        (told,) = plan(spec).features
         assert "40 pictures go through efficientnet_lite0 once" in told
         assert f"{2 * 2 * 2024 * 40 / 1e6:.2g} MB" in told
     contrastive = replace(shots(folder), methods=["eps_sup_info_nce+fair_kl"])
@@ -335,7 +335,7 @@ def test_drawings_and_small_pictures_do_not_nor_whoever_says_so(folder: Path) ->
     ):
         spec, said = drafted(replace(shots(folder, **kind), **flags))
         assert spec.base["model"]["name"] == "small_conv_net"
-        assert plan(spec)["features"] == []
+        assert plan(spec).features == []
         assert words in said
     spec, _ = drafted(replace(shots(folder, is_photograph=False), pretrained=True))
     assert spec.base["model"]["frozen"]

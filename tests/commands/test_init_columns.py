@@ -65,8 +65,8 @@ def test_a_column_that_tells_the_class_is_refused_until_somebody_decides(leak: o
     assert data.describe(load_study(str(path)).base["data"]).telling == ()
     for kept in ({"without": ["none"]}, {"assignments": ["data.features=[x, leak]"]}):
         document = plan.plan(load_study(str(write(people(**kept), Path("kept.yaml"), True, nobody()))))
-        ((found,),) = document["columns"]
-        assert (found["column"], "tells the class" in found["problem"]) == ("leak", True)
+        ((found,),) = document.columns
+        assert (found.column, "tells the class" in found.problem) == ("leak", True)
         assert "leak  alone tells" in plan.text(document) or "leak  tells the class by" in plan.text(document)
 
 

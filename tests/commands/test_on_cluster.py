@@ -12,7 +12,7 @@ from study.address import MIN_TOKEN_CHARACTERS
 from study.cluster.head import DashboardUnreachableError
 from study.cluster.log_share import LogShare
 from study.commands import fetch as fetching
-from study.commands.on_cluster import Elsewhere
+from study.commands.on_cluster import RemoteStudies
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder, fetched
 
@@ -33,7 +33,7 @@ class There:
         append_event(folder.ledger_file, "closed", state=state)
         self.share.renew()
 
-    def fetch(self, **options: object) -> fetching.Brought:
+    def fetch(self, **options: object) -> fetching.FetchOutcome:
         return fetching.fetch(self.home, "mine", self.head.address, **options)  # type: ignore[arg-type]
 
 
@@ -52,25 +52,25 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[There]:
 
 
 def test_a_study_that_runs_is_read_as_such(there: There) -> None:
-    told = Elsewhere(there.head.address).status("mine")
+    told = RemoteStudies(there.head.address).status("mine")
     assert (told["job"]["state"], told["study"].summary.state) == ("running", "running")
     assert told["cluster"]["nodes"] == 1
-    (row,) = Elsewhere(there.head.address).overview()
+    (row,) = RemoteStudies(there.head.address).overview()
     assert (row["name"], row["job"], row["trials"]) == ("mine", "running", {"running": 1, "complete": 1})
     assert there.home.studies() == []
 
 
 def test_a_driver_that_has_made_no_study_yet(there: There) -> None:
     there.head.jobs.append(job("late", "PENDING", node=None))
-    told = Elsewhere(there.head.address).status("late")
+    told = RemoteStudies(there.head.address).status("late")
     assert told["study"] is None
     assert "its driver has not made it yet (study-late, pending)" in told["reason"]
-    assert [row["state"] for row in Elsewhere(there.head.address).overview()] == ["running", "pending"]
+    assert [row["state"] for row in RemoteStudies(there.head.address).overview()] == ["running", "pending"]
 
 
 def test_a_name_that_is_not_there(there: There) -> None:
     with pytest.raises(UserError, match=r"mime: no such study at .* Did you mean 'mine'"):
-        Elsewhere(there.head.address).home(["mime"])
+        RemoteStudies(there.head.address).home(["mime"])
 
 
 def test_a_study_is_fetched_and_then_what_is_new(there: There) -> None:
@@ -146,32 +146,32 @@ def test_a_study_that_runs_there_does_not_go_on_here(there: There) -> None:
 
 
 def test_when_the_head_has_gone_what_is_known_is_told(there: There, capsys: pytest.CaptureFixture[str]) -> None:
-    Elsewhere(there.head.address).status("mine")
+    RemoteStudies(there.head.address).status("mine")
     there.head.gone = True
     for ask in (lambda e: e.status("mine"), lambda e: e.overview()):
         with pytest.raises(DashboardUnreachableError) as told:
-            ask(Elsewhere(there.head.address))
+            ask(RemoteStudies(there.head.address))
         for words in ("no Ray dashboard answers", "mine was running on ", "study report mine --address "):
             assert words in str(told.value)
         assert f"{there.study.path}/ledger.jsonl on " in str(told.value)
         assert "study submit" in str(told.value)
-    assert Elsewhere(there.head.address).home(["mine"]).find("mine").spec().name == "mine"
+    assert RemoteStudies(there.head.address).home(["mine"]).find("mine").spec().name == "mine"
     assert "mine: as it was on " in capsys.readouterr().err
 
 
 def test_a_head_that_was_started_anew(there: There) -> None:
-    Elsewhere(there.head.address).status("mine")
+    RemoteStudies(there.head.address).status("mine")
     there.head.jobs.clear()
     with pytest.raises(UserError, match=r"does not know mine: a restarted head has .* mine was running on "):
-        Elsewhere(there.head.address).status("mine")
-    (row,) = Elsewhere(there.head.address).overview()
+        RemoteStudies(there.head.address).status("mine")
+    (row,) = RemoteStudies(there.head.address).overview()
     assert (row["name"], row["job"], row["state"]) == ("mine", None, "running")
 
 
 @pytest.mark.parametrize("token", ["w" * 32, "short"])
 def test_a_token_that_is_not_the_clusters(there: There, tmp_path: Path, token: str) -> None:
     (tmp_path / "token").write_text(token)
-    for ask in (lambda: Elsewhere(there.head.address).status("mine"), there.fetch):
+    for ask in (lambda: RemoteStudies(there.head.address).status("mine"), there.fetch):
         with pytest.raises(UserError, match="refuses the token, or none was given"):
             ask()
     assert not there.home.path.exists()
@@ -186,5 +186,5 @@ def test_a_head_of_another_ray(there: There) -> None:
 
 def test_reading_loads_no_ray(there: There) -> None:
     if "ray" not in sys.modules:  # of another test in this process
-        Elsewhere(there.head.address).status("mine")
+        RemoteStudies(there.head.address).status("mine")
         assert "ray" not in sys.modules

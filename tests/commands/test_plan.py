@@ -7,6 +7,7 @@ from helpers import quickstart
 
 from study.commands.plan import plan, text
 from study.metrics.selection_rules import RULES
+from study.ranking.documents import plain
 
 LABELLED = sum(rule.needs != "inferred groups" for rule in RULES)
 """Rules that data with bias labels allow, where no groups are inferred."""
@@ -14,22 +15,28 @@ LABELLED = sum(rule.needs != "inferred groups" for rule in RULES)
 
 def test_the_quickstart_by_hand() -> None:
     document = plan(quickstart())
-    assert document["trials"] == {"baseline": 1, "search": 23, "replicate": 0, "confirm": 9, "rule": (LABELLED - 1) * 3}
-    assert document["epochs_per_trial"] == 20
-    assert document["epochs"]["most"] == (24 + 9 + (LABELLED - 1) * 3) * 20
+    assert document.budget.trials == {
+        "baseline": 1,
+        "search": 23,
+        "replicate": 0,
+        "confirm": 9,
+        "rule": (LABELLED - 1) * 3,
+    }
+    assert document.epochs_per_trial == 20
+    assert document.budget.epochs["most"] == (24 + 9 + (LABELLED - 1) * 3) * 20
     # rungs after epochs 4 and 12 of 20: 4 epochs for all, 8 more for a third, 8 more for a ninth
     # so that three of 23 are complete, one more than is confirmed
-    assert document["epochs"]["expected"] == round((1 + 9 + 3) * 20 + 23 * (4 + 8 / 3 + 8 / 9))
+    assert document.budget.epochs["expected"] == round((1 + 9 + 3) * 20 + 23 * (4 + 8 / 3 + 8 / 9))
     assert f"then 9 to confirm and about 3, at most {(LABELLED - 1) * 3}, for what other rules pick" in text(document)
-    assert document["metric"] == "val/accuracy (max)"
-    assert document["space"]["method.alpha"] == {"low": 0.001, "high": 1.0, "log": True}
-    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    assert document.metric == "val/accuracy (max)"
+    assert document.space["method.alpha"] == {"low": 0.001, "high": 1.0, "log": True}
+    assert json.loads(json.dumps(plain(document), allow_nan=False)) == plain(document)
 
 
 def test_what_has_to_be_beaten_runs_whole() -> None:
     given = [{"method.lambda": 0.5, "method.alpha": 0.1}, {"method.lambda": 1.0, "method.alpha": 0.1}]
     document = plan(quickstart(f"search.enqueue={json.dumps(given)}", "search.margin=0.5", "search.confirm={top: 0}"))
-    assert document["epochs"]["expected"] == round(3 * 20 + 21 * (4 + 8 / 3 + 8 / 9))
+    assert document.budget.epochs["expected"] == round(3 * 20 + 21 * (4 + 8 / 3 + 8 / 9))
 
 
 @pytest.mark.parametrize(
@@ -48,8 +55,8 @@ def test_what_has_to_be_beaten_runs_whole() -> None:
 )
 def test_trials_by_stage(assignments: list[str], trials: dict[str, int]) -> None:
     document = plan(quickstart("search.confirm.rules=false", *assignments))
-    assert document["trials"] == trials
-    assert document["epochs"]["most"] == sum(trials.values()) * 20
+    assert document.budget.trials == trials
+    assert document.budget.epochs["most"] == sum(trials.values()) * 20
 
 
 WITHOUT_LABELS = [
@@ -72,10 +79,10 @@ WITHOUT_LABELS = [
     ],
 )
 def test_other_rules_pick_no_more_than_there_is(assignments: list[str], rule: int) -> None:
-    assert plan(quickstart(*assignments))["trials"]["rule"] == rule
+    assert plan(quickstart(*assignments)).budget.trials["rule"] == rule
 
 
 @pytest.mark.parametrize("stopping", ["search.early_stopping={}", "search.early_stopping.grace=20"])
 def test_where_no_trial_can_be_stopped_early_all_epochs_are_expected(stopping: str) -> None:
     document = plan(quickstart(stopping))
-    assert document["epochs"]["expected"] == document["epochs"]["most"]
+    assert document.budget.epochs["expected"] == document.budget.epochs["most"]

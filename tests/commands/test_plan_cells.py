@@ -7,23 +7,24 @@ import pytest
 from helpers import quickstart
 
 from study.commands.plan import plan, text
+from study.ranking.documents import plain
 from study.spec import load_study
 
 
 @pytest.mark.parametrize("metric", ["worst_group_accuracy", "unbiased_accuracy"])
 def test_a_metric_of_tiny_cells_is_warned_of(metric: str) -> None:
     document = plan(quickstart(f"search.metric=val/{metric}", "data.val=biased"))
-    warning = document["warnings"][-1]
+    warning = document.warnings[-1]
     assert f"val/{metric} may tell configurations badly apart: the smallest cell of val has 1 sample" in warning
     assert "search by val/conflicting_accuracy" in warning
     assert f"warning: {warning}" in text(document)
 
 
 def test_a_validation_split_that_hardly_conflicts_with_the_bias_is_warned_of() -> None:
-    (warning,) = plan(quickstart("data.val=biased", "data.rho=0.98"))["warnings"]
+    (warning,) = plan(quickstart("data.val=biased", "data.rho=0.98")).warnings
     assert warning.startswith("val has only 10 samples in conflict with the bias: ")
     assert "data.val=unbiased" in warning
-    told = plan(quickstart("data.val=unbiased", "data.val_share=0.008"))["warnings"]
+    told = plan(quickstart("data.val=unbiased", "data.val_share=0.008")).warnings
     assert "Better: a larger data.val_share or more data" in next(
         line for line in told if "in conflict with the bias" in line
     )
@@ -38,7 +39,7 @@ def test_a_validation_split_that_hardly_conflicts_with_the_bias_is_warned_of() -
     ],
 )
 def test_others_are_not(assignments: list[str]) -> None:
-    assert plan(quickstart(*assignments))["warnings"] == []
+    assert plan(quickstart(*assignments)).warnings == []
 
 
 def test_a_few_cells_are_shown_as_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +54,7 @@ def test_a_few_cells_are_shown_as_a_table(tmp_path: Path, monkeypatch: pytest.Mo
         "train.augmentation=none",
     )
     document = plan(quickstart(*given))
-    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    assert json.loads(json.dumps(plain(document), allow_nan=False)) == plain(document)
     told = text(document).splitlines()
     start = next(place for place, line in enumerate(told) if line.split() == ["train", "val", "test"])
     assert [line.rsplit(None, 3) for line in told[start + 1 : start + 6]] == [
@@ -63,8 +64,8 @@ def test_a_few_cells_are_shown_as_a_table(tmp_path: Path, monkeypatch: pytest.Mo
         ["  dog, in", "15", "2", "3"],
         ["  dog, out", "130", "23", "27"],
     ]
-    assert "val has only 5 samples in conflict with the bias" in document["warnings"][0]
-    assert "the smallest cell of val has 2 samples, fewer than 10" in document["warnings"][1]
+    assert "val has only 5 samples in conflict with the bias" in document.warnings[0]
+    assert "the smallest cell of val has 2 samples, fewer than 10" in document.warnings[1]
 
 
 def test_many_cells_are_summed_up() -> None:
@@ -74,7 +75,7 @@ def test_many_cells_are_summed_up() -> None:
 
 def test_several_data_sets_are_told_apart() -> None:
     document = plan(quickstart("search.space.data.rho={choices: [0.5, 0.9]}", "search.baseline=null"))
-    assert len(document["cells"]) == 2
+    assert len(document.cells) == 2
     told = text(document)
     assert "with rho 0.5:" in told
     assert "with rho 0.9:" in told
@@ -85,5 +86,5 @@ def test_without_its_files_a_plan_says_so(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("STUDY_DATA", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     document = plan(load_study("fairkl_biased_mnist"))
-    assert document["warnings"] == []
+    assert document.warnings == []
     assert "samples: not counted: its files are not here, see study data prepare biased_mnist" in text(document)

@@ -12,66 +12,59 @@ from hypothesis import strategies as st
 from study import data
 from study.data import cells
 from study.data.dataset import Facts, Labels
+from study.ranking.documents import plain
 
 FACTS = Facts(2, 2, (3, 4, 4), aligned=(0, 1))
 
 
 def test_by_hand() -> None:
     labels = Labels(np.array([0, 0, 0, 1, -1]), np.array([0, 0, 1, 1, 0]))
-    assert cells.contents(labels, FACTS) == {
-        "samples": 5,
-        "unlabelled": 1,
-        "classes": [3, 1],
-        "cells": [[2, 1], [0, 1]],
-        "smallest": 1,
-        "largest": 2,
-        "empty": 1,
-        "aligned": 3,
-        "conflicting": 1,
-    }
+    assert cells.contents(labels, FACTS) == cells.Contents(
+        samples=5,
+        unlabelled=1,
+        classes=[3, 1],
+        cells=[[2, 1], [0, 1]],
+        smallest=1,
+        largest=2,
+        empty=1,
+        aligned=3,
+        conflicting=1,
+    )
 
 
 def test_without_bias_labels() -> None:
     found = cells.contents(Labels(np.array([0, 1, 1])), Facts(3, None, (3, 4, 4)))
-    assert found["classes"] == [1, 2, 0]
-    assert {name for name, value in found.items() if value is None} == {
-        "cells",
-        "smallest",
-        "largest",
-        "empty",
-        "aligned",
-        "conflicting",
-    }
+    assert found == cells.Contents(3, 0, [1, 2, 0])
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=1, max_size=60))
 def test_counts_add_up(pairs: list[tuple[int, int]]) -> None:
     target, bias = (np.array(part, np.int64) for part in zip(*pairs, strict=True))
     found = cells.contents(Labels(target, bias), Facts(3, 4, (3, 4, 4)))
-    assert np.sum(found["cells"], axis=1).tolist() == found["classes"]
-    assert sum(found["classes"]) == found["samples"] == len(pairs)
-    filled = [count for row in found["cells"] for count in row if count]
-    assert (found["smallest"], found["largest"], found["empty"]) == (min(filled), max(filled), 12 - len(filled))
-    assert found["conflicting"] is None
+    assert np.sum(found.cells, axis=1).tolist() == found.classes
+    assert sum(found.classes) == found.samples == len(pairs)
+    filled = [count for row in found.cells for count in row if count]
+    assert (found.smallest, found.largest, found.empty) == (min(filled), max(filled), 12 - len(filled))
+    assert found.conflicting is None
 
 
 def test_missing_files_are_said_and_nothing_is_got(root: Path) -> None:
     for name in ("biased_mnist", "waterbirds", "cifar10"):
         found = cells.count({"name": name})
-        assert found["unknown"] == f"its files are not here, see study data prepare {name}"
-        assert found["splits"] == {}
+        assert found.unknown == f"its files are not here, see study data prepare {name}"
+        assert found.splits == {}
     assert list(root.iterdir()) == []
 
 
 def test_a_damaged_file_is_said(root: Path) -> None:
     write_mnist(root, 3, 3)
     (root / "MNIST/raw/train-labels-idx1-ubyte.gz").write_bytes(b"")
-    assert "train-labels" in cells.count({"name": "biased_mnist"})["unknown"]
+    assert "train-labels" in cells.count({"name": "biased_mnist"}).unknown
 
 
 def test_a_data_set_that_does_not_tell_its_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(data.module("biased_digits"), "labels")
-    assert "does not tell its labels" in cells.count({"name": "biased_digits"})["unknown"]
+    assert "does not tell its labels" in cells.count({"name": "biased_digits"}).unknown
 
 
 @pytest.mark.parametrize(
@@ -88,7 +81,7 @@ def test_nothing_is_prepared_and_the_counts_are_those_of_what_is(root: Path, sec
     write_cifar10_jpeg(root)
     write_stl10(root)
     found = cells.count(section)
-    assert json.loads(json.dumps(found)) == found
+    assert json.loads(json.dumps(plain(found))) == plain(found)
     assert not (root / "prepared").exists()
     dataset = data.load(section)
-    assert found["splits"] == {name: cells.contents(split, dataset.facts) for name, split in dataset.splits.items()}
+    assert found.splits == {name: cells.contents(split, dataset.facts) for name, split in dataset.splits.items()}

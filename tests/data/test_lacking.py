@@ -69,7 +69,7 @@ def test_whole_data_are_not_warned_of(people):
 
 def test_a_bias_of_one_value_is_refused_where_it_is_needed_and_warned_of_elsewhere(people):
     people.assign(sex="m").to_csv("people.csv", index=False)
-    warnings = plan(load_study_of())["warnings"]
+    warnings = plan(load_study_of()).warnings
     assert "the bias is 'm' in every row: no group differs from another. Leave out data.bias" in warnings
     for assignment in (
         "search.metric=val/worst_group_accuracy",

@@ -15,7 +15,7 @@ from runs import Runs
 from study.home.folder import Home
 from study.home.record import StudyRecord
 
-LEDGER, PROGRESS = "study.home.ledger.Ledger", "study.tracking.tracking_state.Tracked"
+LEDGER, PROGRESS = "study.home.ledger.Ledger", "study.tracking.tracking_state.TrackingState"
 
 
 def moments(count: int) -> list[list[Any]]:

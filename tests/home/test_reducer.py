@@ -16,7 +16,7 @@ from study.home.line import Entry
 from study.home.record import StudyRecord
 from study.tracking.mlflow_events import STATUS, Events
 from study.tracking.store import RunUpdate
-from study.tracking.tracking_state import Tracked
+from study.tracking.tracking_state import TrackingState
 
 SPEC = quickstart("train.epochs=3", "search.early_stopping={}")
 SEEDS = st.integers(0, 2**64)
@@ -95,8 +95,8 @@ def test_mlflow_has_what_the_driver_has_however_it_was_brought(place: Path, seed
     """In one piece, or in several with another writer behind each."""
     path, driver = driven(place, seed)
     random, entries = Random(seed), read(path)
-    whole, pieces, progress = Runs(), Runs(), Tracked("")
-    whole.take(Events(SPEC, Tracked(""), StudyRecord()).changes(entries))
+    whole, pieces, progress = Runs(), Runs(), TrackingState("")
+    whole.take(Events(SPEC, TrackingState(""), StudyRecord()).changes(entries))
     done = 0
     while done < len(entries):
         upto = random.randrange(done, len(entries)) + 1

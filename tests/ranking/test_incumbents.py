@@ -129,9 +129,9 @@ def test_the_best_incumbent_runs_on_the_fresh_seeds_too() -> None:
     found = record(*incumbents(0.5, 0.65, 0.7, 0.8))
     confirmed = [trial.number for trial in Results(incumbent_spec(), found).to_confirm()]
     assert confirmed == [0, 3, 2]
-    assert budget(incumbent_spec())["trials"]["confirm"] == 6
+    assert budget(incumbent_spec()).trials["confirm"] == 6
     assert [trial.number for trial in Results(incumbent_spec(0.0), found).to_confirm()] == [0, 3]
-    assert budget(incumbent_spec(0.0))["trials"]["confirm"] == 4
+    assert budget(incumbent_spec(0.0)).trials["confirm"] == 4
     leading = record(*incumbents(0.5, 0.9, 0.7, 0.8))
     assert [trial.number for trial in Results(incumbent_spec(), leading).to_confirm()] == [0, 1]
 

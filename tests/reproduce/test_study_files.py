@@ -38,7 +38,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("name", "profile"), [(name, profile) for name in ALL for profile in (None, *profiles(name))])
 def test_each_shipped_file_can_be_planned_with_each_of_its_profiles(name: str, profile: str | None) -> None:
     document = plan.plan(load_study(name, profile=profile))
-    assert document["epochs"]["most"] > 0
+    assert document.budget.epochs["most"] > 0
     assert f"study {name} (" in plan.text(document)
 
 

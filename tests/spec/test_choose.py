@@ -43,7 +43,7 @@ def test_a_file_with_several_metrics_says_how_much_of_the_front_runs_again() -> 
     document = spec.to_document()["search"]
     assert (document["choose"], document["confirm"]["front"]) == ({"name": "knee", "limits": []}, 10)
     told = plan(spec)
-    assert told["trials"]["confirm"] == (10 + 1) * 3
+    assert told.budget.trials["confirm"] == (10 + 1) * 3
     assert "then at most 33 to confirm (the whole front up to 10 configurations)" in text(told)
     assert "search.choose: knee" in text(told)
     assert quickstart(TWO, "search.confirm.front=4").search.confirm.front == 4

@@ -14,11 +14,11 @@ from study.home.events import Closed, Event, Opened
 from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
-from study.sweep.agenda import Agenda, Job, Joins
+from study.sweep.agenda import Agenda, Job, NewJoined
 from study.sweep.early_stopping import early_stopping
 from study.sweep.failures import Failure
 from study.sweep.job_payload import JobPayload
-from study.sweep.joined import Verdict
+from study.sweep.joined import FoldPredictions
 
 BROKEN, DIED = Failure("BUG", "broken"), Failure("PREEMPTED", "its process died")
 
@@ -62,7 +62,7 @@ class Course:
         score: Score = score,
         checkpoints: bool = False,
         further: Callable[[TrialRecord], Mapping[str, float]] = lambda trial: {},
-        joins: Joins | None = None,
+        joins: NewJoined | None = None,
         predict: Callable[[TrialRecord], NDArray[np.int64]] | None = None,
     ) -> None:
         if not path.exists():
@@ -111,7 +111,7 @@ class Course:
             self.agenda.failed(number, value or BROKEN)
             return False
         if self.predict and epoch == job.trial.total(self.spec.epochs) and job.trial.stage == "confirm":
-            self.agenda.judged(number, Verdict(self.predict(job.trial)).packed())
+            self.agenda.judged(number, FoldPredictions(self.predict(job.trial)).packed())
         further = {f"val/{name}": figure for name, figure in self.further(job.trial).items()}
         return self.agenda.reported(number, epoch, {"val/accuracy": value, "train/loss": 1.0, **further})
 

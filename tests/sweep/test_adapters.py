@@ -23,7 +23,7 @@ from study.home.provenance import devices, in_words
 from study.spec.schema import Resources
 from study.sweep import adapters
 from study.sweep.adapters import JobSearcher, ReportingScheduler
-from study.sweep.agenda import CannotGoOn, Job
+from study.sweep.agenda import Job, StudyCannotContinueError
 from study.sweep.failures import NodeUnusableError
 from study.sweep.nodes import Nodes, wish
 
@@ -136,7 +136,9 @@ def test_a_node_whose_gpu_fails_is_named_and_its_trial_runs_elsewhere(
     assert isinstance(again, Job)
     assert again.trial.number == 0
     file.write_bytes(cloudpickle.dumps(NodeUnusableError("near", "other", "no kernel")))
-    with pytest.raises(CannotGoOn, match=r"no node is left that trials can run on: host: its .*; other: no kernel"):
+    with pytest.raises(
+        StudyCannotContinueError, match=r"no node is left that trials can run on: host: its .*; other: no kernel"
+    ):
         scheduler.on_trial_error(None, of_tune(error=str(file), run=1))
     assert course.record.trials[0].state == "waiting"
 

@@ -59,7 +59,7 @@ def of(value: float, less_is_better: bool = False) -> Score:
 
 def heard(rule: EarlyStopping, epoch: int, values: list[float], less_is_better: bool = False) -> list[bool]:
     """Which of the trials 0, 1 ... stop, that reach an epoch one after the other."""
-    return [rule.prunes(trial, epoch, of(value, less_is_better)) for trial, value in enumerate(values)]
+    return [rule.should_prune(trial, epoch, of(value, less_is_better)) for trial, value in enumerate(values)]
 
 
 def reports(seed: int, trials: int, epochs: int) -> list[Report]:
@@ -83,7 +83,7 @@ def prunes(spec: StudySpec, rule: EarlyStopping, report: Report) -> bool:
     trial, epoch, (accuracy, gap) = report
     score = spec.objective.score({"val/accuracy": accuracy, "val/equalized_odds": gap})
     assert score is not None
-    return rule.prunes(trial, epoch, score)
+    return rule.should_prune(trial, epoch, score)
 
 
 VALUES = [0.5, 0.6, 0.4, 0.55, 0.45, 0.7, 0.65]
@@ -108,24 +108,24 @@ def test_a_third_goes_on_where_reduction_is_three() -> None:
     rule = asha(reduction=3)
     assert heard(rule, 1, [0.1, 0.2, 0.3, 0.4]) == [False] * 4
     # before: 0.1 0.2 0.3 0.4; two thirds of the way from 0.1 to 0.4 is 0.3
-    assert rule.prunes(4, 1, of(0.299))
+    assert rule.should_prune(4, 1, of(0.299))
     # before: 0.1 0.2 0.299 0.3 0.4; place 4 * 2/3 = 2.667 is 0.299667
-    assert not rule.prunes(5, 1, of(0.2997))
+    assert not rule.should_prune(5, 1, of(0.2997))
 
 
 @pytest.mark.parametrize(("epochs", "grace", "rungs"), [(9, 1, [1, 3]), (20, 4, [4, 12]), (9, 9, []), (10, 2, [2, 6])])
 def test_trials_stop_at_rungs_alone(epochs: int, grace: int, rungs: list[int]) -> None:
     rule = asha(epochs, grace, 3)
     assert not any(
-        rule.prunes(trial, epoch, of(high)) for trial, high in enumerate((0.5, 0.6)) for epoch in range(1, epochs)
+        rule.should_prune(trial, epoch, of(high)) for trial, high in enumerate((0.5, 0.6)) for epoch in range(1, epochs)
     )
-    assert [epoch for epoch in range(1, epochs) if rule.prunes(2, epoch, of(0.1))] == rungs
+    assert [epoch for epoch in range(1, epochs) if rule.should_prune(2, epoch, of(0.1))] == rungs
 
 
 def test_without_a_rule_every_trial_runs_in_full() -> None:
     rule = early_stopping(quickstart("search.early_stopping={}"))
     assert rule.name == "none"
-    assert not any(rule.prunes(trial, epoch, of(0.0)) for trial in range(5) for epoch in range(1, 20))
+    assert not any(rule.should_prune(trial, epoch, of(0.0)) for trial in range(5) for epoch in range(1, 20))
 
 
 values = st.one_of(st.sampled_from([0.1, 0.2, 0.3, 0.7, 1 / 3]), st.floats(-1e3, 1e3))
@@ -150,7 +150,7 @@ def test_one_metrics_decisions_are_those_of_ray(
         ray.on_trial_add(None, NamedTrial(str(trial)))
     for trial, epoch, value in told:
         decision = ray.on_trial_result(None, NamedTrial(str(trial)), {"epoch": epoch, "value": value})
-        assert rule.prunes(trial, epoch, of(value, less_is_better)) == (decision == TrialScheduler.STOP)
+        assert rule.should_prune(trial, epoch, of(value, less_is_better)) == (decision == TrialScheduler.STOP)
 
 
 @pytest.mark.slow
@@ -166,7 +166,7 @@ def test_the_median_rules_decisions_are_those_of_ray(seed: int, grace: int, tria
     for trial, epoch, (accuracy, _) in reports(seed, trials, epochs=9):
         if trial not in stopped:
             value = 840.0 * 2 * int(10 * accuracy)
-            mine = rule.prunes(trial, epoch, of(value))
+            mine = rule.should_prune(trial, epoch, of(value))
             decision = ray.on_trial_result(nothing_waits, named[trial], {"epoch": epoch, "value": value})
             assert mine == (decision == TrialScheduler.STOP)
             stopped |= {trial} if mine else set()
@@ -177,10 +177,10 @@ def test_the_median_rule_by_hand() -> None:
     assert not any(heard(rule, 1, [0.1, 0.9, 0.9, 0.5, 0.9])), "before grace"
     # at epoch 2 three others have to be there; then 0.6 against the median of 0.1, 0.8, 0.8
     assert heard(rule, 2, [0.1, 0.8, 0.8, 0.6]) == [False, False, False, True]
-    assert not rule.prunes(4, 2, of(0.0)), "its best so far is 0.9"
+    assert not rule.should_prune(4, 2, of(0.0)), "its best so far is 0.9"
     # the means of the others over epochs 2 and 3 are 0.2, 0.85 and 0.8
-    assert not any(rule.prunes(trial, 3, of(value)) for trial, value in enumerate((0.3, 0.9, 0.8)))
-    assert rule.prunes(3, 3, of(0.79))
+    assert not any(rule.should_prune(trial, 3, of(value)) for trial, value in enumerate((0.3, 0.9, 0.8)))
+    assert rule.should_prune(3, 3, of(0.79))
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -201,7 +201,8 @@ def test_a_rule_that_hears_the_ledger_again_goes_on_as_one_that_was_never_cut(ru
 
 def test_the_example_of_the_base_class_is_a_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("study.sweep.early_stopping.floor")
-    exec(dedent(cleandoc(EarlyStopping.__doc__ or "").partition("needs:\n")[2].partition("Args:")[0]), vars(module))
+    example = cleandoc(EarlyStopping.__doc__ or "").partition("`early_stopping: floor`:\n")[2].partition("Args:")[0]
+    exec(dedent(example), vars(module))
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(SCHEDULES, "floor", AshaSchedule)
     rule = early_stopping(spec_of(Rule.model_construct(name="floor", grace=1)))
@@ -214,16 +215,16 @@ def test_brackets_do_not_hear_each_other() -> None:
     among = schedule(spec.search.early_stopping, spec.epochs).brackets
     of_first, of_second = ([n for n in range(40) if bracket_of(n, among) == index] for index in (0, 1))
     rule = early_stopping(spec)
-    assert not any(rule.prunes(number, 1, of(1.0 - number)) for number in of_second), "their first rung is at 3"
-    assert not rule.prunes(of_first[0], 3, of(0.0))
-    assert not rule.prunes(of_second[0], 3, of(-1.0)), "the first of its bracket at this rung"
-    assert rule.prunes(of_second[1], 3, of(-2.0))
+    assert not any(rule.should_prune(number, 1, of(1.0 - number)) for number in of_second), "their first rung is at 3"
+    assert not rule.should_prune(of_first[0], 3, of(0.0))
+    assert not rule.should_prune(of_second[0], 3, of(-1.0)), "the first of its bracket at this rung"
+    assert rule.should_prune(of_second[1], 3, of(-2.0))
 
 
 def test_a_trial_without_a_score_at_its_rung_is_judged_at_the_next_epoch_that_has_one() -> None:
     rule = asha(9, 2, 3)
     heard(rule, 2, [0.5, 0.6])
-    assert rule.prunes(2, 3, of(0.1))
+    assert rule.should_prune(2, 3, of(0.1))
 
 
 @pytest.mark.parametrize("kind", ["rising", "falling", "collapsed"])

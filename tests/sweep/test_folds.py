@@ -16,7 +16,7 @@ from study.data.dataset import Dataset, Facts, Folds, Split
 from study.home import events
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.sweep.joined import Joiner, Verdict
+from study.sweep.joined import FoldPredictions, Joiner
 from study.training import metrics
 
 
@@ -67,7 +67,7 @@ def test_a_confirmed_value_is_the_metric_of_the_joined_samples(seeds: int, tmp_p
         for start in range(0, 3 * seeds, 3):
             whole = np.empty_like(target)
             for run in one.repeats[start : start + 3]:
-                assert np.array_equal(Verdict.unpacked(run.predicted).classes, judges(run))
+                assert np.array_equal(FoldPredictions.unpacked(run.predicted).classes, judges(run))
                 whole[judges.folds.numbers == run.fold] = judges(run)
             repeats.append(whole)
         found = ranking.spreads(spec.objective, one.repeats, one.joined)
@@ -106,10 +106,10 @@ def test_the_margin_takes_the_paired_error_on_the_joined_samples(tmp_path: Path)
 def test_predictions_are_kept_whole() -> None:
     for classes in (np.array([], np.int64), np.arange(1000)):
         losses = np.random.default_rng(0).random(len(classes), np.float32)
-        found = Verdict.unpacked(Verdict(classes, losses).packed())
+        found = FoldPredictions.unpacked(FoldPredictions(classes, losses).packed())
         assert np.array_equal(found.classes, classes)
         assert np.array_equal(found.log_losses, losses)
-        assert Verdict.unpacked(Verdict(classes).packed()).log_losses is None
+        assert FoldPredictions.unpacked(FoldPredictions(classes).packed()).log_losses is None
 
 
 @pytest.mark.parametrize("classes", [2, 10])
@@ -118,7 +118,7 @@ def test_the_log_loss_of_joined_samples_is_that_of_their_probabilities(classes: 
     target, rows = random.integers(0, classes, 300), np.arange(300)
     probabilities = random.dirichlet(np.ones(classes), 300)
     own = probabilities[rows, target]
-    verdict = Verdict(probabilities.argmax(1), -np.log(own).astype(np.float32))
+    verdict = FoldPredictions(probabilities.argmax(1), -np.log(own).astype(np.float32))
     scores = verdict.scores(rows, torch.from_numpy(target), classes)
     found = metrics.compute(
         scores, torch.from_numpy(verdict.classes), torch.from_numpy(target), None, Facts(classes, None, (3,))
@@ -160,7 +160,7 @@ def test_samples_alone_in_their_cell_make_the_error_of_the_joined_value() -> Non
     dataset = Dataset(Facts(10, 10, (1, 1, 1), aligned=tuple(range(10))), {"train": learn, "val": learn})
     joiner = Joiner(folded(), replace(dataset, folds=Folds(3, np.arange(900) % 3, learn)))
     wrong = (np.arange(900) < 45) & (np.arange(900) % 5 < 2)
-    values, _ = joiner.judged([Verdict(np.where(wrong, (target + 5) % 10, target))])
+    values, _ = joiner.judged([FoldPredictions(np.where(wrong, (target + 5) % 10, target))])
     assert values["val/conflicting_accuracy"] == 27 / 45
     binomial = (0.6 * 0.4 / 45) ** 0.5
     assert values["val/conflicting_accuracy_standard_error"] == pytest.approx(binomial, rel=0.2)

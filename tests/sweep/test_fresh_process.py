@@ -7,7 +7,8 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -188,10 +189,16 @@ def fails(config):
 
 
 @pytest.fixture(scope="module")
-def failing(tmp_path_factory: pytest.TempPathFactory) -> Functions:
-    folder = tmp_path_factory.mktemp("failing")
-    (folder / "mine_that_fails.py").write_text(TELLS)
-    return Functions(folder, str(folder), "mine_that_fails")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Functions]:
+    """Makes `Functions` of a text, once for each: the process that forks for them takes seconds to start."""
+
+    @cache
+    def made(text: str) -> Functions:
+        folder = tmp_path_factory.mktemp("shared")
+        (folder / "mine_shared.py").write_text(text)
+        return Functions(folder, str(folder), "mine_shared")
+
+    return made
 
 
 @pytest.mark.parametrize(
@@ -213,8 +220,10 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Functions:
         ("object", "BUG", "yielded TextIOWrapper for 'val/accuracy' in epoch 2"),
     ],
 )
-def test_a_trial_fails_by_its_own_error_once(how: str, kind: str, reason: str, failing: Functions) -> None:
-    mine = failing
+def test_a_trial_fails_by_its_own_error_once(
+    how: str, kind: str, reason: str, shared: Callable[[str], Functions]
+) -> None:
+    mine = shared(TELLS)
     broken = mine.fails("fails", how=how)
     assert broken.failure.kind == kind
     assert reason in broken.failure.reason
@@ -251,11 +260,18 @@ def killed(config, checkpoint):
     ],
 )
 def test_a_process_that_was_killed_for_want_of_memory_says_so(
-    name: str, kills: int | None, held: int, kind: str, reason: str, functions: Any, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    kills: int | None,
+    held: int,
+    kind: str,
+    reason: str,
+    shared: Callable[[str], Functions],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By the kernel's count, 2 before the trial, or by what a trial held: PyTorch alone has it hold some 200 MiB."""
-    mine = functions(HOLDS)
-    counter = mine.folder / "memory.events"
+    mine = shared(HOLDS)
+    counter = tmp_path / "memory.events"
     counter.write_text("oom_kill 2\n")
     memory = Memory(2**29) if kills is None else Memory(2**33, str(counter), 2)
     if not held and kills is None:
@@ -284,8 +300,10 @@ def cleans(config, epochs, checkpoint):
 
 
 @pytest.mark.parametrize("stop", [0, 1])
-def test_a_function_cleans_up_while_its_folder_is_there(stop: int, functions: Any, tmp_path: Path) -> None:
-    mine = functions(CLEANS)
+def test_a_function_cleans_up_while_its_folder_is_there(
+    stop: int, shared: Callable[[str], Functions], tmp_path: Path
+) -> None:
+    mine = shared(CLEANS)
     mine.run("cleans", stop=stop, file=str(tmp_path / "said"))
     said = (tmp_path / "said").read_text()
     assert said.startswith("0" if stop else "1")

@@ -5,7 +5,7 @@ from helpers import Told, record
 
 from study.home.record import StudyRecord
 from study.sweep import adapters
-from study.sweep.adapters import Watch
+from study.sweep.adapters import HangDetector
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def hangs_after(watch: Watch, clock: list[float], most: float = 2000.0) -> float:
+def hangs_after(watch: HangDetector, clock: list[float], most: float = 2000.0) -> float:
     """Seconds of silence until the trial `a`, which is looked at every second, is told."""
     began = clock[0]
     while not watch.hanging(["a"]):
@@ -26,7 +26,7 @@ def hangs_after(watch: Watch, clock: list[float], most: float = 2000.0) -> float
 
 def test_nothing_is_known_at_first(clock: list[float]) -> None:
     """Ten minutes to begin, and for the first epoch."""
-    watch = Watch(None, StudyRecord(), last=5)
+    watch = HangDetector(None, StudyRecord(), last=5)
     assert hangs_after(watch, clock) == 601
     watch.heard("a")
     assert hangs_after(watch, clock) == 601
@@ -34,26 +34,26 @@ def test_nothing_is_known_at_first(clock: list[float]) -> None:
 
 @pytest.mark.parametrize(("epoch", "limit"), [(1.0, 61), (30.0, 301)])
 def test_ten_usual_epochs_and_a_minute_at_least(clock: list[float], epoch: float, limit: int) -> None:
-    watch = Watch(None, StudyRecord(), last=5)
+    watch = HangDetector(None, StudyRecord(), last=5)
     for number, seconds in enumerate([epoch, epoch, 500.0], start=1):
         watch.heard("a", number, seconds)
     assert hangs_after(watch, clock) == limit
 
 
 def test_the_last_epoch_may_take_longer(clock: list[float]) -> None:
-    watch = Watch(None, StudyRecord(), last=5)
+    watch = HangDetector(None, StudyRecord(), last=5)
     watch.heard("a", 4, 1.0)
     assert hangs_after(watch, clock) == 601
 
 
 def test_a_limit_that_is_given_is_the_limit(clock: list[float]) -> None:
-    watch = Watch(7.0, StudyRecord(), last=5)
+    watch = HangDetector(7.0, StudyRecord(), last=5)
     watch.heard("a", 4, 100.0)
     assert hangs_after(watch, clock) == 8
 
 
 def test_a_trial_is_told_once_and_may_come_back(clock: list[float]) -> None:
-    watch = Watch(7.0, StudyRecord(), last=5)
+    watch = HangDetector(7.0, StudyRecord(), last=5)
     hangs_after(watch, clock)
     clock[0] += 3.0
     assert watch.hanging(["a"]) == []
@@ -62,7 +62,7 @@ def test_a_trial_is_told_once_and_may_come_back(clock: list[float]) -> None:
 
 
 def test_time_in_which_the_driver_slept_does_not_count(clock: list[float]) -> None:
-    watch = Watch(100.0, StudyRecord(), last=5)
+    watch = HangDetector(100.0, StudyRecord(), last=5)
     assert watch.hanging(["a"]) == []
     clock[0] += 5000.0
     assert watch.hanging(["a"]) == []
@@ -70,7 +70,7 @@ def test_time_in_which_the_driver_slept_does_not_count(clock: list[float]) -> No
 
 
 def test_who_reports_does_not_hang(clock: list[float]) -> None:
-    watch = Watch(7.0, StudyRecord(), last=100)
+    watch = HangDetector(7.0, StudyRecord(), last=100)
     for epoch in range(1, 50):
         clock[0] += 5.0
         watch.heard("a", epoch, 5.0)
@@ -79,7 +79,7 @@ def test_who_reports_does_not_hang(clock: list[float]) -> None:
 
 def test_several_kinds_of_cards_have_a_usual_epoch_each(clock: list[float]) -> None:
     """A slow card's trials do not hang by a fast one's epoch, and a fast card's are not waited for by a slow one's."""
-    watch = Watch(None, StudyRecord(), last=9)
+    watch = HangDetector(None, StudyRecord(), last=9)
     for number in range(1, 4):
         watch.heard("slow", number, 100.0, "T4")
     for _ in range(50):
@@ -96,6 +96,6 @@ def test_several_kinds_of_cards_have_a_usual_epoch_each(clock: list[float]) -> N
 def test_a_resumed_study_knows_its_kinds_of_cards(clock: list[float]) -> None:
     known = record(*(Told("search", [seconds] * 3, metric="time/epoch") for seconds in (100.0, 10.0)))
     known.trials[0].now.device, known.trials[1].now.device = {"name": "T4"}, {"name": "H100"}
-    watch = Watch(None, known, last=9)
+    watch = HangDetector(None, known, last=9)
     watch.heard("a", 3, None, "H100")
     assert hangs_after(watch, clock) == 101

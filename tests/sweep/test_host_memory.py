@@ -12,7 +12,7 @@ import pytest
 from groups import killed, real_group
 
 from study.sweep.failures import TrialFailedError
-from study.sweep.host_memory import Deaths, Memory
+from study.sweep.host_memory import Memory, OomDetector
 
 HERE = socket.gethostname()
 GIB = 2**30
@@ -30,7 +30,7 @@ def memory(counter: Path, kills: int = 2) -> Memory:
 
 
 def test_a_kill_that_is_counted_explains_one_death(counter: Path) -> None:
-    deaths = Deaths()
+    deaths = OomDetector()
     for name in ("one", "other", "third"):
         deaths.began(name, f"{HERE}:1", memory(counter))
     assert deaths.of_memory("one", {HERE}) is None, "both were before"
@@ -45,7 +45,7 @@ def test_a_kill_that_is_counted_explains_one_death(counter: Path) -> None:
 def test_a_kill_of_long_ago_was_somebody_elses(counter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: clock)
-    deaths = Deaths()
+    deaths = OomDetector()
     deaths.began("one", f"{HERE}:1", memory(counter))
     deaths.look(["one"])
     killed(counter, 3)
@@ -60,7 +60,7 @@ def test_a_kill_just_before_a_death_is_its_own_however_long_the_process_lived(
 ) -> None:
     clock = 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: clock)
-    deaths = Deaths()
+    deaths = OomDetector()
     deaths.began("one", f"{HERE}:1", memory(counter))
     for _ in range(200):
         clock += 1
@@ -78,7 +78,7 @@ def test_another_node_is_asked_for_its_count(counter: Path, count: int | None, i
         asked.append((machine, file))
         return count
 
-    deaths = Deaths(ask)
+    deaths = OomDetector(ask)
     deaths.began("one", "there:1", memory(counter), "far")
     assert bool(deaths.of_memory("one", {HERE, "there"})) == is_told
     assert asked == [("far", str(counter))]
@@ -90,7 +90,7 @@ def test_a_process_that_died_before_it_told_anything(
 ) -> None:
     """While the data of its first trial came, say; where it was is known if there is one machine alone."""
     monkeypatch.setattr(Memory, "here", lambda: memory(counter))
-    deaths = Deaths()
+    deaths = OomDetector()
     killed(counter, 3)
     assert bool(deaths.of_memory("", hosts)) == is_told
 
@@ -104,7 +104,7 @@ def test_a_process_that_vanished_while_it_held_much(held: int, is_told: bool) ->
     with subprocess.Popen([sys.executable, "-c", GROWS.format(held)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        deaths = Deaths()
+        deaths = OomDetector()
         deaths.began("one", f"{HERE}:{process.pid}", Memory(300 * 2**20))
         deaths.look(["one"])
         process.send_signal(signal.SIGKILL)

@@ -9,8 +9,8 @@ import pytest
 
 from study.home.events import Started
 from study.home.ledger import Ledger, read
-from study.sweep.agenda import Journal
-from study.sweep.failures import CannotGoOn
+from study.sweep.agenda import StoppingLedger
+from study.sweep.failures import StudyCannotContinueError
 
 
 @pytest.fixture
@@ -26,8 +26,8 @@ def broken(descriptor: int) -> None:
 
 
 def test_a_study_ends_where_its_events_cannot_be_kept(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    journal = Journal(ledger)
+    journal = StoppingLedger(ledger)
     monkeypatch.setattr(os, "fsync", broken)
-    with pytest.raises(CannotGoOn, match=r"ledger\.jsonl: No space left on device\. Make room there"):
+    with pytest.raises(StudyCannotContinueError, match=r"ledger\.jsonl: No space left on device\. Make room there"):
         journal.append(Started(trial=0, node="here"))
     assert [event["event"] for event in read(ledger.path)] == ["created"]

@@ -8,7 +8,7 @@ import torch
 from study.errors import UserError
 from study.spec.schema import Resources
 from study.sweep import course, nodes
-from study.sweep.nodes import Nodes, NoNodeLeft
+from study.sweep.nodes import Nodes, NoNodeLeftError
 from study.training.device import CardFullError, NoDeviceError
 
 
@@ -40,7 +40,7 @@ def test_a_node_that_is_left_out_gets_no_trial_and_the_last_one_ends_the_study()
     found.leave_out("two", "host2", "its memory is taken")
     assert found.place(alone=False)[1] == {"ray.io/node-id": "!in(one,two)"}
     with pytest.raises(
-        NoNodeLeft, match=r"no node is left .*: host1: its driver is too old; host2: its memory is taken"
+        NoNodeLeftError, match=r"no node is left .*: host1: its driver is too old; host2: its memory is taken"
     ):
         found.check_left()
 

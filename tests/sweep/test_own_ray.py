@@ -17,7 +17,7 @@ from own_process import as_driver
 
 from study.files import RUN
 from study.places import for_sockets
-from study.sweep.own_ray import MAX_FOLDER_CHARACTERS, STEP_TIMEOUT_S, OwnRay, Patience, RayStartError, no_room
+from study.sweep.own_ray import MAX_FOLDER_CHARACTERS, STEP_TIMEOUT_S, OwnRay, RayStartError, StartWaiter, no_room
 from study.upstream.environment import Part, variables
 from study.upstream.ray_internals import SESSION
 
@@ -92,11 +92,11 @@ def never() -> bool:
 
 def test_patience_ends_with_the_process_or_the_wish(ray: OwnRay) -> None:
     with pytest.raises(KeyboardInterrupt):
-        Patience(ray, print, lambda: True).wait(never)
-    Patience(ray, print, never).wait(lambda: True)
+        StartWaiter(ray, print, lambda: True).wait(never)
+    StartWaiter(ray, print, never).wait(lambda: True)
     threading.Timer(0.2, ray.started["gcs_server"].terminate).start()
     with pytest.raises(RayStartError, match="Ray's gcs_server was ended by SIGTERM"):
-        Patience(ray, print, never).wait(never)
+        StartWaiter(ray, print, never).wait(never)
     ray.started["gcs_server"].wait()
     ray.started["gcs_server"] = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"])
 
@@ -110,7 +110,7 @@ def test_patience_counts_no_time_in_which_the_processes_wait_for_a_processor(
     monkeypatch.setattr("study.sweep.own_ray.SLOW_START_S", 0.5)
     monkeypatch.setattr(ray, "starved", lambda: min(time.monotonic() - began, 1.0))
     with pytest.raises(RayStartError, match=r"nothing happened in 0\.3 s"):
-        Patience(ray, told.append, never).wait(never)
+        StartWaiter(ray, told.append, never).wait(never)
     assert time.monotonic() - began > 1.2
     assert len(told) == 1
     assert told[0].startswith("starting Ray; this machine is busy (load ")

@@ -67,7 +67,7 @@ def test_the_study_is_the_same_as_one_without(course: Course, tmp_path: Path) ->
 
 
 def test_no_more_trials_ran_than_were_planned(course: Course) -> None:
-    planned = plan(course.spec)["trials"]
+    planned = plan(course.spec).budget.trials
     stages = Counter(trial.stage for trial in course.record.trials.values())
     assert 2 * 2 == stages.pop("rule") <= planned.pop("rule")
     assert {stage: stages[stage] for stage in planned} == planned

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.spec.objective import Score
-from study.spec.rungs import turn
+from study.spec.rungs import tie_breaker
 from study.sweep.early_stopping import ByDominance, ByValue, Peers, RungScore, crowding_distance
 
 
 def shown(scores: Iterable[tuple[tuple[float, ...], float]]) -> list[RungScore]:
-    return [RungScore(gains, violation, turn(number)) for number, (gains, violation) in enumerate(scores)]
+    return [RungScore(gains, violation, tie_breaker(number)) for number, (gains, violation) in enumerate(scores)]
 
 
 def admitted(peers: Peers, trials: Iterable[RungScore]) -> list[bool]:
@@ -33,11 +33,11 @@ def dominates(one: RungScore, other: RungScore) -> bool:
 
 
 def precedes(one: RungScore, other: RungScore) -> bool:
-    """Domination, where as large a violation leaves it to the gains, and between twins to the lot."""
+    """Domination, where as large a violation leaves it to the gains, and between twins to the tie-breaker."""
     if one.violation != other.violation:
         return one.violation < other.violation
     unlimited, others = one._replace(violation=0.0), other._replace(violation=0.0)
-    return dominates(unlimited, others) or (one.gains == other.gains and one.lot < other.lot)
+    return dominates(unlimited, others) or (one.gains == other.gains and one.tie_break < other.tie_break)
 
 
 def ahead(one: RungScore, peers: list[RungScore]) -> int:

@@ -15,7 +15,7 @@ from study.spec.schema import Resources
 from study.sweep import share as sharing_of_trials
 from study.sweep.adapters import JobSearcher, ReportingScheduler
 from study.sweep.nodes import Nodes
-from study.sweep.share import Share, newcomer
+from study.sweep.share import Share, new_peer
 
 CPUS = 4
 
@@ -50,7 +50,7 @@ class Cluster:
         self.home, self.drivers = home, list[Driver]()
 
     def join(self, jobs: int, owner: str = "ann", cluster: str = "here:1", most: int = CPUS, **of: bool) -> Driver:
-        mine = newcomer(owner, cluster, Resources(cpu=1), 1.0, most)
+        mine = new_peer(owner, cluster, Resources(cpu=1), 1.0, most)
         there = {"CPU": float(CPUS)}
         share = Share(self.home, mine, lambda: most, lambda: there, self.idle, **of)
         self.drivers.append(Driver(share, jobs))

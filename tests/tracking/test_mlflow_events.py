@@ -11,7 +11,7 @@ from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.tracking.mlflow_events import STAR, Events
 from study.tracking.store import RunUpdate, _key
-from study.tracking.tracking_state import STUDY, Tracked
+from study.tracking.tracking_state import STUDY, TrackingState
 
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
 TRIALS = (
@@ -26,7 +26,7 @@ def brought(spec: StudySpec, *trials: Told, more: Iterable[tuple[str, dict[str, 
     found: list[Entry] = [{"event": "created", "id": "study", "time": 0.0}]
     for at, (name, fields) in enumerate([*told_events(*trials), *more, ("closed", {"state": "complete"})], 1):
         found.append({"event": name, "time": float(at), **{key: v for key, v in fields.items() if v is not None}})
-    return {change.key: change for change in Events(spec, Tracked(""), StudyRecord()).changes(found)}
+    return {change.key: change for change in Events(spec, TrackingState(""), StudyRecord()).changes(found)}
 
 
 def test_a_trial_tells_its_chosen_epoch_and_the_values_there() -> None:
@@ -100,7 +100,7 @@ def test_a_trial_has_its_device_as_tags_and_the_study_the_nodes_that_were_not_us
     events.append({"event": "trial", "time": 2.0, "trial": 0, "stage": "search", "params": {}, "seed": 0})
     events.append({"event": "started", "time": 3.0, "trial": 0, "node": "there:1", "device": device})
     events.append({"event": "unusable", "time": 4.0, "node": "other", "reason": "its driver is too old"})
-    found = Events(quickstart(), Tracked(""), StudyRecord())
+    found = Events(quickstart(), TrackingState(""), StudyRecord())
     study, trial = found.changes(events)
     assert {key: value for key, value in trial.tags.items() if key.startswith("study.device")} == {
         "study.device": "NVIDIA H100",
@@ -135,7 +135,7 @@ def test_the_run_of_a_trial_that_runs_again_holds_each_epoch_once_and_no_failure
         for epoch in (1, 2):
             add("report", trial=number, epoch=epoch, metrics={"val/accuracy": 0.5})
         add("ended", trial=number, state="complete")
-    for change in Events(spec, Tracked(""), StudyRecord()).changes(events):
+    for change in Events(spec, TrackingState(""), StudyRecord()).changes(events):
         if change.key in ("0", "1"):
             assert [point.step for point in change.points if point.name == "val/accuracy"] == [1, 2]
             assert change.status == "FINISHED"

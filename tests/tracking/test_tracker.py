@@ -14,7 +14,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.tracking import Tracker, refresh, tracker
 from study.tracking.connection import public
-from study.tracking.tracking_state import Tracked
+from study.tracking.tracking_state import TrackingState
 
 
 @pytest.mark.slow
@@ -144,7 +144,7 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
     assert folder.tracking_file.read_bytes() == note, "that belongs to a driver that may be running"
     with answering(500) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        Tracked(public(uri), runs={"study": "1"}).save(folder.tracking_file)
+        TrackingState(public(uri), runs={"study": "1"}).save(folder.tracking_file)
         message = refresh(home, folder, {page: "report"})
     assert message is not None
     assert "500" in message

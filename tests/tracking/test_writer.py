@@ -18,7 +18,7 @@ from study.tracking import remove
 from study.tracking import writer as writing
 from study.tracking.mlflow_events import STAR
 from study.tracking.store import Store
-from study.tracking.tracking_state import Tracked
+from study.tracking.tracking_state import TrackingState
 from study.tracking.writer import Writer
 
 
@@ -171,7 +171,7 @@ def test_a_writer_that_ends_after_any_share_is_made_up_for(
     more = True
     while more:
         with monkeypatch.context() as patch:
-            patch.setattr(Tracked, "save", lambda *_: None)
+            patch.setattr(TrackingState, "save", lambda *_: None)
             Writer(home, folder, SPEC).write_new()
         more = Writer(home, folder, SPEC).write_new()
     check(Runs(home.tracking_uri, SPEC.name))

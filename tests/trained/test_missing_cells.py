@@ -27,7 +27,7 @@ from study.ranking import Results, summary
 from study.ranking.documents import plain
 from study.spec import StudySpec
 from study.tracking.mlflow_events import Events
-from study.tracking.tracking_state import Tracked
+from study.tracking.tracking_state import TrackingState
 from study.trained import card
 from study.training import metrics
 
@@ -94,7 +94,7 @@ def in_mlflow(spec: StudySpec, trials: Sequence[Told]) -> None:
         {"event": name, "time": float(at), **{key: one for key, one in fields.items() if one is not None}}
         for at, (name, fields) in enumerate(names)
     ]
-    for change in Events(spec, Tracked(""), StudyRecord()).changes(events):
+    for change in Events(spec, TrackingState(""), StudyRecord()).changes(events):
         assert all(np.isfinite(point.value) for point in change.points)
 
 

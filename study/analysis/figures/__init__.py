@@ -29,4 +29,4 @@ OF_RESULTS = ("seeds", "front", "ablation", "learning_curves")
 
 def shown(name: str, results: Results) -> Results:
     """What a figure is drawn from."""
-    return results if name in OF_RESULTS else results.as_searched
+    return results if name in OF_RESULTS else results.without_extensions

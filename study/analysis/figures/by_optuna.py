@@ -24,7 +24,7 @@ MAX_SHOWN_TRIALS = 300
 
 def by_optuna(results: Results, names: Iterable[str] | None = None) -> dict[str, go.Figure]:
     """Those of these figures, all unless given, that have something to show."""
-    results = results.as_searched
+    results = results.without_extensions
     if len(results.searched) < MIN_MARKS:
         return {}
     study = as_optuna(results)

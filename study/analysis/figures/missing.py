@@ -21,7 +21,7 @@ OF_SEARCH = {
 
 def why_missing(name: str, results: Results) -> str | None:
     """The reason, to stand behind a colon; None where the figure is drawn."""
-    search = results.as_searched
+    search = results.without_extensions
     if name == "seeds":
         return f"no configuration has run on {formatting.fresh(results.spec)} (study confirm {results.spec.name})"
     if name == "ablation":

@@ -192,8 +192,8 @@ def document(results: Results) -> Lead:
         lead(results),
         RunnerUp(against.runner_up.number, against.gap.value, against.gap.interval) if against else None,
         against.undecided if against else None,
-        came(results.as_searched),
-        [] if is_final else edges(results.as_searched),
+        came(results.without_extensions),
+        [] if is_final else edges(results.without_extensions),
         next_steps(results),
     )
 
@@ -350,7 +350,7 @@ def _search(results: Results) -> Iterator[Statement]:
     """When the best came, and what early stopping saved."""
     if found := extended(results):
         yield WentOn(found)
-    results = results.as_searched
+    results = results.without_extensions
     when = came(results) if results.spec.final_seeds is None else None
     if when is None:
         return

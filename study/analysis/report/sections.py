@@ -182,7 +182,7 @@ def caption(name: str, results: Results) -> str:
     has_line = results.spec.search.baseline is not None
     given["line"] = "; the dashed line is the baseline" if has_line else ""
     front = f" The front joins those that{kept} are not dominated in these two metrics."
-    given["front"] = front if name == "trade_off" and has_front(results.as_searched) else ""
+    given["front"] = front if name == "trade_off" and has_front(results.without_extensions) else ""
     if name == "front":
         given |= _of_front(results)
     return CAPTIONS[name].format(**given)

@@ -44,7 +44,7 @@ def describe(options: Options) -> Facts:
 
 
 def labels(options: Options) -> Mapping[str, Labelled]:
-    """Those of what is loaded, without the pixels."""
+    """Return digits and colours of each split, without the pixels."""
     _, target = digits()
     return {name: Labels(target[members], colours) for name, members, colours in _assigned(options, target)}
 

@@ -54,7 +54,7 @@ def plasma(shape: Shape, decay: float, random: np.random.Generator) -> Maps:
 
 
 def zoomed(maps: Maps, factor: float) -> Maps:
-    """The middle of each map enlarged to its size, linearly."""
+    """Enlarge the middle of each map to the map's size, linearly."""
     from scipy import ndimage  # slow to import
 
     size = maps.shape[1]
@@ -167,7 +167,7 @@ def spatter(images: Images, random: Random) -> Images:
 
 
 def elastic(images: Images, random: Random) -> Images:
-    """A random affine map and random local shifts."""
+    """Distort by a random affine map and random local shifts."""
     from scipy import ndimage  # slow to import
 
     size = images.shape[1]

@@ -479,8 +479,9 @@ def _bird_column(path: Path, what: str) -> dict[str, str]:
 
 
 def _seen_attributes(folder: Path, images: list[str]) -> NDArray[np.float32]:
-    """Read the attributes seen in each image; rows are `image attribute present certainty time`, some with extra
-    fields.
+    """Read the attributes seen in each image.
+
+    Rows are `image attribute present certainty time`, some with extra fields.
     """
     path = folder / "image_attribute_labels.txt"
     if not path.is_file():

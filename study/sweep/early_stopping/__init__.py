@@ -7,7 +7,7 @@ searched trial in the ledger's order, and draws nothing at random.
 import math
 from abc import ABC, abstractmethod
 from bisect import insort
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,6 @@ from study.spec.objective import Objective, Score
 from study.spec.rungs import schedule
 from study.spec.schema import EarlyStopping as Rule
 
-Verdict = Literal["on", "prune"]
-
 
 class EarlyStopping(ABC):
     """Rule that decides of each searched trial whether it goes on; of several seeds it hears the first.
@@ -28,15 +26,14 @@ class EarlyStopping(ABC):
     what it should save. This one, as `study/sweep/early_stopping/floor.py`, is the module for `early_stopping: floor`:
 
         from study.spec.objective import Score
-        from study.sweep.early_stopping import EarlyStopping, Verdict
+        from study.sweep.early_stopping import EarlyStopping
 
 
         class Floor(EarlyStopping):
             \"\"\"Ends what is worth less than nothing at a rung.\"\"\"
 
-            def judge(self, trial: int, epoch: int, score: Score) -> Verdict:
-                is_rung = epoch in self.schedule.brackets[0].rungs
-                return "prune" if is_rung and score.gains[0] < 0 else "on"
+            def should_prune(self, trial: int, epoch: int, score: Score) -> bool:
+                return epoch in self.schedule.brackets[0].rungs and score.gains[0] < 0
 
     Args:
         rule: its section of the study file.
@@ -50,15 +47,11 @@ class EarlyStopping(ABC):
         self.schedule = schedule(rule, epochs)
 
     @abstractmethod
-    def judge(self, trial: int, epoch: int, score: Score) -> Verdict:
-        """Return whether a trial goes on after this epoch; never called for the last epoch of a full run.
+    def should_prune(self, trial: int, epoch: int, score: Score) -> bool:
+        """Return whether a trial ends after this epoch; never called for the last epoch of a full run.
 
-        An epoch of a trial that was heard before changes nothing, and "on" is returned.
+        An epoch of a trial that was heard before changes nothing, and False is returned.
         """
-
-    def prunes(self, trial: int, epoch: int, score: Score) -> bool:
-        """Return whether `judge` ends the trial here."""
-        return self.judge(trial, epoch, score) == "prune"
 
 
 def early_stopping(spec: StudySpec) -> EarlyStopping:
@@ -74,12 +67,12 @@ class RungScore(NamedTuple):
     Attributes:
         gains: one per metric, larger is better.
         violation: by how much constraints are missed, 0 where they are kept.
-        lot: in [0, 1), decides between trials that are equal in all else.
+        tie_break: in [0, 1), decides between trials that are equal in all else.
     """
 
     gains: tuple[float, ...]
     violation: float
-    lot: float
+    tie_break: float
 
 
 class Peers(Protocol):
@@ -122,10 +115,10 @@ class ByDominance:
     A peer is ahead of a trial if fewer others dominate it (the rank of Fonseca and Fleming 1993) or, at equal rank, if
     it lies in an emptier part of objective space (crowding distance, Deb et al. 2002, among those of equal rank; none
     is ahead of an end). Trials that miss limits by the same amount are ordered by their metrics; of twins, equal in
-    everything, the one with the smaller lot counts as dominating the other. A trial with `ahead` of n peers ahead of
-    it goes on if `ahead` - 1/2 is at most (n - 1)/reduction, ASHA's cut in places from the best. For one metric this is
-    the rule of `ByValue`, except that `ByValue` interpolates by value between the two peers at the cut, and this takes
-    the middle.
+    everything, the one with the smaller `tie_break` counts as dominating the other. A trial with `ahead` of n peers
+    ahead of it goes on if `ahead` - 1/2 is at most (n - 1)/reduction, ASHA's cut in places from the best. For one
+    metric this is the rule of `ByValue`, except that `ByValue` interpolates by value between the two peers at the cut,
+    and this takes the middle.
 
     Why so:
 
@@ -149,18 +142,22 @@ class ByDominance:
         self._reduction = reduction
         self._count = 0
         self._gains, self._violation = np.empty((metrics, 64)), np.empty(64)
-        self._lot, self._rank = np.empty(64), np.empty(64, dtype=np.int64)
+        self._tie_break, self._rank = np.empty(64), np.empty(64, dtype=np.int64)
 
     def admit(self, standing: RungScore) -> bool:
         return self._ahead(standing) - 0.5 <= (self._count - 1) / self._reduction
 
     def add(self, standing: RungScore) -> None:
         better, worse = self._better_and_worse(standing)
-        if self._count == len(self._lot):
+        if self._count == len(self._tie_break):
             self._grow()
         at, self._count = self._count, self._count + 1
         self._rank[:at][worse] += 1
-        self._gains[:, at], self._violation[at], self._lot[at] = standing.gains, standing.violation, standing.lot
+        self._gains[:, at], self._violation[at], self._tie_break[at] = (
+            standing.gains,
+            standing.violation,
+            standing.tie_break,
+        )
         self._rank[at] = better.sum()
 
     def _ahead(self, standing: RungScore) -> int:
@@ -172,17 +169,21 @@ class ByDominance:
 
     def _better_and_worse(self, standing: RungScore) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which peers dominate a trial, and which it dominates."""
-        gains, violation, lot = self._gains[:, : self._count], self._violation[: self._count], self._lot[: self._count]
+        gains, violation, tie_break = (
+            self._gains[:, : self._count],
+            self._violation[: self._count],
+            self._tie_break[: self._count],
+        )
         own, alike = np.array(standing.gains)[:, None], violation == standing.violation
         no_worse, no_better = (gains >= own).all(0), (gains <= own).all(0)
-        better = (violation < standing.violation) | (alike & no_worse & (~no_better | (lot < standing.lot)))
-        worse = (violation > standing.violation) | (alike & no_better & (~no_worse | (lot > standing.lot)))
+        better = (violation < standing.violation) | (alike & no_worse & (~no_better | (tie_break < standing.tie_break)))
+        worse = (violation > standing.violation) | (alike & no_better & (~no_worse | (tie_break > standing.tie_break)))
         return better, worse
 
     def _grow(self) -> None:
-        self._gains, self._violation, self._lot, self._rank = (
+        self._gains, self._violation, self._tie_break, self._rank = (
             np.concatenate([column, np.empty_like(column)], axis=-1)
-            for column in (self._gains, self._violation, self._lot, self._rank)
+            for column in (self._gains, self._violation, self._tie_break, self._rank)
         )
 
 

@@ -4,9 +4,9 @@ from bisect import bisect_right
 from collections import defaultdict
 
 from study.spec.objective import Objective, Score
-from study.spec.rungs import bracket_of, turn
+from study.spec.rungs import bracket_of, tie_breaker
 from study.spec.schema import EarlyStopping as Rule
-from study.sweep.early_stopping import EarlyStopping, Peers, RungScore, Verdict, new_peers
+from study.sweep.early_stopping import EarlyStopping, Peers, RungScore, new_peers
 
 
 class Asha(EarlyStopping):
@@ -24,16 +24,16 @@ class Asha(EarlyStopping):
         self._peers: dict[tuple[int, int], Peers] = defaultdict(lambda: self.new_peers())
         self._heard: set[tuple[int, int]] = set()
 
-    def judge(self, trial: int, epoch: int, score: Score) -> Verdict:
+    def should_prune(self, trial: int, epoch: int, score: Score) -> bool:
         bracket = bracket_of(trial, self._brackets)
         rung = bisect_right(self._brackets[bracket].rungs, epoch)
         if rung == 0 or (trial, rung) in self._heard:
-            return "on"
+            return False
         self._heard.add((trial, rung))
-        peers, standing = self._peers[bracket, rung], RungScore(score.gains, score.violation, turn(trial))
+        peers, standing = self._peers[bracket, rung], RungScore(score.gains, score.violation, tie_breaker(trial))
         goes_on = peers.admit(standing)
         peers.add(standing)
-        return "on" if goes_on else "prune"
+        return not goes_on
 
     def new_peers(self) -> Peers:
         """Return a rung without trials."""

@@ -4,9 +4,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from study.spec.objective import Objective, Score
-from study.spec.rungs import turn
+from study.spec.rungs import tie_breaker
 from study.spec.schema import EarlyStopping as Rule
-from study.sweep.early_stopping import EarlyStopping, Peers, RungScore, Verdict, new_peers
+from study.sweep.early_stopping import EarlyStopping, Peers, RungScore, new_peers
 
 
 @dataclass
@@ -44,21 +44,21 @@ class Median(EarlyStopping):
         self._reached: dict[int, int] = defaultdict(int)
         self._courses: dict[int, _Course] = {}
 
-    def judge(self, trial: int, epoch: int, score: Score) -> Verdict:
+    def should_prune(self, trial: int, epoch: int, score: Score) -> bool:
         scores = [*score.gains, -score.violation]
         course = self._courses.setdefault(trial, _Course(0, scores, [0.0] * len(scores)))
         if epoch <= course.epoch:
-            return "on"
+            return False
         course.epoch, course.best = epoch, [max(pair) for pair in zip(course.best, scores, strict=True)]
         if epoch < self._grace:
-            return "on"
+            return False
         course.count, course.sums = course.count + 1, [sum(pair) for pair in zip(course.sums, scores, strict=True)]
-        peers, lot = self._peers[epoch], turn(trial)
-        goes_on = self._reached[epoch] < self.ENOUGH or peers.admit(_standing(course.best, lot))
-        peers.add(_standing([total / course.count for total in course.sums], lot))
+        peers, tie_break = self._peers[epoch], tie_breaker(trial)
+        goes_on = self._reached[epoch] < self.ENOUGH or peers.admit(_standing(course.best, tie_break))
+        peers.add(_standing([total / course.count for total in course.sums], tie_break))
         self._reached[epoch] += 1
-        return "on" if goes_on else "prune"
+        return not goes_on
 
 
-def _standing(scores: list[float], lot: float) -> RungScore:
-    return RungScore(tuple(scores[:-1]), -scores[-1], lot)
+def _standing(scores: list[float], tie_break: float) -> RungScore:
+    return RungScore(tuple(scores[:-1]), -scores[-1], tie_break)

@@ -20,7 +20,7 @@ Rank = tuple[float, float, float]
 
 
 class CMAStrategy(Strategy):
-    """Draws from a normal distribution that moves, with each generation, to where the better half of the last was.
+    """Normal distribution that moves, with each generation, to where the better half of the last one was.
 
     Complete trials rank before pruned ones: complete ones by constraints and then value, pruned ones by their epochs
     and then their value there. Failed ones do not count, nor what the study was given, nor a trial that ends when its

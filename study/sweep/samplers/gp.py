@@ -9,7 +9,7 @@ from study.sweep.samplers import OptunaStrategy
 
 
 class GPStrategy(OptunaStrategy):
-    """Draws where a Gaussian process expects the most improvement, from the best and newest complete trials."""
+    """Gaussian process, which draws where it expects the most improvement, from the best and newest complete trials."""
 
     BEST, NEWEST = 50, 50
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class GridStrategy(Strategy):
-    """Every cell of the grid once, in the file's order; what was given to the study is not run again."""
+    """Grid search: every cell of the grid once, in the file's order; what was given to the study is not run again."""
 
     def __init__(self, spec: StudySpec, history: "History") -> None:
         super().__init__(spec, history)

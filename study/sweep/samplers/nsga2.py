@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NSGA2Strategy(OptunaStrategy):
-    """Breeds parameters from parents, which are chosen anew each time GENERATION more trials are complete.
+    """NSGA-II, which breeds parameters from parents, chosen anew each time GENERATION more trials are complete.
 
     A trial joins the offspring when it ends, whoever its parents were, so that none that ran beside others is lost.
     Pruned and failed trials have no offspring. A key that only some of the parents have is inherited from one of
@@ -53,7 +53,7 @@ class NSGA2Strategy(OptunaStrategy):
         return sampler
 
     def _window(self) -> Sequence[FrozenTrial]:
-        return self._parents  # which decide what keys are crossed: those that all of them have
+        return self._parents  # Optuna crosses the keys that all of them have
 
     def _value(self, trial: Trial, key: str, seed: int) -> Any:
         inherited = [parent.params[key] for parent in self._parents if key in parent.params]

@@ -4,6 +4,6 @@ from study.sweep.samplers.nsga2 import NSGA2Strategy
 
 
 class NSGA3Strategy(NSGA2Strategy):
-    """Breeds as NSGA-II does, and chooses parents along directions that are spread over the metrics."""
+    """NSGA-III, which breeds as NSGA-II does, and chooses parents along directions that are spread over the metrics."""
 
     OPTUNAS = "NSGAIIISampler"

@@ -6,7 +6,7 @@ from study.sweep.samplers import OptunaStrategy
 
 
 class RandomStrategy(OptunaStrategy):
-    """Draws each trial independently of the others."""
+    """Random search, which draws each trial independently of the others."""
 
     def _sampler(self, seed: int) -> BaseSampler:
         return RandomSampler(seed=seed)

@@ -10,7 +10,7 @@ from study.sweep.samplers import OptunaStrategy
 
 
 class TPEStrategy(OptunaStrategy):
-    """Draws all keys that go together at once, by where good and bad trials were.
+    """Tree-structured Parzen estimator: draws all keys that go together at once, by where good and bad trials were.
 
     It learns from the best and the newest trials, complete and pruned, and keeps away from those that run.
     """

@@ -41,13 +41,6 @@ def chosen(generator: torch.Generator, batch: int, probability: float) -> Tensor
     return torch.empty(batch, device=generator.device).bernoulli_(probability, generator=generator)
 
 
-# Random resized crops, flipped or not, by two small matrix products per sample.
-#
-# Resizing is linear and separable: rows and columns each have a matrix (output, input) of interpolation weights.
-# Cropping and flipping change only the weights, and products of small matrices are fast on CPU and GPU alike. A grid of
-# sampling points would not do: it has no antialiasing.
-
-
 Interpolation = Literal["bilinear", "bicubic"]
 BOX_TRIES = 10
 """Number of boxes drawn before a centred one is taken, as torchvision does."""
@@ -115,6 +108,11 @@ def resized_crop(
     """Crop images (B, C, H, W) in [0, 1] to boxes, resize them to `size` and mirror those whose `flip` (B,) is 1.
 
     Equal to torchvision's `resized_crop` with antialiasing; bicubic results are clamped to [0, 1], as in 8-bit images.
+
+    Resizing is linear and separable: rows and columns each have a matrix (output, input) of interpolation weights.
+    Cropping and flipping change only the weights, and products of small matrices are fast on CPU and GPU alike. A grid
+    of
+    sampling points would have no antialiasing.
     """
     batch, channels, height, width = images.shape
     weights = interpolation_weights(boxes, (height, width), size, flip, interpolation)
@@ -131,8 +129,7 @@ def interpolation_weights(
     """Return weights (2, B, O, I) that resize boxes from `inputs` to `outputs` pixels, for rows and for columns.
 
     O and I are the larger numbers of `outputs` and `inputs`; where a direction has fewer pixels, the weights beyond
-    them
-    mean nothing.
+    them mean nothing.
 
     Args:
         flip: (B,), 1 for the samples whose columns are mirrored.
@@ -203,16 +200,15 @@ def rotate(images: Tensor, degrees: Tensor) -> Tensor:
     return grid_sample(images, grid.mul_(halves), mode="nearest", padding_mode="zeros", align_corners=False)
 
 
-# Colour changes of RGB images (B, 3, H, W) and grey ones (B, 1, H, W) in [0, 1], as torchvision defines them.
-#
-# Where no colour is, there is none to change: saturation, hue and greyscale leave grey images as they are.
+# Colour changes are those of torchvision, of RGB images (B, 3, H, W) and grey ones (B, 1, H, W) in [0, 1]. Saturation,
+# hue and greyscale leave grey images as they are.
 
 
 RED, GREEN, BLUE = 0.2989, 0.587, 0.114
 CHANGES = BRIGHTNESS, CONTRAST, SATURATION = 0, 1, 2
 ORDERS = list(permutations(CHANGES))
 FROM_CHANNELS = Constant(2.0 - torch.tensor([0.0, 1 / 3, 2 / 3]))
-"""Offsets of red, green and blue on the circle of hues from red, in turns, plus one: positive with any shift."""
+"""Turns from red, green and blue on to red on the circle of hues, plus one: positive with any hue and shift."""
 TINY = 1e-12
 
 
@@ -331,7 +327,7 @@ def shift_hue(images: Tensor, shift: Tensor, unit: float, out: Tensor) -> None:
     """
     red, green, blue = images.split(1, 1)
     most, least = images.amax(1, keepdim=True), images.amin(1, keepdim=True)
-    # Masks as floats and `lerp` (exact at 0 and 1): on CPU many times as fast as `where` with Boolean masks.
+    # masks are floats and `lerp` is exact at 0 and 1: on a CPU many times as fast as `where` with Boolean masks
     is_most, other = torch.eq(images[:, :2], most, out=out[:, :2]), out[:, 2:]
     chroma = most.sub_(least).clamp_(min=TINY)
     sixths = (red - green).add_(chroma, alpha=4.0)
@@ -383,8 +379,7 @@ def blur(images: Tensor, sigma: Tensor, radius: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Corruption:
-    """Replacement of values of rows (..., B, F), each with a probability, by that of another random row in the same
-    column.
+    """Replacement of values of rows (..., B, F), each with a probability, by that of another row in its column.
 
     A value of the batch is a draw from the column's own distribution, which is what SCARF (Bahri et al., 2022, Alg. 1)
     asks for; every value, not a fixed number of columns per row, is drawn independently.

@@ -40,7 +40,7 @@ class Production:
         course.append((epoch, score))
         if epoch == self.spec.epochs:
             return self._ended(number, "complete", score)
-        return self._ended(number, "pruned", None) if self.rule.prunes(number, epoch, score) else "on"
+        return self._ended(number, "pruned", None) if self.rule.should_prune(number, epoch, score) else "on"
 
     def _ended(self, number: int, state: State, score: Score | None) -> str:
         self.sampler.tell(TrialEnd(number, state, self.courses[number], score))

@@ -14,7 +14,7 @@ from study.data.dataset import Dataset, Facts, Folds, Split
 from study.home.events import Joined
 from study.ranking.difference import Side
 from study.spec import StudySpec, load_study
-from study.sweep.joined import Joiner, Verdict
+from study.sweep.joined import FoldPredictions, Joiner
 
 from .row import Row
 
@@ -52,7 +52,7 @@ def intervals(truth: str, classes: int, share: float, draws: int) -> Iterator[Ro
         sides = []
         for number, skill in enumerate(SKILLS):
             margin = np.where(against, skill[1], skill[0]) - difficulty - OWN * generator.standard_normal(SAMPLES)
-            verdict = Verdict(
+            verdict = FoldPredictions(
                 np.where(margin > 0, target, (target + 1) % classes), np.log1p(np.exp(-margin)).astype("f4")
             )
             found = Joined(number, (number,), *joiner.judged([verdict]))

@@ -101,7 +101,7 @@ def stopped(spec: StudySpec, curves: Array, params: list[dict[str, Any]]) -> Sea
     while events:
         now, trial, epoch = heapq.heappop(events)
         value = float(curves[trial, epoch - 1])
-        if epoch < epochs and not rule.prunes(trial, epoch, Score((value,), (sign * value,))):
+        if epoch < epochs and not rule.should_prune(trial, epoch, Score((value,), (sign * value,))):
             heapq.heappush(events, (now + pace[trial], trial, epoch + 1))
             continue
         lasts[trial] = epoch

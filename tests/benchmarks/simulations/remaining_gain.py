@@ -176,7 +176,9 @@ def search(name: str, seed: int, trials: int) -> tuple[Floats, Floats]:
         params = sampler.ask(number)
         assert params is not None
         height = surface(params, best)
-        course, state = _course(spec, height, generator, lambda epoch, score, n=number: rule.prunes(n, epoch, score))
+        course, state = _course(
+            spec, height, generator, lambda epoch, score, n=number: rule.should_prune(n, epoch, score)
+        )
         sampler.tell(TrialEnd(number, state, course, course[-1][1] if state == "complete" else None))
         if state == "complete":
             values[number], true[number] = course[-1][1].values[0], height

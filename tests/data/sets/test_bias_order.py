@@ -75,7 +75,7 @@ def test_a_pair_that_the_data_have_not_is_refused(workplace, given):
 def test_where_bias_and_class_are_independent_no_sample_is_aligned(workplace, seed):
     found = read(frame(seed, share=0.0), workplace)
     assert found.facts.aligned is None
-    assert contents(found.splits["train"], found.facts)["conflicting"] is None
+    assert contents(found.splits["train"], found.facts).conflicting is None
 
 
 def test_a_study_of_before_keeps_its_meaning():
@@ -93,7 +93,7 @@ def test_images_are_counted_as_aligned_where_most_are(workplace):
     write(workplace / "mine", lines)
     found = load(bias="gender")
     counts = [contents(part, found.facts) for part in found.splits.values()]
-    assert sum(count["aligned"] for count in counts) == 39
+    assert sum(count.aligned for count in counts) == 39
 
 
 def test_the_order_stays_where_it_says_which_class_is_meant(workplace):
