@@ -10,8 +10,8 @@ from study import ranking
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import Candidate, Results, SeedStatistics, summary
-from study.ranking.documents import plain
+from study.ranking import Candidate, Results, Spread, summary
+from study.ranking.documents import plain_fields
 from study.ranking.selection import Choice, trials_of
 from study.spec import StudySpec
 
@@ -111,9 +111,8 @@ class Study:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Results as `study status --json` prints them: baseline and best with their metrics."""
-        found: dict[str, Any] = plain(summary.summary(self.results))
-        return found
+        """The results as `study status --json` prints them: baseline and best with their metrics."""
+        return plain_fields(summary.summary(self.results))
 
     @property
     def trials(self) -> "pd.DataFrame":

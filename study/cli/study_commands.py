@@ -36,7 +36,7 @@ def plan(
     """Show what a study would run, and how long; starts nothing. Example: study plan quickstart"""
     from study.commands import plan as plans
     from study.commands.cost import Estimate, estimate, estimate_text
-    from study.ranking.documents import plain
+    from study.ranking.documents import plain_fields
     from study.spec import load_study
 
     study = load_study(spec, assignments or (), profile)
@@ -49,7 +49,7 @@ def plan(
             tell("measuring one epoch (--fast: without) ...", sys.stderr)
 
     estimated = Estimate(None, "--fast") if fast else estimate(study, planned, begins)
-    print_json(plain(planned) | plain(estimated)) if as_json else tell(estimate_text(estimated))
+    print_json(plain_fields(planned) | plain_fields(estimated)) if as_json else tell(estimate_text(estimated))
 
 
 def cost(name: Name, address: Where = None, as_json: Json = False) -> None:

@@ -27,7 +27,7 @@ from study.ranking.ablation_steps import (
     seeds_for,
     value,
 )
-from study.ranking.documents import plain
+from study.ranking.documents import plain_fields
 from study.spec import StudySpec
 
 
@@ -151,7 +151,7 @@ def result(folder: StudyFolder) -> dict[str, Any]:
     known = progress(results)
     assert known is not None  # just asked for
     state = results.record.state
-    return {"name": results.spec.name, "state": state, **plain(known), "effects": effects_document(results)}
+    return {"name": results.spec.name, "state": state, **plain_fields(known), "effects": effects_document(results)}
 
 
 def table(result: dict[str, Any]) -> str:

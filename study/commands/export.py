@@ -152,7 +152,7 @@ def exported(folder: StudyFolder, results: Results, candidate: Candidate, choice
     rule = "one seed" if seeds == 1 else f"mean over {seeds} {'fresh' if candidate.repeats else 'searched'} seeds"
     if candidate.joined:
         rule = f"the samples of all {spec.folds} folds together, on {seeds} fresh seeds"
-        chosen = [epochs.values(spec.objective, trial)["epoch"] for trial in candidate.repeats]
+        chosen = [epochs.values(spec.objective, trial)["epoch"] or 0 for trial in candidate.repeats]
         values = {**values, "epoch": round(statistics.median(chosen))}
     rule += "" if spec.objective.window is None else f", each {epochs.words(spec.objective)}"
     runs = TrackingState.load(folder.tracking_file, folder.tracking_uri).runs

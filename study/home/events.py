@@ -6,7 +6,7 @@ Each is an entry of the ledger: `event`, its kind, `time`, then its fields in th
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, NotRequired, get_args
 
 from annotated_types import Ge, Lt, MinLen
 from pydantic import BaseModel, ConfigDict, InstanceOf, Strict, TypeAdapter, ValidationError, WrapValidator
@@ -49,6 +49,7 @@ class DataSet(TypedDict):
     digest: str
     sources: list[str]
     rows: dict[str, Whole]
+    shape: NotRequired[list[Whole]]
 
 
 class File(TypedDict):

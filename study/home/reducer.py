@@ -6,7 +6,7 @@ from typing import Any, Literal, assert_never
 from study import __version__
 from study.errors import UserError
 from study.home import events
-from study.home.events import Event, entry_of
+from study.home.events import Event, Params, entry_of
 from study.home.trial_record import Epoch, Stretch, TrialRecord
 
 Happening = tuple[Literal["trial", "report", "ended", "enqueued"], int, int, Epoch | None]
@@ -58,7 +58,7 @@ class StudyState:
     confirming: tuple[int, int, bool] | None = None
     ablating: events.Ablating | None = None
     joined: dict[int, events.Joined] = field(default_factory=dict)
-    enqueued: list[dict[str, Any]] = field(default_factory=list)
+    enqueued: list[Params] = field(default_factory=list)
     ending: bool = False
     requests: dict[str, str | None] = field(default_factory=dict)
     unusable: dict[str, str] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from study.home.events import Kind, Stage, State
+from study.home.events import Kind, Params, Stage, State
 
 NAN = float("nan")
 
@@ -187,7 +187,7 @@ class TrialRecord:
 
     number: int
     stage: Stage
-    params: dict[str, Any]
+    params: Params
     seed: int
     repeats: int | None = None
     enqueued: bool = False

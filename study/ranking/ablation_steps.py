@@ -10,7 +10,6 @@ trials of the same configuration and seed count and do not run again.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 from study.errors import UserError, nearest
 from study.home.events import ENDED, Ablating
@@ -23,7 +22,7 @@ from study.spec.section_checks import fault
 
 # The steps from one configuration to another: in which knobs they differ, and which of these move together.
 
-Params = Mapping[str, Any]
+Params = Mapping[str, object]
 Step = tuple[str, ...]
 Steps = Sequence[Step]
 Moved = frozenset[int]
@@ -38,7 +37,7 @@ class Merge:
     reason: str
 
 
-def value(spec: StudySpec, params: Params, key: str) -> Any:
+def value(spec: StudySpec, params: Params, key: str) -> object:
     """Return what a configuration has for a key, its own or the study file's; None for a key that it has not."""
     if key in params:
         return params[key]
@@ -56,7 +55,7 @@ def differing(spec: StudySpec, start: Params, end: Params) -> list[str]:
     return [key for key, (one, other) in ends.items() if not among(one, [other])]
 
 
-def mixed(spec: StudySpec, start: Params, end: Params, steps: Steps) -> dict[str, Any]:
+def mixed(spec: StudySpec, start: Params, end: Params, steps: Steps) -> dict[str, object]:
     """The start's parameters with the end's values for the keys of these steps; a key that the side it is from does not
     have is left out."""
     moved = {key for step in steps for key in step}
@@ -222,7 +221,7 @@ class Ablation:
         """All that run on each seed."""
         return configurations(len(self.steps))
 
-    def params(self, spec: StudySpec, moved: Moved) -> Mapping[str, Any]:
+    def params(self, spec: StudySpec, moved: Moved) -> Mapping[str, object]:
         """The parameters of a configuration."""
         if repeated := self.repeated(moved):
             return repeated.params

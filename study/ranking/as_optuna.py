@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
@@ -78,7 +77,7 @@ def _frozen(spec: StudySpec, candidate: Candidate, domains: Mapping[str, BaseDis
     return create_trial(params=given, distributions=known, values=score.values, constraints=limits)
 
 
-def _around(domain: BaseDistribution, value: Any) -> BaseDistribution | None:
+def _around(domain: BaseDistribution, value: object) -> BaseDistribution | None:
     """The distribution with this value in it: a range is widened for a value that the search was given; None where
     that cannot be."""
     if isinstance(domain, FloatDistribution | IntDistribution):

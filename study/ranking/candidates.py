@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from study.home.events import Joined
 from study.home.record import TrialRecord
@@ -43,7 +43,7 @@ class SeedStatistics:
     split_error: float | None = None
     is_share: bool = True
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> dict[str, float | None]:
         """As plain values: mean, sd, n."""
         return {"mean": self.mean, "sd": self.deviation, "n": self.count}
 
@@ -253,7 +253,7 @@ def is_above(one: Score, other: Score) -> bool:
     return one.dominates(other)
 
 
-def is_one_of(candidate: Candidate | Reference, configurations: Iterable[Mapping[str, Any]]) -> bool:
+def is_one_of(candidate: Candidate | Reference, configurations: Iterable[Mapping[str, object]]) -> bool:
     return isinstance(candidate, Reference) or any(same(candidate.trial.params, params) for params in configurations)
 
 

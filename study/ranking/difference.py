@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import Any
 
 from study.home.events import Joined
 from study.home.record import TrialRecord
@@ -185,7 +184,7 @@ class Difference:
         interval may reach over more than all values that the metric has."""
         return self.clear is False and self.freedom is not None and self.freedom < 2
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> dict[str, object]:
         """As plain values: difference, interval, paired, among."""
         interval = list(self.interval) if self.interval else None
         return {"difference": self.value, "interval": interval, "paired": self.paired, "among": self.among}

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, dataclass_transform
+from typing import TYPE_CHECKING, dataclass_transform
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 KNOWN = {"document": "known"}
 """The metadata of a field that a document has not where it is None."""
@@ -25,23 +28,24 @@ def text_of(said: Iterable[Statement]) -> str:
     return " ".join(map(str, said))
 
 
-def plain(value: object) -> Any:
+def plain(value: object) -> object:
     """A document as plain values, its fields in their order, a statement as its text."""
     if isinstance(value, Statement):
         return str(value)
-    if is_dataclass(value):
-        return _of_fields(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain_fields(value)
     if isinstance(value, Mapping):
         return {key: plain(part) for key, part in value.items()}
     return [plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def _of_fields(value: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for one in fields(value):
-        part, role = getattr(value, one.name), one.metadata.get("document")
+def plain_fields(document: "DataclassInstance") -> dict[str, object]:
+    """The same of a dataclass."""
+    found: dict[str, object] = {}
+    for one in fields(document):
+        part, role = getattr(document, one.name), one.metadata.get("document")
         if role == "inner" and part is not None:
-            found |= _of_fields(part) if is_dataclass(part) else plain(part)
+            found |= part if isinstance(part, Mapping) else plain_fields(part)
         elif not role or part is not None:
             found[one.name] = plain(part)
     return found

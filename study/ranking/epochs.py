@@ -20,7 +20,8 @@ from typing import Any
 from study.home.record import TrialRecord
 from study.spec.objective import Objective, Score
 
-Report = Mapping[str, Any]
+Report = Mapping[str, float | None]
+
 
 LAST = "at the last epoch"
 
@@ -55,12 +56,12 @@ class EpochChoice:
         self.epoch, self.score = self.heard, score
         return True
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, object]:
         """As plain values."""
         score = self.score and [list(part) for part in (self.score.values, self.score.gains, self.score.excesses)]
         return {"heard": self.heard, "epoch": self.epoch, "score": score, "recent": list(self._recent)}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:  # type: ignore[explicit-any]  # of a checkpoint
         """Go on from what `state_dict` gave."""
         self.heard, self.epoch = state["heard"], state["epoch"]
         self.score = None if state["score"] is None else Score(*map(tuple, state["score"]))
@@ -106,7 +107,7 @@ def words(goal: Objective) -> str:
     return f"at the best epoch by {goal.metrics[0]}{limits}, as the mean of the {goal.window} epochs up to it"
 
 
-def _values(goal: Objective, reports: Sequence[Report]) -> dict[str, Any]:
+def _values(goal: Objective, reports: Sequence[Report]) -> Report:
     choice = EpochChoice(goal)
     for report in reports:
         choice.hear(report)

@@ -4,6 +4,7 @@ A change on purpose: `python tests/kept/rewrite.py` lists and keeps the new valu
 things.
 """
 
+import re
 from itertools import chain
 from typing import Any
 
@@ -45,6 +46,13 @@ def test_commands_print_their_kept_documents(name: str) -> None:
         command: list(values) for command, values in kept.items()
     }
     _same(kept, now, name)
+
+
+def test_what_each_sentence_rests_on_is_there() -> None:
+    tests = reading.HERE.parent
+    named = re.findall(r"`(tests/[^`]+)`", (tests / "benchmarks/results/sentences.md").read_text(encoding="utf-8"))
+    assert [path for path in named if not (tests.parent / path).exists()] == []
+    assert len(named) > 20
 
 
 def test_losses_are_the_kept_ones() -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import UTC
-from typing import Any
 
 import pandas as pd
 
@@ -21,6 +20,7 @@ from study.analysis.statistics.ablation_effects import Effect, Part, ablation_ef
 from study.analysis.statistics.debiasing_metrics import sampling_error, worst_group
 from study.analysis.tables import report_tables
 from study.analysis.tables.printed_table import ablation_notes, printed_ablation
+from study.home.events import DataSet
 from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord
 from study.metrics import group_names
@@ -458,12 +458,12 @@ def _provenance(results: Results) -> dict[str, str]:
         facts.setdefault(key, []).append(formatting.setting(value))
     for session in results.record.sessions:
         ordered = {"started": session.get("time"), **{k: v for k, v in session.items() if k not in LEFT_OUT}}
-        for key, value in [*_flat(ordered), *data_sets(session)]:
+        for key, value in [*_flat(ordered), *data_sets(session.get("datasets") or {})]:
             facts.setdefault(key, []).append(moment(value, UTC) if key == "started" else formatting.setting(value))
     return {key: "; ".join(dict.fromkeys(values)) for key, values in facts.items()}
 
 
-def _flat(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _flat(values: Mapping[str, object]) -> list[tuple[str, object]]:
     return [(key, value) for key, value in flat(values, " ").items() if value != {}]
 
 
@@ -471,9 +471,9 @@ LEFT_OUT = ("event", "time", "datasets", "groups")
 """Of a session: what other rows or sections tell."""
 
 
-def data_sets(session: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def data_sets(datasets: Mapping[str, DataSet]) -> Iterator[tuple[str, str]]:
     """A row for each data set: its samples, the shape of one, its fingerprint and where its files are from."""
-    for data in (session.get("datasets") or {}).values():
+    for data in datasets.values():
         rows = ", ".join(f"{count} {split}" for split, count in data["rows"].items() if count)
         shape = " x ".join(map(str, data.get("shape", ())))
         parts = [f"{rows}; each {shape}"] if rows else []

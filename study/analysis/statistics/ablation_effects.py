@@ -10,7 +10,7 @@ and among several steps without any effect the largest would seem one too often.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
@@ -132,7 +132,7 @@ def ablation_effects(results: Results) -> dict[str, list[Effect]]:
 def step_words(spec: StudySpec, ablation: Ablation) -> list[StepWords]:
     """The steps in words; of a step with more than `MOST_KEYS` keys the first of them."""
 
-    def words(step: Step, params: Mapping[str, Any]) -> str:
+    def words(step: Step, params: Mapping[str, object]) -> str:
         there = {key: found for key in step if (found := value(spec, params, key)) is not None}
         shown = [f"{key} = {parameter(value)}" for key, value in list(there.items())[:MOST_KEYS]]
         return ", ".join([*shown, *([f"{len(there) - MOST_KEYS} more"] if len(there) > MOST_KEYS else [])])
@@ -186,7 +186,7 @@ def frame_of(by_metric: Mapping[str, Sequence[Effect]]) -> pd.DataFrame:
     )
 
 
-def document(results: Results) -> list[dict[str, Any]]:
+def document(results: Results) -> list[dict[str, object]]:
     """`ablation_frame` as plain values for JSON: a dictionary per line, None where a value is missing."""
     frame = ablation_frame(results)
     return [
@@ -194,7 +194,7 @@ def document(results: Results) -> list[dict[str, Any]]:
     ]
 
 
-def frame_of_document(lines: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def frame_of_document(lines: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     """`ablation_frame` of its lines."""
     kinds = dict.fromkeys(("mean", "sd", "effect", "low", "high"), float) | dict.fromkeys(("n", "pairs"), "int64")
     frame = pd.DataFrame(list(lines), columns=[*LABELS, "keys", *COLUMNS])
@@ -218,7 +218,7 @@ def _minus(one: BySeed, other: BySeed) -> dict[int, float]:
     return {seed: one[seed] - other[seed] for seed in one if seed in other}
 
 
-def _row(effect: Effect) -> dict[str, Any]:
+def _row(effect: Effect) -> dict[str, object]:
     values, change = effect.values, effect.difference
     low, high = (change.interval if change else None) or (None, None)
     return {

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 from statistics import fmean
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -62,7 +62,7 @@ class Cell:
         is_one = self.over == "seeds" and len(self.seeds) == len(self.values)
         return dict(zip(self.seeds, self.values, strict=True)) if is_one else {}
 
-    def statistics(self) -> dict[str, Any]:
+    def statistics(self) -> dict[str, object]:
         """As `STATISTICS`."""
         spread = self.spread
         numbers = (spread.mean, spread.deviation, spread.count) if spread else (None, None, 0)
@@ -129,7 +129,7 @@ def _configurations(frame: pd.DataFrame) -> list[Configuration]:
     return list(zip(*(map(_comparable, frame[key]) for key in keys), strict=True)) if keys else [()] * len(frame)
 
 
-def _comparable(value: Any) -> Hashable:
+def _comparable(value: object) -> Hashable:
     """A parameter's value in a form in which equal values are equal, missing ones too, and true is not 1."""
     if isinstance(value, list | tuple):
         return tuple(map(_comparable, value))
@@ -142,7 +142,7 @@ EXACT = 8
 """Different numbers that get a level each; more are put into bins."""
 
 
-def levels(values: Iterable[Any], bins: int | None) -> pd.Categorical:
+def levels(values: Iterable[object], bins: int | None) -> pd.Categorical:
     """The place of each trial along one parameter.
 
     Args:
@@ -154,7 +154,7 @@ def levels(values: Iterable[Any], bins: int | None) -> pd.Categorical:
         everything else as text in the order of its first appearance, `-` for no value.
     """
     by_trial = [_level(value) for value in values]
-    numbers: list[Hashable] = sorted({value for value in by_trial if not isinstance(value, str)})
+    numbers: list[float] | list[str] = sorted({value for value in by_trial if not isinstance(value, str)})
     if bins is not None and len(numbers) > EXACT:
         given = [value for value in by_trial if not isinstance(value, str)]
         ends = np.unique(np.quantile(given, np.linspace(0.0, 1.0, bins + 1)))
@@ -166,10 +166,12 @@ def levels(values: Iterable[Any], bins: int | None) -> pd.Categorical:
     return pd.Categorical(by_trial, categories=[*numbers, *texts], ordered=True)
 
 
-def _level(value: Any) -> Any:
+def _level(value: object) -> float | str:
     """A number as it is, everything else as text."""
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return value if is_number and value == value else formatting.setting(value)
+    value = value.item() if isinstance(value, np.number) else value
+    if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
+        return value
+    return formatting.setting(value)
 
 
 # The tables.

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pandas as pd
 
@@ -50,7 +49,7 @@ class Compared:
     summary: Summary = field(metadata=INNER)
     gain: Mapping[str, Gap]
     against: Mapping[str, Gap]
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
 
 
 # The best configurations of two studies, or two final trainings, against each other, where they ran on the same seeds,
@@ -86,7 +85,7 @@ def _best(results: Results) -> Side | None:
     return replace(side_of(results.spec, chosen), among=results.chosen_among(chosen) + 1) if chosen else None
 
 
-def _measured_by(spec: StudySpec) -> list[Any]:
+def _measured_by(spec: StudySpec) -> list[object]:
     """Return what must be the same: data and splits, and when a trial is taken."""
     return [*spec.data_sections, spec.objective.window]
 
@@ -187,7 +186,7 @@ def _data(results: Results) -> str:
     return f"{names}, fingerprint {results.record.sessions[-1].get('data', 'unknown')}"
 
 
-def _settings(spec: StudySpec) -> dict[str, Any]:
+def _settings(spec: StudySpec) -> dict[str, object]:
     flat = {f"{section}.{key}": value for section, values in spec.base.items() for key, value in values.items()}
     flat |= {f"search.{key}": value for key, value in spec.search.model_dump().items() if key in COMPARED}
     for key in ("search.early_stopping", "search.confirm"):
@@ -238,5 +237,5 @@ def _gain(gap: Gap | None, name: str) -> str:
     return formatting.amount(name, Difference(gap.difference, gap.interval), words="")
 
 
-def _setting(values: Mapping[str, Any], key: str) -> str:
+def _setting(values: Mapping[str, object], key: str) -> str:
     return parameter(values[key]) if key in values else formatting.MISSING

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from study.metrics import in_percent, printed, printed_range
 from study.ranking import SeedStatistics
@@ -129,7 +129,7 @@ def between(metric: str, ends: tuple[float, float] | None) -> str:
     return MISSING if ends is None else printed_range(metric, *ends)
 
 
-def setting(value: Any) -> str:
+def setting(value: object) -> str:
     """A parameter's value; a float with four significant digits."""
     if isinstance(value, float):
         return MISSING if math.isnan(value) else f"{value:.4g}"
@@ -158,7 +158,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def listed(items: Iterable[Any]) -> str:
+def listed(items: Iterable[object]) -> str:
     """`1`, `1 and 2`, `1, 2 and 3`; of more than twelve, the first ten and how many more there are."""
     texts = [str(item) for item in items] or [MISSING]
     if len(texts) > 12:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -174,7 +174,7 @@ class Axis:
         """(columns,): a column's expected share beside the others': less for polynomials of higher degree."""
         return 1.0 / np.arange(1, self.count + 1) ** 2 if self.ordered else np.ones(self.count)
 
-    def columns(self, trials: Iterable[Mapping[str, Any]]) -> Array:
+    def columns(self, trials: Iterable[Mapping[str, object]]) -> Array:
         """(N, columns) from the trials' parameters; 0 for a trial without the parameter, or with a foreign value."""
         places = np.array([self._place(params.get(self.key), self.key in params) for params in trials], dtype=float)
         known = np.isfinite(places)
@@ -188,7 +188,7 @@ class Axis:
             found[known] = vander * np.sqrt(2 * degrees + 1)
         return found
 
-    def _place(self, value: Any, given: bool) -> float:
+    def _place(self, value: object, given: bool) -> float:
         """Between 0 and 1, NaN for a value that has no place."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 

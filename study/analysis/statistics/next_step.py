@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from study.analysis.statistics import formatting
 from study.knobs import Range
@@ -40,6 +40,10 @@ from study.spec.sampler_facts import SAMPLERS
 from study.spec.schema import Domain
 from study.spec.search_checks import count_configurations
 from study.text import typed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Where the best lies at the edge of what was searched, so that a wider range may hold a better one.
 
@@ -96,7 +100,7 @@ def edges(results: Results) -> list[Edge]:
     level = min(0.5, FALSE_ALARMS / chance) if chance else 0.0
     found = []
     for key, domain in scales.items():
-        spot = _place(domain, best.get(key))
+        spot, value = _place(domain, best.get(key)), best.get(key)
         ends: dict[Literal["low", "high"], float] = {"low": 0.0, "high": 1.0}
         for end, place in ends.items():
             if spot is None or abs(spot - place) > (OUTER if widths[key] == OUTER else 1e-9):
@@ -105,9 +109,8 @@ def edges(results: Results) -> list[Edge]:
             if _nearer(away) <= level:
                 limit = domain.low if end == "low" else domain.high
                 assert limit is not None
-                found.append(
-                    Edge(key, end, float(best[key]), float(limit), _further(results.spec, key, best, end, limit))
-                )
+                assert isinstance(value, int | float)  # as it has a place
+                found.append(Edge(key, end, float(value), float(limit), _further(results.spec, key, best, end, limit)))
     return found
 
 
@@ -126,7 +129,7 @@ def _width(domain: Domain, whole: bool) -> float:
     return OUTER if step is None else max(OUTER, 1 / (math.floor((domain.high - domain.low) / step) + 1))
 
 
-def _place(domain: Domain, value: Any) -> float | None:
+def _place(domain: Domain, value: object) -> float | None:
     """Return where a value lies between the ends, 0 to 1 on the range's scale; None for what is no such number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or domain.low is None or domain.high is None:
         return None
@@ -152,7 +155,7 @@ def _nearer(distances: Sequence[float]) -> float:
     return 1 - NormalDist().cdf((wins - pairs / 2 - 0.5) / math.sqrt(variance))
 
 
-def _further(spec: StudySpec, key: str, params: Mapping[str, Any], end: str, limit: float) -> bool:
+def _further(spec: StudySpec, key: str, params: Mapping[str, object], end: str, limit: float) -> bool:
     """Return whether the parameter may be smaller than its lowest searched value, or larger than its highest."""
     section, _, name = key.partition(".")
     knob = spec.sections.knobs(section, params).get(name)
@@ -328,7 +331,7 @@ def _below(limit: float, freedom: float, noncentrality: float) -> float:
 
 
 @cache
-def _deviations(freedom: float) -> Any:
+def _deviations(freedom: float) -> "NDArray[np.float64]":
     """Sample standard deviations of values with standard deviation 1, of equal chance, in order."""
     import numpy as np
     from scipy.special import chdtri

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -97,7 +96,7 @@ def picks_frame(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=None if rows else ["rule"]).set_index("rule")
 
 
-def document(spec: StudySpec, table: RulePicks) -> list[dict[str, Any]]:
+def document(spec: StudySpec, table: RulePicks) -> list[dict[str, object]]:
     """`picks_frame` as plain values for JSON: a dictionary per rule, None where a value is missing."""
     keys = list(
         dict.fromkeys(key for result in table.results for key in param_keys(spec, [result.pick.candidate.trial]))

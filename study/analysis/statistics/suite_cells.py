@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
-from typing import Any
 
 from scipy.special import stdtrit
 
@@ -261,9 +260,14 @@ def rule_table(rule: str, judge: str, methods: tuple[str, ...], data: tuple[str,
     )
 
 
-def document(table: RuleTable) -> dict[str, Any]:
+def document(table: RuleTable) -> dict[str, object]:
     """The same as plain values for JSON; fractions for percent."""
-    cells = [
+    return {"rule": table.rule, "judge": table.judge, "cells": cell_rows(table), "averages": average_rows(table)}
+
+
+def cell_rows(table: RuleTable) -> list[dict[str, object]]:
+    """A row for each method and data set."""
+    return [
         {
             "method": method,
             "data": label,
@@ -277,19 +281,15 @@ def document(table: RuleTable) -> dict[str, Any]:
         for method in table.methods
         for label in table.data
     ]
-    averages = [
-        {"method": method, **_plain(table.averages[method], table.leading[AVERAGE].get(method))}
-        for method in table.methods
-    ]
-    return {
-        "rule": table.rule,
-        "judge": table.judge,
-        "cells": cells,
-        "averages": averages,
-    }
 
 
-def _plain(found: Estimate | None, leads: bool | None) -> dict[str, Any]:
+def average_rows(table: RuleTable) -> list[dict[str, object]]:
+    """A row for each method, over all data sets."""
+    leading = table.leading[AVERAGE]
+    return [{"method": one, **_plain(table.averages[one], leading.get(one))} for one in table.methods]
+
+
+def _plain(found: Estimate | None, leads: bool | None) -> dict[str, object]:
     if found is None:
         return {"mean": None, "standard_error": None, "interval": None, "n": 0, "leads": None}
     interval = found.interval()

@@ -5,9 +5,9 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
@@ -224,13 +224,20 @@ def _unit(metric: str, in_percent: bool) -> str:
     return f"{metric} in percent" if in_percent else f"{metric} as a fraction" if is_share(metric) else metric
 
 
-def _place(label: Any) -> Place:
+def _place(label: object) -> Place:
     return label if isinstance(label, tuple) else (label,)
 
 
 # The table of an ablation: what each step from the baseline to the best is worth, as text and as a grid for papers.
 
-Line = Mapping[str, Any]
+
+@dataclass(frozen=True)
+class Line:
+    """A configuration in a metric: its value, and what its step is worth; no step: the baseline."""
+
+    spread: Spread | None = None
+    effect: Difference | None = None
+    is_step: bool = True
 
 
 def is_ablation(table: pd.DataFrame) -> bool:
@@ -245,8 +252,9 @@ def printed_ablation(frame: pd.DataFrame) -> pd.DataFrame:
     for place, lines in _rows_of(frame).items():
         row = dict(zip(("part", "configuration"), place, strict=True))
         for name in names:
-            row[name] = formatting.mean(name, _spread_of(lines.get(name, {})))
-            row[f"step in {name}"] = _effect(name, lines.get(name, {}))
+            line = lines.get(name, Line())
+            row[name] = formatting.mean(name, line.spread)
+            row[f"step in {name}"] = _effect(name, line)
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 
@@ -258,7 +266,7 @@ def ablation_grid(frame: pd.DataFrame, digits: int = 1) -> Grid:
         digits: of percentages, see `Grid`.
     """
     names, rows = _metrics_of(frame), _rows_of(frame)
-    entries = [[_entry(name, lines.get(name, {}), digits) for name in names] for lines in rows.values()]
+    entries = [[_entry(name, lines.get(name, Line()), digits) for name in names] for lines in rows.values()]
     columns = [(name,) for name in names]
     return Grid(("part", "configuration"), list(rows), ("",), columns, entries, ablation_notes(frame), digits)
 
@@ -291,32 +299,29 @@ def _rows_of(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, Line]]:
     rows: dict[tuple[str, str], dict[str, Line]] = {}
     for line in frame.to_dict("records"):
         place = PARTS[line["part"]], str(line["configuration"])
-        rows.setdefault(place, {})[str(line["metric"])] = {str(key): value for key, value in line.items()}
+        number, deviation, ends = line["n"], line["sd"], (line["low"], line["high"])
+        spread = Spread(line["mean"], None if pd.isna(deviation) else deviation, number) if number else None
+        effect = Difference(line["effect"], None if pd.isna(ends[0]) else ends)
+        told = Line(spread, None if pd.isna(line["effect"]) else effect, bool(line["keys"]))
+        rows.setdefault(place, {})[str(line["metric"])] = told
     return rows
-
-
-def _spread_of(line: Line) -> SeedStatistics | None:
-    if not line.get("n"):
-        return None
-    return SeedStatistics(line["mean"], None if pd.isna(line["sd"]) else line["sd"], line["n"])
 
 
 def _effect(metric: str, line: Line) -> str:
     """`+3.1 points (+0.5 to +5.7)`; empty for the baseline, which is no step."""
-    if not line or pd.isna(line["effect"]):
-        return "" if line and not line["keys"] else formatting.MISSING
-    text = formatting.change(metric, line["effect"])
-    if pd.isna(line["low"]):
-        return text
-    return f"{text} ({formatting.interval(metric, Difference(line['effect'], (line['low'], line['high'])))})"
+    if line.effect is None:
+        return formatting.MISSING if line.is_step else ""
+    text = formatting.change(metric, line.effect.value)
+    return text if line.effect.interval is None else f"{text} ({formatting.interval(metric, line.effect)})"
 
 
 def _entry(metric: str, line: Line, digits: int) -> Entry:
     """An entry with its step in the same unit, as `71.5 ± 1.2 (+3.1; +0.5 to +5.7)`."""
-    spread, effect = _spread_of(line), ""
-    if line and not pd.isna(line["effect"]):
+    spread, effect = line.spread, ""
+    if line.effect:
         scale, shown = (100, digits) if is_share(metric) else (1, 3)
-        numbers = [f"{scale * line[key]:+.{shown}f}" for key in ("effect", "low", "high") if not pd.isna(line[key])]
-        effect = "; ".join([numbers[0], *([" to ".join(numbers[1:])] if numbers[1:] else [])])
+        numbers = [line.effect.value, *(line.effect.interval or ())]
+        first, *ends = (f"{scale * number:+.{shown}f}" for number in numbers)
+        effect = "; ".join([first, *([" to ".join(ends)] if ends else [])])
     remark = f"({effect})" if spread and effect else effect
     return Entry(metric if spread else "", spread, remark, metric)

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pandas as pd
 
@@ -17,6 +16,8 @@ from study.analysis.statistics.suite_cells import (
     Judged,
     RuleTable,
     Spent,
+    average_rows,
+    cell_rows,
     document,
     results,
     rule_table,
@@ -265,14 +266,14 @@ def to_csv(tables: SuiteTables) -> str:
     """A line for each rule, method and data set, and for each average; not rounded, fractions for percent."""
     lines = []
     for table in tables.tables:
-        found = document(table)
-        for row in [*found["cells"], *({"data": AVERAGE, **row} for row in found["averages"])]:
-            low, high = row["interval"] or (None, None)
+        for row in [*cell_rows(table), *({"data": AVERAGE, **row} for row in average_rows(table))]:
+            ends = row["interval"]
+            low, high = ends if isinstance(ends, list) else (None, None)
             lines.append({"rule": table.rule, "metric": table.judge, "low": low, "high": high, **row})
     return csv_text(pd.DataFrame(lines, columns=COLUMNS, dtype=object), index=False)
 
 
-def to_json(tables: SuiteTables) -> dict[str, Any]:
+def to_json(tables: SuiteTables) -> dict[str, object]:
     """All of it as plain values."""
     spent = {method: {"epochs": one.epochs, "seconds": one.seconds} for method, one in tables.spent.items()}
     return {
