@@ -73,6 +73,7 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "predict": models.predict,
         "evaluate": models.evaluate,
         "ui": study_commands.ui,
+        "import": study_commands.import_trials,
         "submit": cluster.submit,
         "fetch": cluster.fetch,
         "doctor": help.doctor,

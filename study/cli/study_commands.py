@@ -215,12 +215,45 @@ def delete(
     print_json({"name": name, "deleted": True}) if as_json else tell(f"{name}: removed")
 
 
-def ui(port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 5000) -> None:
+def ui(
+    port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 5000,
+    optuna: Annotated[
+        str | None, typer.Option("--optuna", metavar="NAME", help="This study in Optuna's dashboard instead.")
+    ] = None,
+) -> None:
     """Start the MLflow UI on this home, on loopback. Example: study ui --port 5001"""
     from study.home.folder import Home
+
+    if optuna is not None:
+        from study.commands import optuna_page
+
+        optuna_page.serve(Home.locate().find(optuna), port)
+        return
     from study.tracking import tracking_state as mlflow_ui
 
     mlflow_ui.serve(Home.locate(), port)
+
+
+def import_trials(
+    storage: Annotated[
+        str, typer.Argument(metavar="STORAGE", help="A database's URL, or a journal's or an SQLite file's path.")
+    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The Optuna study in it.")],
+    file: Annotated[str, typer.Argument(metavar="SPEC", help="A study file that searches the same parameters.")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file to write.")],
+    top: Annotated[int, typer.Option("--top", min=1, help="How many configurations, at most.")] = 10,
+    renamed: Annotated[
+        list[str] | None,
+        typer.Option("--rename", metavar="NAME=KEY", help="The key that a parameter is; may be repeated."),
+    ] = None,
+) -> None:
+    """Have a search try the best of an Optuna study first. Example: study import my.db mine quickstart -o q.yaml"""
+    from study.commands import optuna_page
+
+    tell("\n".join(optuna_page.import_trials(storage, name, file, out, top, renamed or ())))
+
+
+# The commands that ask something of a study that runs.
 
 
 def stop(

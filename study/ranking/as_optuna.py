@@ -1,18 +1,27 @@
-"""A search as Optuna's study, in memory, for its figures: each complete configuration, with its mean over seeds."""
+"""A search as Optuna's study: for its figures, each complete configuration with its mean over seeds; for its dashboard
+every configuration, as the ledger is now. And the trials of a study that Optuna alone has run."""
 
 import warnings
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
-from optuna.storages import InMemoryStorage
+from optuna.storages import InMemoryStorage, JournalStorage
+from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from study.errors import UserError, nearest
+from study.home.folder import StudyFolder
+from study.home.trial_record import TrialRecord
 from study.ranking import Candidate, Results
 from study.spec import StudySpec
 from study.spec.distributions import of_domains
+from study.text import some
 
 
 class Window(InMemoryStorage):
@@ -58,23 +67,101 @@ def as_optuna(results: Results) -> optuna.Study:
 
 def in_memory(spec: StudySpec, trials: Sequence[FrozenTrial]) -> optuna.Study:
     """These trials as a study of Optuna's."""
+    return _study(spec, Window(trials))
+
+
+def _study(spec: StudySpec, storage: InMemoryStorage) -> optuna.Study:
+    """The study of Optuna's that a storage holds from now on."""
     goal = spec.objective
     directions = [StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in goal.modes]
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(storage=Window(trials), study_name=spec.name, directions=directions)
+    study = optuna.create_study(storage=storage, study_name=spec.name, directions=directions)
     with experimental():
         study.set_metric_names(list(goal.metrics))
     return study
 
 
+class LedgerStorage(Window):
+    """The search of a study that may run, for Optuna's dashboard: read anew whenever its ledger has grown. Nothing that
+    is written into it is kept."""
+
+    def __init__(self, folder: StudyFolder) -> None:
+        super().__init__([])
+        self._folder, self._length = folder, -1
+        _study(folder.spec(), self)
+
+    def get_all_trials(
+        self, study_id: int, deepcopy: bool = True, states: Container[TrialState] | None = None
+    ) -> list[FrozenTrial]:
+        length = self._folder.ledger_file.stat().st_size
+        if length != self._length:
+            self._seen, self._length = configurations(Results.load(self._folder)), length
+        return super().get_all_trials(study_id, deepcopy, states)
+
+    def get_best_trial(self, study_id: int) -> FrozenTrial:
+        """Raise ValueError where no trial is complete."""
+        [direction] = self.get_study_directions(study_id)
+        complete = self.get_all_trials(study_id, states=[TrialState.COMPLETE])
+        best = max if direction == StudyDirection.MAXIMIZE else min
+        return best(complete, key=lambda trial: trial.value or 0.0)
+
+
+STATES = {
+    **{"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL},
+    **{"running": TrialState.RUNNING, "waiting": TrialState.WAITING, "interrupted": TrialState.WAITING},
+}
+
+
+def configurations(results: Results) -> list[FrozenTrial]:
+    """Every configuration of the search as Optuna's trial, with the metric of each epoch, the baseline first. They are
+    numbered from 0 on; the attribute `trial` is the ledger's number."""
+    searched, spec = results.as_searched, results.spec
+    scored = {each.trial.number: each for each in (*searched.searched, *filter(None, [searched.baseline]))}
+    domains = of_domains(spec.search.space, searched.integers)
+    trials = searched.record.by_stage("baseline", "search")
+    return [_whole(spec, place, trial, scored.get(trial.number), domains) for place, trial in enumerate(trials)]
+
+
+def _whole(
+    spec: StudySpec,
+    place: int,
+    trial: TrialRecord,
+    candidate: Candidate | None,
+    domains: Mapping[str, BaseDistribution],
+) -> FrozenTrial:
+    """One of them. One that is complete without a value has failed for Optuna; of several metrics it has no course."""
+    state = STATES[trial.state] if trial.state != "complete" or candidate else TrialState.FAIL
+    began, ended = (datetime.fromtimestamp(time) if time else None for time in (trial.started, trial.ended))
+    [metric, *others] = spec.objective.metrics
+    course = {} if others else {one["epoch"]: one[metric] for one in trial.reports if one.get(metric) is not None}
+    params, known = _params(trial.params, domains)
+    told: dict[str, Any] = {"trial": trial.number, "stage": trial.stage, "seed": trial.seed, "why": trial.why}
+    told |= {name: trial.last(name) for name in spec.objective.needed if name != metric}
+    attributes = {name: value for name, value in told.items() if value is not None}
+    values = candidate.score.values if candidate and state == TrialState.COMPLETE else None
+    found = FrozenTrial(
+        place, state, None, began, ended, params, known, attributes, {}, course, trial_id=place, values=values
+    )
+    for name, excess in zip(spec.search.constraints, candidate.score.excesses if candidate else (), strict=False):
+        found.set_constraint(name, excess)
+    return found
+
+
 def _frozen(spec: StudySpec, candidate: Candidate, domains: Mapping[str, BaseDistribution]) -> FrozenTrial:
     """A configuration as Optuna's trial: its values are those of the search, its constraints what each is missed by."""
-    params, score = candidate.trial.params, candidate.score
+    score = candidate.score
+    params, known = _params(candidate.trial.params, domains)
+    limits = dict(zip(spec.search.constraints, score.excesses, strict=True))
+    return create_trial(params=params, distributions=known, values=score.values, constraints=limits)
+
+
+def _params(
+    params: Mapping[str, Any], domains: Mapping[str, BaseDistribution]
+) -> tuple[dict[str, Any], dict[str, BaseDistribution]]:
+    """The parameters that Optuna can have, and the distribution of each."""
     inside = {key: _around(domains[key], value) for key, value in params.items() if key in domains}
     known = {key: domain for key, domain in inside.items() if domain is not None}
-    limits = dict(zip(spec.search.constraints, score.excesses, strict=True))
-    given = {key: params[key] for key in known}
-    return create_trial(params=given, distributions=known, values=score.values, constraints=limits)
+    return {key: params[key] for key in known}, known
 
 
 def _around(domain: BaseDistribution, value: object) -> BaseDistribution | None:
@@ -92,3 +179,55 @@ def _around(domain: BaseDistribution, value: object) -> BaseDistribution | None:
     except ValueError:
         return None
     return domain
+
+
+# Trials of a study of a user's own.
+
+
+def best_trials(storage: str, name: str, most: int) -> list[FrozenTrial]:
+    """Return the complete trials of a study of Optuna's that keep its constraints, the best first by its own direction;
+    of several metrics those of its front.
+
+    Args:
+        storage: the URL of a database, or the path of a journal or an SQLite file.
+        most: how many at most.
+
+    Raises:
+        UserError: there is no such storage, study or trial, or it cannot be read.
+    """
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    file = None if "://" in storage and not storage.startswith("sqlite:") else Path(storage.removeprefix("sqlite:///"))
+    if file and not file.is_file():  # Optuna would make one
+        raise UserError(f"{storage}: no such file")
+    try:
+        study, names = _opened(storage, file, name)
+    except Exception as error:  # of a database's driver, of Optuna, of JSON: of whatever reads it
+        told = " ".join(str(error).split())[:300]
+        raise UserError(f"{storage}: cannot be read as a storage of Optuna: {told}") from error
+    if study is None:
+        raise UserError(f"{storage}: has no study {name!r}. {nearest(name, names)}Allowed: {some(names) or 'none'}")
+    if len(study.directions) > 1:
+        found = study.best_trials
+    else:
+        complete = study.get_trials(states=[TrialState.COMPLETE])
+        kept = [trial for trial in complete if all(excess <= 0 for excess in trial.constraints.values())]
+        is_max = study.direction == StudyDirection.MAXIMIZE
+        found = sorted(kept, key=lambda trial: trial.value or 0.0, reverse=is_max)
+    if not found:
+        raise UserError(f"{storage}: the study {name!r} has no complete trial that keeps its constraints")
+    return found[:most]
+
+
+def _opened(storage: str, file: Path | None, name: str) -> tuple[optuna.Study | None, list[str]]:
+    """The study, None if there is none of this name, and the names of all."""
+    opened: JournalStorage | str = storage
+    if file:
+        with file.open("rb") as content:
+            is_database = content.read(len(SQLITE)) == SQLITE
+        opened = f"sqlite:///{file}" if is_database else JournalStorage(JournalFileBackend(str(file)))
+    names = optuna.get_all_study_names(opened)
+    return (optuna.load_study(study_name=name, storage=opened) if name in names else None), names
+
+
+SQLITE = b"SQLite format 3\0"
+"""The beginning of its files."""

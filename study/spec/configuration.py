@@ -47,10 +47,21 @@ def configuration(space: Space, assignments: Iterable[str], start: Mapping[str, 
     """
     document, given = Document(OPTION, {}), dict[str, Any]()
     for assignment in assignments:
-        key, value, document.places[key,] = assigned(assignment, OPTION)
-        given[key] = _of_its_kind(space, key, value)
+        key, value, place = assigned(assignment, OPTION)
+        given[key], document.places[key,] = value, place
+    return fitted(space, given, document, start)
+
+
+def fitted(
+    space: Space, given: Mapping[str, Any], document: Document, start: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The same of values that are read already.
+
+    Args:
+        document: says where each came from.
+    """
     problems = Problems(document)
-    values = {**(start or {}), **given}
+    values = {**(start or {}), **{key: _of_its_kind(space, key, value) for key, value in given.items()}}
     params = space.walk(lambda key, domain: values.get(key))
     for key in given:
         if key not in space.domains:

@@ -17,7 +17,7 @@ DOCUMENTED = {
     *("ray.cloudpickle", "mlflow", "mlflow.artifacts", "mlflow.entities", "mlflow.exceptions", "mlflow.models"),
     *("mlflow.data", "mlflow.data.meta_dataset", "mlflow.pyfunc", "mlflow.types", "mlflow.types.schema"),
     *("optuna", "optuna.distributions", "optuna.samplers", "optuna.storages", "optuna.study", "optuna.trial"),
-    *("optuna.visualization",),
+    *("optuna.storages.journal", "optuna.visualization"),
 }
 """The modules of theirs that their documentation shows how to import from."""
 

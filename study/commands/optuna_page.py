@@ -1,0 +1,133 @@
+"""Between Optuna's studies and ours: its dashboard on a search, and its trials as configurations to try first."""
+
+import io
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+from ruamel.yaml import YAML
+
+from study.errors import UserError, nearest
+from study.files import check_output, write_output
+from study.home.folder import StudyFolder
+from study.spec.configuration import fitted
+from study.spec.document import Document, apply_profile, find, read
+from study.spec.load import resolve
+from study.spec.readings import take_readings
+from study.spec.schema import distinct
+from study.text import tell
+
+# Its dashboard.
+
+
+def serve(folder: StudyFolder, port: int) -> None:
+    """Show a study in optuna-dashboard on loopback until interrupted, also while it runs.
+
+    Raises:
+        UserError: the package is not there, the study has no search, or the port is taken.
+    """
+    try:
+        from optuna_dashboard import wsgi
+    except ImportError:
+        raise UserError("--optuna: needs the package optuna-dashboard: pip install optuna-dashboard") from None
+    from study.ranking.as_optuna import LedgerStorage
+
+    if not folder.spec().search.space:
+        raise UserError(f"{folder.name}: has no search that Optuna could show")
+    page = wsgi(LedgerStorage(folder))
+    hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost")}
+
+    def only_from_here(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
+        if environ.get("HTTP_HOST") in hosts:
+            return page(environ, start)
+        start("403 Forbidden", [("Content-Type", "text/plain")])  # a page of elsewhere whose name leads here
+        return [b"open it as http://127.0.0.1"]
+
+    try:
+        server = make_server("127.0.0.1", port, only_from_here, handler_class=_Quiet)
+    except OSError:
+        raise UserError(f"--port {port}: taken on this machine; another one: --port {port + 1}") from None
+    tell(f"Optuna's dashboard of {folder.name}: http://127.0.0.1:{port} (Ctrl-C ends it)")
+    with server, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Optuna warns of is not the user's to mend
+        server.serve_forever()
+
+
+class _Quiet(WSGIRequestHandler):
+    """One that prints no line for each request: an open page asks every few seconds."""
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+# Trials of a study that Optuna alone has run.
+
+
+def import_trials(storage: str, name: str, file: str, out: Path, top: int, renamed: Iterable[str]) -> list[str]:
+    """Write a study file whose search tries the best configurations of a study of Optuna's first. Their values are not
+    taken: other code measured them, perhaps on other data.
+
+    Args:
+        storage, name: of that study, see `study.ranking.as_optuna.best_trials`.
+        file: the study file that searches the same parameters, which `out` is made of.
+        top: how many, at most.
+        renamed: `NAME=KEY`, for parameters that are called neither as a searched key nor as its last part.
+
+    Returns:
+        Sentences on what was read.
+
+    Raises:
+        UserError: one of them cannot be read, or a configuration is none of the file's search: says of each parameter
+            which trial has it, what was given and what is allowed. Nothing was written then.
+    """
+    from study.ranking.as_optuna import best_trials
+
+    check_output(out)
+    source = find(file)
+    document = read(source)
+    take_readings(document)
+    apply_profile(document, None)
+    spec = resolve(document)
+    trials = best_trials(storage, name, top)
+    keys = _keys(spec.space.domains, {parameter for trial in trials for parameter in trial.params}, renamed)
+    given = []
+    for trial in trials:
+        values = {keys[parameter]: value for parameter, value in trial.params.items()}
+        given.append(fitted(spec.space, values, Document(f"{name}, trial {trial.number}", {})))
+    enqueued = [dict(params) for params in distinct([*spec.search.enqueue, *given])]
+    document.set("search.enqueue", enqueued, str(source))
+    resolve(document)
+    yaml = YAML()
+    yaml.width = 120
+    tree = yaml.load(source.read_text(encoding="utf-8"))
+    tree.setdefault("search", {})["enqueue"] = enqueued
+    text = io.StringIO()
+    yaml.dump(tree, text)
+    write_output(out, text.getvalue())
+    return [
+        *(f"{parameter} is {key}" for parameter, key in keys.items() if parameter != key),
+        f"{out}: {len(given)} configurations of {name} are tried first, the best of them by its own values",
+    ]
+
+
+def _keys(space: Iterable[str], parameters: Iterable[str], renamed: Iterable[str]) -> dict[str, str]:
+    """The searched key that each parameter of Optuna's is."""
+    given, searched = dict(one.partition("=")[::2] for one in renamed), list(space)
+    found: dict[str, str] = {}
+    for parameter in sorted(parameters):
+        alike = [key for key in searched if parameter == key or parameter.rstrip("_") == key.partition(".")[2]]
+        key = given.pop(parameter, alike[0] if len(alike) == 1 else "")
+        if key not in searched:
+            hint = nearest(key or parameter, searched)
+            raise UserError(
+                f"{parameter}: is not searched. {hint}Say which key it is by --rename {parameter}=KEY. "
+                f"Allowed: {', '.join(searched)}"
+            )
+        if twice := [other for other in found if found[other] == key]:
+            raise UserError(f"{twice[0]} and {parameter} are both {key}. Say which key each is by --rename NAME=KEY")
+        found[parameter] = key
+    if given:
+        raise UserError(f"--rename {next(iter(given))}: no such parameter. Allowed: {', '.join(found)}")
+    return found
