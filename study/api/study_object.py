@@ -10,7 +10,7 @@ from study import ranking
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import Candidate, Results, Spread, summary
+from study.ranking import Candidate, Results, SeedStatistics, summary
 from study.ranking.documents import plain_fields
 from study.ranking.selection import Choice, trials_of
 from study.spec import StudySpec

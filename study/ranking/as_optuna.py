@@ -6,7 +6,6 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
@@ -25,7 +24,7 @@ from study.text import some
 
 
 class Window(InMemoryStorage):
-    """The view that Optuna has of a study: these trials with their own numbers, and the one that it is asked for."""
+    """View that Optuna has of a study: these trials with their own numbers, and the one that it is asked for."""
 
     def __init__(self, seen: Sequence[FrozenTrial], number: int = 0) -> None:
         super().__init__()
@@ -45,14 +44,14 @@ class Window(InMemoryStorage):
 
 @contextmanager
 def experimental() -> Iterator[None]:
-    """Optuna does not warn of what it may change one day."""
+    """Keep Optuna from warning of what it may change one day."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         yield
 
 
 def as_optuna(results: Results) -> optuna.Study:
-    """The search as a study in memory whose trials have the ledger's numbers.
+    """Return the search as a study in memory whose trials have the ledger's numbers.
 
     Optuna's figures look for a trial's value at the place of its number: any other number has a trial that waits.
     """
@@ -113,9 +112,11 @@ STATES = {
 
 
 def configurations(results: Results) -> list[FrozenTrial]:
-    """Every configuration of the search as Optuna's trial, with the metric of each epoch, the baseline first. They are
-    numbered from 0 on; the attribute `trial` is the ledger's number."""
-    searched, spec = results.as_searched, results.spec
+    """Return every configuration of the search as Optuna's trial, with the metric of each epoch, the baseline first.
+
+    They are numbered from 0 on; the attribute `trial` is the ledger's number.
+    """
+    searched, spec = results.without_extensions, results.spec
     scored = {each.trial.number: each for each in (*searched.searched, *filter(None, [searched.baseline]))}
     domains = of_domains(spec.search.space, searched.integers)
     trials = searched.record.by_stage("baseline", "search")
@@ -129,13 +130,13 @@ def _whole(
     candidate: Candidate | None,
     domains: Mapping[str, BaseDistribution],
 ) -> FrozenTrial:
-    """One of them. One that is complete without a value has failed for Optuna; of several metrics it has no course."""
+    """Return a trial as Optuna's: complete without a value counts as failed; of several metrics it has no course."""
     state = STATES[trial.state] if trial.state != "complete" or candidate else TrialState.FAIL
     began, ended = (datetime.fromtimestamp(time) if time else None for time in (trial.started, trial.ended))
     [metric, *others] = spec.objective.metrics
     course = {} if others else {one["epoch"]: one[metric] for one in trial.reports if one.get(metric) is not None}
     params, known = _params(trial.params, domains)
-    told: dict[str, Any] = {"trial": trial.number, "stage": trial.stage, "seed": trial.seed, "why": trial.why}
+    told: dict[str, object] = {"trial": trial.number, "stage": trial.stage, "seed": trial.seed, "why": trial.why}
     told |= {name: trial.last(name) for name in spec.objective.needed if name != metric}
     attributes = {name: value for name, value in told.items() if value is not None}
     values = candidate.score.values if candidate and state == TrialState.COMPLETE else None
@@ -148,7 +149,7 @@ def _whole(
 
 
 def _frozen(spec: StudySpec, candidate: Candidate, domains: Mapping[str, BaseDistribution]) -> FrozenTrial:
-    """A configuration as Optuna's trial: its values are those of the search, its constraints what each is missed by."""
+    """Return a configuration as Optuna's trial, with the search's values and by how much it misses each constraint."""
     score = candidate.score
     params, known = _params(candidate.trial.params, domains)
     limits = dict(zip(spec.search.constraints, score.excesses, strict=True))
@@ -156,17 +157,16 @@ def _frozen(spec: StudySpec, candidate: Candidate, domains: Mapping[str, BaseDis
 
 
 def _params(
-    params: Mapping[str, Any], domains: Mapping[str, BaseDistribution]
-) -> tuple[dict[str, Any], dict[str, BaseDistribution]]:
-    """The parameters that Optuna can have, and the distribution of each."""
+    params: Mapping[str, object], domains: Mapping[str, BaseDistribution]
+) -> tuple[dict[str, object], dict[str, BaseDistribution]]:
+    """Return the parameters that Optuna can have, and the distribution of each."""
     inside = {key: _around(domains[key], value) for key, value in params.items() if key in domains}
     known = {key: domain for key, domain in inside.items() if domain is not None}
     return {key: params[key] for key in known}, known
 
 
 def _around(domain: BaseDistribution, value: object) -> BaseDistribution | None:
-    """The distribution with this value in it: a range is widened for a value that the search was given; None where
-    that cannot be."""
+    """Widen a distribution so that it holds this value, which the search was given; None where that cannot be."""
     if isinstance(domain, FloatDistribution | IntDistribution):
         if isinstance(value, bool) or not isinstance(value, int | float) or (domain.log and value <= 0):
             return None
@@ -179,9 +179,6 @@ def _around(domain: BaseDistribution, value: object) -> BaseDistribution | None:
     except ValueError:
         return None
     return domain
-
-
-# Trials of a study of a user's own.
 
 
 def best_trials(storage: str, name: str, most: int) -> list[FrozenTrial]:
@@ -219,7 +216,7 @@ def best_trials(storage: str, name: str, most: int) -> list[FrozenTrial]:
 
 
 def _opened(storage: str, file: Path | None, name: str) -> tuple[optuna.Study | None, list[str]]:
-    """The study, None if there is none of this name, and the names of all."""
+    """Open a study, None if there is none of this name, and read the names of all."""
     opened: JournalStorage | str = storage
     if file:
         with file.open("rb") as content:

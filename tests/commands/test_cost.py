@@ -8,6 +8,7 @@ import pytest
 from helpers import Told, quickstart, record, write_ledger
 from typer.testing import CliRunner
 
+from study.analysis.statistics.spent import Saved
 from study.cli import app
 from study.commands.cost import document, text
 from study.home.folder import Home
@@ -33,7 +34,7 @@ def test_the_hours_by_hand() -> None:
     assert seconds(told.gpu_hours) == pytest.approx(3.5)
     assert told.trials_at_once == pytest.approx(7 / 11)
     assert told.epochs == 5
-    assert told.early_stopping == ("asha pruned 1 trial and saved 38% of the search's epochs, about 6 s of trial time.")
+    assert told.early_stopping == Saved("asha", 1, 3 / 8, pytest.approx(6))
 
 
 def test_runs_that_were_lost_or_cut_off_were_paid_for() -> None:

@@ -50,7 +50,7 @@ def test_a_function_of_results_is_computed_once_for_each() -> None:
 
 def test_what_was_not_extended_is_as_it_was_searched() -> None:
     results = Results(SPEC, record(*TRIALS))
-    assert results.as_searched is results
+    assert results.without_extensions is results
 
 
 READERS = ("analysis", "api", "commands", "ranking", "trained")

@@ -235,7 +235,7 @@ def _place(label: object) -> Place:
 class Line:
     """A configuration in a metric: its value, and what its step is worth; no step: the baseline."""
 
-    spread: Spread | None = None
+    spread: SeedStatistics | None = None
     effect: Difference | None = None
     is_step: bool = True
 
@@ -300,7 +300,7 @@ def _rows_of(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, Line]]:
     for line in frame.to_dict("records"):
         place = PARTS[line["part"]], str(line["configuration"])
         number, deviation, ends = line["n"], line["sd"], (line["low"], line["high"])
-        spread = Spread(line["mean"], None if pd.isna(deviation) else deviation, number) if number else None
+        spread = SeedStatistics(line["mean"], None if pd.isna(deviation) else deviation, number) if number else None
         effect = Difference(line["effect"], None if pd.isna(ends[0]) else ends)
         told = Line(spread, None if pd.isna(line["effect"]) else effect, bool(line["keys"]))
         rows.setdefault(place, {})[str(line["metric"])] = told
