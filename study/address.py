@@ -94,11 +94,15 @@ def refused(address: str) -> UserError:
 def give_token() -> None:
     """Make Ray use the token whose file it was given; by itself it does not do so everywhere.
 
+    The file in the user's home counts only where Ray's mode is `token`: each local `ray.init()` of another program
+    leaves one there that others can read.
+
     Raises:
         UserError: others can read the file, or it cannot be read.
     """
     named, default = _token_file(), _default_token_file()
-    if named is None and (os.environ.get("RAY_AUTH_TOKEN") or not os.path.exists(default)):
+    is_asked_for = os.environ.get("RAY_AUTH_MODE") == "token" and not os.environ.get("RAY_AUTH_TOKEN")
+    if named is None and not (is_asked_for and os.path.exists(default)):
         return
     path = named or default
     try:

@@ -56,8 +56,10 @@ def small_ray() -> Iterator[None]:
     import ray
     from ray._private.authentication_test_utils import reset_auth_token_state
 
-    reset_auth_token_state()  # Ray keeps the mode that another test of this process gave it
-    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "disabled")  # else Ray writes a token into the home of whoever tests
+        reset_auth_token_state()  # Ray keeps the mode that another test of this process gave it
+        ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1")
     yield
     ray.shutdown()
     reset_auth_token_state()

@@ -67,14 +67,19 @@ def test_a_token_that_others_can_read_is_refused(mode: int, tmp_path: Path, monk
         address.check_jobs("http://127.0.0.1:8265")
 
 
-def test_rays_own_token_file_is_looked_at_too(tmp_path: Path) -> None:
+def test_rays_own_token_file_is_looked_at_where_ray_would_use_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A local `ray.init()` of any program writes it, for all to read: that keeps nobody from a cluster without one."""
     (tmp_path / ".ray").mkdir()
-    path = token_file(tmp_path).rename(tmp_path / ".ray" / "auth_token")
-    address.give_token()
-    assert "RAY_AUTH_MODE" not in os.environ, "Ray decides by itself whether to use it"
-    path.chmod(0o644)
+    path = token_file(tmp_path, mode=0o644).rename(tmp_path / ".ray" / "auth_token")
+    address.check_jobs("http://127.0.0.1:8265")
+    assert "RAY_AUTH_MODE" not in os.environ
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
     with pytest.raises(UserError, match="chmod 600"):
-        address.give_token()
+        address.check_jobs("http://127.0.0.1:8265")
+    path.chmod(0o600)
+    address.check_jobs("http://127.0.0.1:8265")
 
 
 def test_a_home_that_cannot_be_looked_into_has_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
