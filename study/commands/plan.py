@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from study import data
+from study import data, models
 from study.commands import check_metrics
 from study.data import cells, findings, user_data
 from study.data.cells import Contents, Counts
@@ -304,6 +304,7 @@ def _features(spec: StudySpec, counted: Sequence[Counts]) -> list[str]:
         pictures = sum(split.samples for split in counts.splits.values())
         for model in sections:
             network = str(model.get("architecture", model["name"]))
+            network += " with the maps of its trained stages" if models.trains_stages(model) else ""
             found.append(features.making(model, facts, pictures, device).words(network))
     return found
 

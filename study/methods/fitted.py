@@ -31,7 +31,7 @@ class Rows(Encoder):
         super().__init__()
         frozen = network.encoder if isinstance(network.encoder, Frozen) else None
         self.frozen = frozen
-        self.features = int(np.prod(facts.shape)) if frozen is None else len(frozen.mean)
+        self.features = int(np.prod(facts.shape)) if frozen is None else frozen.columns
 
     def forward(self, inputs: Tensor) -> Tensor:
         return (inputs if self.frozen is None else self.frozen.rows(inputs)).flatten(1)

@@ -42,7 +42,8 @@ def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
 
     head = model.get("head", "none")
     without = {"none": {"head_hidden", "head_features", "head_norm"}, "linear": {"head_hidden"}}.get(str(head), set())
-    without |= {"lr_factor"} if model.get("frozen") else {"joined", "adapter", "adapter_width"}
+    without |= set() if model.get("frozen") else {"joined", "adapter", "adapter_width", "trained_stages"}
+    without |= {"lr_factor"} if model.get("frozen") and not trains_stages(model) else set()
     without |= set() if model.get("adapter") else {"adapter_width"}
     own = knobs(CATALOGUE.find(model["name"]).Options)
     declared = {knob.key: knob for knob in (*own, *knobs(HeadOptions)) if knob.key not in without}
@@ -77,7 +78,7 @@ def build(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encod
     if not (is_frozen and facts.is_table) and (problem := unsuited(model, facts)) is not None:
         raise UserError(f"model.name: {problem}")
     if is_frozen:
-        return _frozen(model, facts)
+        return _frozen(model, facts, begins)
     module, own = _choice(model)
     encoder: Encoder = module.build(own, facts)
     if begins and model.get("weights") is not None:
@@ -85,6 +86,11 @@ def build(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encod
 
         initial_weights.begin(encoder, model)  # networks that have this key are backbones
     return encoder
+
+
+def trains_stages(model: Mapping[str, Any]) -> bool:
+    """Tell whether trials train the last stages of the frozen network of a `model` section."""
+    return bool(model.get("trained_stages", "none") != "none")
 
 
 def seen(model: Mapping[str, Any], facts: Facts) -> Facts:
@@ -100,25 +106,44 @@ def seen(model: Mapping[str, Any], facts: Facts) -> Facts:
 @cache
 def _width(section: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> int:
     """Return the columns of a row of a network's features, including those before the last layer's."""
-    from study.models.backbone import beside, without_values
+    import torch
+
+    from study.models.backbone import Backbone, beside, without_values
 
     model = dict(section)
-    return beside(model) + without_values(partial(build, model, Facts(2, None, shape))).features
+    network = without_values(partial(build, model, Facts(2, None, shape)))
+    if not trains_stages(model):
+        return beside(model) + network.features
+    assert isinstance(network, Backbone)  # no other network has the key
+    return network.eval().rows(torch.empty(1, *shape, device="meta")).shape[1]
 
 
-def _frozen(model: Mapping[str, Any], facts: Facts) -> "Encoder":
+PICTURE = (3, 32, 32)
+"""Shape of an image for which a network is built whose form does not depend on it."""
+
+
+def without_maps(model: Mapping[str, Any], facts: Facts) -> Facts:
+    """Return the facts of the last columns of a frozen network's rows: the maps of trained stages come first."""
+    if not model.get("frozen") or not trains_stages(model):
+        return facts
+    return replace(facts, shape=seen({**model, "trained_stages": "none"}, Facts(2, None, PICTURE)).shape)
+
+
+def _frozen(model: Mapping[str, Any], facts: Facts, begins: bool) -> "Encoder":
     """Build what is trained on a frozen network's features, with that network where the data are images."""
     import torch
 
     from study.models import backbone, frozen
 
-    joined = backbone.late_width(model, model.get("joined", 0))
-    if facts.is_table:
-        return frozen.build(model, joined + facts.shape[0] - backbone.beside(model), None)
+    of_rows = facts.is_table
+    if of_rows and not trains_stages(model):
+        return frozen.build(model, facts.shape[0] - backbone.beside(model), None, of_rows)
     with torch.random.fork_rng(devices=[]):  # what is trained begins as it does on rows
-        trunk = build(frozen.trunk_section(model), facts)
+        trunk = build(
+            frozen.trunk_section(model), replace(facts, shape=PICTURE) if of_rows else facts, begins or not of_rows
+        )
     assert isinstance(trunk, backbone.Backbone)  # no other network has the key
-    return frozen.build(model, joined + trunk.features, trunk)
+    return frozen.build(model, trunk.features, trunk, of_rows)
 
 
 def weights(model: Mapping[str, Any]) -> dict[str, str] | None:

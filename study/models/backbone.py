@@ -12,7 +12,7 @@ from typing_extensions import Doc
 from study.data.dataset import Facts
 from study.knobs import Range
 from study.models import published
-from study.models.encoder import Encoder, Width, not_images
+from study.models.encoder import Encoder, Width, not_images, size
 
 CLASSES = 1000
 """Number of outputs of the classifier in torchvision's networks."""
@@ -32,6 +32,15 @@ LATE_STAGES: Mapping[str, tuple[tuple[str, int], ...]] = {
     "efficientnet_lite0": (("_blocks.7", 80), ("_blocks.10", 112), ("_blocks.14", 192), ("_blocks.15", 320))
 }
 """Modules and channels of each architecture's last stages before the features, which `joined` can join to them."""
+
+TRAINED_STAGES = {"none": 0, "last": 1, "last_two": 2}
+"""Number of stages that each value of `trained_stages` trains: the last ones of `LATE_STAGES`."""
+
+
+def last_frozen(architecture: str, trained: str) -> str | None:
+    """Return the module whose maps (B, C, H, W) the trained stages take; None: none are trained, or none are known."""
+    known = LATE_STAGES.get(architecture, ())
+    return known[-1 - TRAINED_STAGES[trained]][0] if known and TRAINED_STAGES[trained] else None
 
 
 def late_width(model: Mapping[str, Any], stages: int) -> int:
@@ -82,10 +91,20 @@ class BackboneOptions:
         int, Range(low=0), Doc("fully connected layers that are trained on the features of a `frozen` network")
     ] = 0
     adapter_width: Annotated[Width, Doc("units of each layer of the `adapter`")] = 128
+    trained_stages: Annotated[
+        Literal["none", "last", "last_two"],
+        Doc(
+            "last stages of a `frozen` network that are trained beside what follows it, without weight decay and with "
+            "batch norm as it is: the maps before them are kept too; of `efficientnet_lite0` and square pictures"
+        ),
+    ] = "none"
     lr_factor: Annotated[
         float,
         Range(above=0.0),
-        Doc("learning rate of the network without its head, as a multiple of `train.learning_rate`"),
+        Doc(
+            "learning rate of the network without its head, or of its `trained_stages`, as a multiple of "
+            "`train.learning_rate`"
+        ),
     ] = 1.0
     normalisation: Annotated[
         Literal["weights", "data"],
@@ -115,6 +134,7 @@ class Backbone(Encoder):
     def __init__(self, net: nn.Module, architecture: str, options: BackboneOptions, facts: Facts) -> None:
         super().__init__()
         self.net, self.architecture = net, architecture
+        self._cut = last_frozen(architecture, options.trained_stages)
         whole = net.state_dict().keys()
         self.features = behead(net)
         self.dropped = whole - net.state_dict().keys()
@@ -131,22 +151,27 @@ class Backbone(Encoder):
         return features
 
     def rows(self, images: Tensor) -> Tensor:
-        """Convert images (B, C, H, W) to rows (B, E + L + F).
+        """Convert images (B, C, H, W) to rows (B, M + E + L + F).
 
-        They hold features of early layers and of late stages, where these are known, and the last layer's.
+        They hold the maps that trained stages take, if there are such, features of early layers and of late stages,
+        where these are known, and the last layer's.
         """
         known = [EARLY[self.architecture]] if self.architecture in EARLY else []
+        maps: list[Tensor] = []
         parts: list[Tensor] = []
         handles = [
             self.net.get_submodule(name).register_forward_hook(lambda *call: parts.append(call[2].mean((2, 3))))
             for name, _ in (*known, *LATE_STAGES.get(self.architecture, ()))
         ]
+        if self._cut is not None:
+            cut = self.net.get_submodule(self._cut)
+            handles.append(cut.register_forward_hook(lambda *call: maps.append(call[2].flatten(1))))
         try:
             features = self(images)
         finally:
             for handle in handles:
                 handle.remove()
-        return torch.cat([*parts, features], 1)
+        return torch.cat([*maps, *parts, features], 1)
 
 
 def renormalisation(
@@ -241,6 +266,11 @@ def wrong_weights(architecture: str, options: BackboneOptions, facts: Facts) -> 
     """
     if options.joined > len(LATE_STAGES.get(architecture, ())):
         return f"has {len(LATE_STAGES.get(architecture, ()))} stages that model.joined can join, {options.joined} given"
+    if options.trained_stages != "none":
+        if architecture not in LATE_STAGES:
+            return f"has no stages that model.trained_stages knows. Networks that have: {', '.join(LATE_STAGES)}"
+        if facts.shape[1] != facts.shape[2]:
+            return f"trains stages on square images, not on those of {size(facts)} pixels: model.trained_stages"
     if options.weights is not None and not is_file(options.weights):
         if options.weights not in (names := published.weights_of(architecture)):
             return f"has no weights {options.weights!r}. {published.allowed(names)}"

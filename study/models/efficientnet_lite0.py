@@ -1,10 +1,21 @@
 """efficientnet_lite0: EfficientNet-Lite0, for two cores; its weights of ImageNet come as a Python package."""
 
+from copy import deepcopy
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from study.data.dataset import Facts
-from study.models.backbone import CLASSES, Backbone, BackboneOptions, wrong_weights
+from study.models.backbone import (
+    CLASSES,
+    LATE_STAGES,
+    TRAINED_STAGES,
+    Backbone,
+    BackboneOptions,
+    wrong_weights,
+)
 from study.models.encoder import Encoder, not_images
 
 Options = BackboneOptions
@@ -90,6 +101,42 @@ class EfficientNetLite0(nn.Module):
         images = functional.relu6(self._bn1(self._conv_head(images)))
         scores: Tensor = self._fc(images.mean((2, 3)))
         return scores
+
+
+class LastStages(Encoder):
+    """The stages behind a block, with batch norm as it is: from its maps (B, C, H, W) to rows (B, L + F).
+
+    They hold the features of these stages, averaged over the image, and those of the last layer.
+
+    Args:
+        backbone: whose stages are copied.
+        trained: a value of `TRAINED_STAGES` other than none.
+        lr_factor: of its parameters.
+    """
+
+    decays = False
+
+    def __init__(self, backbone: Backbone, trained: str, lr_factor: float) -> None:
+        super().__init__()
+        stages = LATE_STAGES["efficientnet_lite0"][-1 - TRAINED_STAGES[trained] :]
+        (first, self.channels), *others = [(int(name.rpartition(".")[2]) + 1, width) for name, width in stages]
+        net: Any = deepcopy(backbone.net)
+        self._blocks, self._conv_head, self._bn1 = net._blocks[first:], net._conv_head, net._bn1
+        self._ends = [end - first for end, _ in others]
+        self.features = sum(width for _, width in others) + LAST
+        self.lr_factor = lr_factor
+
+    def train(self, mode: bool = True) -> "LastStages":
+        """Leave batch norm as it is."""
+        return super().train(False)
+
+    def forward(self, maps: Tensor) -> Tensor:
+        parts = []
+        for number, block in enumerate(self._blocks, 1):
+            maps = block(maps)
+            parts += [maps.mean((2, 3))] if number in self._ends else []
+        maps = functional.relu6(self._bn1(self._conv_head(maps)))
+        return torch.cat([*parts, maps.mean((2, 3))], 1)
 
 
 def unsuited(options: BackboneOptions, facts: Facts) -> str | None:

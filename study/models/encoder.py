@@ -30,10 +30,12 @@ class Encoder(nn.Module):
 
     Attributes:
         lr_factor: its parameters' learning rate, as a multiple of the trial's.
+        decays: whether `train.weight_decay` holds for its parameters.
     """
 
     features: int
     lr_factor: float = 1.0
+    decays: bool = True
 
 
 def kaiming(module: nn.Module) -> None:

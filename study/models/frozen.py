@@ -1,13 +1,16 @@
 """Frozen networks: features of images that are computed once, and the layers that are trained on them."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from study import models
 from study.knobs import options
-from study.models.backbone import Backbone, BackboneOptions
+from study.models.backbone import Backbone, BackboneOptions, beside, late_width
+from study.models.efficientnet_lite0 import LastStages
 from study.models.encoder import Encoder
 from study.models.mlp import MLP
 from study.models.mlp import Options as Layers
@@ -15,7 +18,8 @@ from study.models.mlp import Options as Layers
 
 def trunk_section(model: Mapping[str, Any]) -> dict[str, Any]:
     """Return the `model` section of the network itself, without what is trained on its features."""
-    left_out = ("frozen", "joined", "adapter", "adapter_width", "lr_factor")
+    left_out = {"frozen", "joined", "adapter", "adapter_width", "lr_factor"}
+    left_out |= set() if models.trains_stages(model) else {"trained_stages"}
     return {key: value for key, value in model.items() if key not in left_out and not key.startswith("head")}
 
 
@@ -24,18 +28,27 @@ PART = 4096
 
 
 class Frozen(Encoder):
-    """Layers on the features of a frozen network: a scaling, then an adapter if there is one.
+    """Layers on the features of a frozen network: its last stages if they are trained, a scaling, an adapter if any.
 
-    It takes rows that end in features (B, E + F), or images (B, C, H, W) where the network is available. The network is
-    no part of its state and has no gradient.
+    It takes rows that end in features (B, E + F), before them the maps of trained stages, or images (B, C, H, W) where
+    the network is available. The network is no part of its state and has no gradient.
 
     Args:
         width: of the features, F: the last columns of a row.
         layers: the trained ones.
         trunk: the network with its weights; None: only rows are taken.
+        columns: of a row, without the maps of trained stages, which come first.
+        stages: that are trained; the features before them stay as they are in a row.
     """
 
-    def __init__(self, width: int, layers: BackboneOptions, trunk: Backbone | None) -> None:
+    def __init__(
+        self,
+        width: int,
+        layers: BackboneOptions,
+        trunk: Backbone | None,
+        columns: int,
+        stages: LastStages | None = None,
+    ) -> None:
         super().__init__()
         self.mean: Tensor
         self.deviation: Tensor
@@ -43,12 +56,20 @@ class Frozen(Encoder):
         self.register_buffer("mean", torch.zeros(width))
         self.register_buffer("deviation", torch.ones(width))
         own = Layers(depth=layers.adapter, width=layers.adapter_width, features=layers.adapter_width)
+        self.stages, self.columns = stages, columns
         self.adapter: nn.Module = MLP(width, own) if layers.adapter else nn.Identity()
         self.features = layers.adapter_width if layers.adapter else width
         self._trunk = None if trunk is None else (trunk.eval(),)  # in a tuple, which a module does not look into
 
     def forward(self, inputs: Tensor) -> Tensor:
-        features: Tensor = self.adapter((self.rows(inputs) - self.mean) / self.deviation)
+        kept = self._kept(inputs)
+        rows = kept[:, -self._width :].float()
+        if self.stages is not None:
+            channels, maps = self.stages.channels, kept[:, : -self.columns].float()
+            side = math.isqrt(maps.shape[1] // channels)
+            trained = self.stages(maps.unflatten(1, (channels, side, side)))
+            rows = torch.cat([rows[:, : -trained.shape[1]], trained], 1)[:, -self._width :]
+        features: Tensor = self.adapter((rows - self.mean) / self.deviation)
         return features
 
     @torch.no_grad()
@@ -66,14 +87,18 @@ class Frozen(Encoder):
         own, varies = squares.sqrt(), squares > 0
         self.deviation.copy_((own * own[varies].mean()).sqrt().where(varies, 1.0))
 
+    def rows(self, inputs: Tensor) -> Tensor:
+        """Return all features of images by the frozen network, or those of rows, float32 (B, E + L + F)."""
+        return self._kept(inputs)[:, -self.columns :].float()
+
     @torch.no_grad()
-    def rows(self, images: Tensor) -> Tensor:
-        """Return the network's features of images, or rows as they are, float32 (B, F)."""
-        if images.ndim == 2:
-            return images[:, -self._width :].float()
+    def _kept(self, inputs: Tensor) -> Tensor:
+        """Return rows as they are kept, of images or of such rows."""
+        if inputs.ndim == 2:
+            return inputs
         assert self._trunk is not None, "the network was built for rows alone"
-        trunk = self._trunk[0].to(images.device)
-        return stored(trunk.rows(images)).float()[:, -self._width :]
+        trunk = self._trunk[0].to(inputs.device)
+        return stored(trunk.rows(inputs))
 
 
 def stored(features: Tensor) -> Tensor:
@@ -82,6 +107,17 @@ def stored(features: Tensor) -> Tensor:
     return features.float().clamp(-most, most).half()
 
 
-def build(model: Mapping[str, Any], width: int, trunk: Backbone | None) -> Frozen:
-    """Build the trained layers of a `model` section on features of this width."""
-    return Frozen(width, options(BackboneOptions, model), trunk)
+def build(model: Mapping[str, Any], last: int, trunk: Backbone | None, of_rows: bool) -> Frozen:
+    """Build the trained layers of a `model` section.
+
+    Args:
+        last: features of the network's last layer.
+        trunk: the network with its weights; None: only rows are taken, and no stages are trained.
+        of_rows: the network is there for its trained stages alone.
+    """
+    layers, stages = options(BackboneOptions, model), None
+    if layers.trained_stages != "none":
+        assert trunk is not None
+        stages = LastStages(trunk, layers.trained_stages, layers.lr_factor)
+    width = late_width(model, layers.joined) + last
+    return Frozen(width, layers, None if of_rows else trunk, beside(model) + last, stages)

@@ -394,10 +394,11 @@ def section_faults(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> I
             yield ("model", "name"), reason
             return
         shaping = [key for key in ("regulariser", "adversary") if method.get(key, "none") != "none"]
-        if not sections["model"]["adapter"] and (shaping or "temperature" in method):
+        stays = not sections["model"]["adapter"] and not models.trains_stages(sections["model"])
+        if stays and (shaping or "temperature" in method):
             key = [*shaping, "name"][0]
             why = f"0 given, method.{key} {method[key]!r} shapes features, and those of a frozen network stay"
-            yield ("model", "adapter"), f"{why}: allowed is 1 or more"
+            yield ("model", "adapter"), f"{why}: allowed is 1 or more, or model.trained_stages"
         facts, name = models.seen(sections["model"], facts), f"{name} (features of a frozen network, a table)"
     augmentation = train["augmentation"]
     if reason := augment.suits(augmentation, facts):

@@ -25,8 +25,8 @@ CONCURRENCY = "search.concurrency"
 PLACEMENT = (*(f"resources.{key}" for key in Resources.model_fields), CONCURRENCY)
 """Keys that say where trials run and how many at once, not what they compute."""
 
-BEGINNINGS = ("model.architecture", "model.weights", "model.frozen")
-"""Keys, besides `model.name`, that decide which weights a trial begins from."""
+BEGINNINGS = ("model.architecture", "model.weights", "model.frozen", "model.trained_stages")
+"""Keys, besides `model.name`, that decide which weights a trial begins from, and which features it takes."""
 
 
 @dataclass(frozen=True)
@@ -344,6 +344,8 @@ class StudySpec:
         document = {key: value for key, value in self.to_document().items() if key in (*SECTIONS, "search")}
         if self.folds is None:  # studies from before there were folds are the same
             document["data"].pop("folds", None)
+        if document["model"].get("trained_stages") == "none":  # and those from before stages were trained
+            del document["model"]["trained_stages"]
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from study import data
+from study import data, models
 from study.data.folds import of_fold
 from study.errors import said
 from study.home.events import Referenced
@@ -181,15 +181,15 @@ def _parts(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapp
     from study.training.loop import with_share
     from study.training.reference_fitting import Rows
 
+    model = spec.model_sections[0]
     for fold in range(spec.folds) if spec.folds else (None,):
         part = dataset if fold is None else of_fold(dataset, fold)
-        part = with_share(
-            of_frozen(spec.model_sections[0], part, torch.device("cpu")), spec.base["train"]["data_share"]
-        )
+        part = with_share(of_frozen(model, part, torch.device("cpu")), spec.base["train"]["data_share"])
+        facts = models.without_maps(model, part.facts)
         judged = {split: part.splits[split] for split in ("val", *(["test"] if tests else []))}
         yield {
-            "train": Rows.training(part.splits["train"], part.facts, spec.seed),
-            **{split: Rows.of(samples, part.facts) for split, samples in judged.items()},
+            "train": Rows.training(part.splits["train"], facts, spec.seed),
+            **{split: Rows.of(samples, facts) for split, samples in judged.items()},
         }
 
 

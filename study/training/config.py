@@ -217,13 +217,14 @@ BALANCE = ("class_weights", "cell_weights")
 def identity(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the sections that identify a trial in its checkpoint.
 
-    The number of epochs is left out where nothing ties the trial to it, and so are folds, weights and thresholds that
-    are off, which trials of earlier versions do not name.
+    The number of epochs is left out where nothing ties the trial to it, and so are folds, trained stages, weights and
+    thresholds that are off, which trials of earlier versions do not name.
     """
     data = {key: value for key, value in sections["data"].items() if key != "folds" or value is not None}
     train = {key: value for key, value in sections["train"].items() if (key, value) != ("thresholds", "none")}
     method = {key: value for key, value in sections["method"].items() if key not in BALANCE or value != 0}
-    sections = {**sections, "data": data, "method": method, "train": train}
+    model = {key: value for key, value in sections["model"].items() if (key, value) != ("trained_stages", "none")}
+    sections = {**sections, "data": data, "model": model, "method": method, "train": train}
     if bound(sections) is not None:
         return dict(sections)
     return {**sections, "train": {key: value for key, value in train.items() if key != "epochs"}}

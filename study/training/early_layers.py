@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from study import models
 from study.data.dataset import Dataset
 from study.models.backbone import early_width
 from study.training import probes
@@ -42,7 +43,8 @@ def classes(model: Mapping[str, Any], dataset: Dataset, split: str, device: torc
         dataset: rows of its features.
     """
     columns, train = early_width(model), dataset.splits["train"]
-    inputs = train.samples
+    width = models.without_maps(model, dataset.facts).shape[0]
+    inputs = train.samples[:, -width:]
     rows, target = _tensor(inputs[:, :columns], device), torch.from_numpy(train.target).to(device)
     centre, scale = rows.mean(0), rows.std(0).clamp(min=1e-6)
     number = dataset.facts.classes
@@ -56,7 +58,7 @@ def classes(model: Mapping[str, Any], dataset: Dataset, split: str, device: torc
         return torch.zeros(len(dataset.splits[split]), dtype=torch.long, device=device)
     if split == "train":
         return found
-    queries = _tensor(dataset.splits[split].samples[:, :columns], device)
+    queries = _tensor(dataset.splits[split].samples[:, -width:][:, :columns], device)
     return early(_few(torch.arange(len(rows), device=device)))((queries - centre) / scale).argmax(1)
 
 

@@ -346,7 +346,8 @@ class TrainingLoop:
 
         train, clock = self.dataset.splits["train"], Clock(self.device)
         with clock.phase("training"):
-            rows = Rows.training(train, self.dataset.facts, self.options.seed)
+            facts = models.without_maps(self.config.model, self.dataset.facts)
+            rows = Rows.training(train, facts, self.options.seed)
             model = fitted(name, rows, self.options.seed)
         cast(Reference, self.method).classifier.take(model)
         with clock.phase("evaluation"):

@@ -189,20 +189,26 @@ def optimizer(parameters: Parameters, options: TrainOptions, device: torch.devic
 
 
 def groups(networks: nn.Module, options: TrainOptions) -> Parameters:
-    """Return the parameters for `optimizer`: those of encoders with an `lr_factor` are groups of their own."""
-    factors = {
-        id(tensor): encoder.lr_factor
+    """Return the parameters for `optimizer`: those of encoders with an `lr_factor` or no decay are groups of their own.
+
+    Of encoders within encoders the inner one decides.
+    """
+    own = {
+        id(tensor): (encoder.lr_factor, encoder.decays)
         for encoder in networks.modules()
         if isinstance(encoder, Encoder)
         for tensor in encoder.parameters()
     }
-    by_factor: dict[float, list[nn.Parameter]] = {}
+    alike: dict[tuple[float, bool], list[nn.Parameter]] = {}
     for tensor in networks.parameters():
-        by_factor.setdefault(factors.get(id(tensor), 1.0), []).append(tensor)
-    if by_factor.keys() == {1.0}:
-        return by_factor[1.0]
+        alike.setdefault(own.get(id(tensor), (1.0, True)), []).append(tensor)
+    if alike.keys() == {(1.0, True)}:
+        return alike[1.0, True]
     rate = options.learning_rate
-    return [{"params": part, "lr": rate * factor, "lr_factor": factor} for factor, part in by_factor.items()]
+    return [
+        {"params": part, "lr": rate * factor, "lr_factor": factor, **({} if decays else {"weight_decay": 0.0})}
+        for (factor, decays), part in alike.items()
+    ]
 
 
 def schedule(of: Optimizer, options: TrainOptions) -> LambdaLR:

@@ -8,13 +8,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
-from helpers import ROOT
+from helpers import ROOT, timeless
 from PIL import Image
 from sklearn.datasets import load_sample_images
 from small import config
@@ -31,7 +32,7 @@ from study.models.efficientnet_lite0 import EfficientNetLite0
 from study.spec.search_checks import trial_faults
 from study.trained.classifier import Classifier
 from study.trained.description import Description
-from study.training import Trial, TrialConfig, early_layers, features
+from study.training import Trial, TrialConfig, early_layers, features, optimization
 
 MODEL: dict[str, Any] = {"name": "efficientnet_lite0", "weights": "imagenet", "frozen": True}
 METHOD = {"name": "bias_balanced_cross_entropy"}
@@ -142,15 +143,19 @@ def _kept(root: Path) -> int:
     return 0
 
 
-@pytest.mark.parametrize("joined", [0, 4])
-def test_a_classifier_of_pictures_predicts_what_the_trial_does_of_rows(tmp_path: Path, joined: int) -> None:
-    dataset, own = pictures(), trial_config(augmentation="noise")
-    own = replace(own, model={**own.model, "joined": joined})
+@pytest.mark.parametrize(
+    ("joined", "trained", "size"), [(0, "none", 1e5), (4, "none", 1e5), (4, "last", 1e7), (1, "last_two", 2e7)]
+)
+def test_a_classifier_of_pictures_predicts_what_the_trial_does_of_rows(
+    tmp_path: Path, joined: int, trained: str, size: float
+) -> None:
+    dataset, own = pictures(), trial_config(augmentation="noise", learning_rate=0.001)
+    own = replace(own, model={**own.model, "joined": joined, "trained_stages": trained, "lr_factor": 0.3})
     trial = Trial(own, dataset, "cpu")
     losses = [metrics["train/loss"] for metrics in trial.run()]
     assert losses[-1] < losses[0]
     trial.save(tmp_path / "mine.safetensors")
-    assert (tmp_path / "mine.safetensors").stat().st_size < 1e5  # the frozen network is not in it
+    assert size / 10 < (tmp_path / "mine.safetensors").stat().st_size < size  # what is frozen is not in it
     digest = digest_of_file(tmp_path / "mine.safetensors")
     told = models.weights(own.model)
     description = Description(own.to_document(), dataset.facts, "mine.safetensors", digest, {}, None, told)
@@ -162,6 +167,73 @@ def test_a_classifier_of_pictures_predicts_what_the_trial_does_of_rows(tmp_path:
     replace(description, frozen={**told, "sha256": "0" * 64}).write(tmp_path / "mine.json")
     with pytest.raises(UserError, match="sha256 was 0000"):
         Classifier.load(tmp_path / "mine.json", "cpu")
+
+
+PARTLY = {**MODEL, "trained_stages": "last_two", "joined": 3}
+
+
+def test_maps_are_kept_before_the_rows_of_the_whole_network_and_stages_begin_where_it_is() -> None:
+    dataset = pictures()
+    plain, partly = (features.of_frozen(model, dataset, CPU) for model in (MODEL, PARTLY))
+    assert partly.facts.shape == (112 * 2 * 2 + 2024,)
+    assert models.without_maps(PARTLY, partly.facts) == plain.facts
+    for name, split in plain.splits.items():
+        assert np.array_equal(split.inputs, partly.splits[name].inputs[:, -2024:])
+    one, other = (
+        models.build({**model, "joined": 3}, of.facts).eval()(torch.from_numpy(of.splits["train"].inputs))
+        for model, of in ((MODEL, plain), (PARTLY, partly))
+    )
+    assert one.shape == other.shape == (12, 112 + 192 + 320 + 1280)
+    assert torch.equal(one[:, :112], other[:, :112])
+    assert torch.allclose(one, other, atol=0.02)
+    assert not torch.equal(one, other)
+    for bias in ("train", "test"):
+        assert torch.equal(*(early_layers.classes(*of, bias, CPU) for of in ((MODEL, plain), (PARTLY, partly))))
+
+
+def test_stages_train_at_their_own_rate_without_decay_and_go_on_bit_by_bit(tmp_path: Path) -> None:
+    dataset, own = pictures(), trial_config(weight_decay=0.1, learning_rate=0.001)
+    own = replace(own, model={**own.model, **PARTLY, "lr_factor": 0.3})
+    trial = Trial(own, dataset, "cpu")
+    stages = cast(frozen.Frozen, trial.method.encoders()["encoder"]).stages
+    assert stages is not None
+    ours, rest = cast(list[dict[str, Any]], list(optimization.groups(trial.method, own.train)))
+    assert {id(part) for part in ours["params"]} == {id(part) for part in stages.parameters()}
+    assert (ours["lr"], ours["weight_decay"], rest["lr"]) == (0.0003, 0.0, 0.001)
+    assert "weight_decay" not in rest
+    before = {name: tensor.clone() for name, tensor in stages.state_dict().items()}
+    file = tmp_path / "state"
+    first = timeless(islice(trial.run(file), 2))[:1]
+    resumed, whole = Trial(own, dataset, "cpu"), Trial(own, dataset, "cpu")
+    assert [*first, *timeless(resumed.run(file))] == timeless(whole.run())
+    after, again = (each.method.state_dict() for each in (whole, resumed))
+    assert all(torch.equal(tensor, again[name]) for name, tensor in after.items())
+    now = cast(frozen.Frozen, whole.method.encoders()["encoder"]).stages
+    assert now is not None
+    moved = {name for name, tensor in now.state_dict().items() if not torch.equal(tensor, before[name])}
+    assert moved == {name for name, _ in now.named_parameters()}  # and no statistics of batch norm
+
+
+def test_stages_train_without_an_adapter_under_a_loss_that_shapes_features_and_as_a_reference() -> None:
+    method = {"name": "eps_sup_info_nce", "regulariser": "fair_kl"}
+    own = replace(config(method, epochs=2, batch_size=8), model={**PARTLY, "adapter": 0, "head": "mlp"})
+    sections = {**own.to_document(), "data": {"name": "stripes"}}
+    assert not [at for at, _ in trial_faults(sections, pictures().facts) if at == ("model", "adapter")]
+    assert len(list(Trial(own, pictures(), "cpu").run())) == 2
+    fitted = {"name": "reference", "model": "logistic_regression"}
+    for model in (MODEL, PARTLY):
+        trial = Trial(replace(config(fitted, epochs=1), model={**model, "adapter": 0}), pictures(), "cpu")
+        assert next(trial.run())["val/accuracy"] > 0.5
+
+
+def test_stages_are_trained_only_of_networks_whose_stages_are_known_and_of_square_pictures() -> None:
+    square, other = pictures().facts, replace(pictures().facts, shape=(3, 32, 48))
+    assert models.unsuited(PARTLY, square) is None
+    assert "square images" in str(models.unsuited(PARTLY, other))
+    resnet = {"name": "torchvision", "architecture": "resnet50", "weights": "imagenet", "frozen": True}
+    assert models.unsuited(resnet, square) is None
+    told = str(models.unsuited({**resnet, "trained_stages": "last"}, square))
+    assert "Networks that have: efficientnet_lite0" in told
 
 
 def test_an_adapter_and_its_contrastive_loss_train_on_rows() -> None:
@@ -303,7 +375,7 @@ def test_early_layers_need_a_frozen_network_of_which_they_are_known(section: str
 
 
 def test_rows_are_scaled_by_the_training_split_so_that_what_varies_more_counts_more() -> None:
-    encoder = frozen.build({**MODEL, "adapter": 0}, 3, None)
+    encoder = frozen.build({**MODEL, "adapter": 0}, 3, None, True)
     encoder.fit(torch.tensor([[1.0, 5.0, 2.0], [3.0, 5.0, 10.0]]).half())  # deviations 1, 0 and 4
     given = encoder(torch.tensor([[3.0, 6.0, 10.0]]))[0]
     assert given.tolist() == pytest.approx([1 / 2.5**0.5, 1.0, 4 / 10**0.5])

@@ -178,7 +178,7 @@ class Trunk(Encoder):
 
 
 def test_of_a_frozen_network_the_features_are_taken_whether_they_come_as_rows_or_as_pictures() -> None:
-    taken = Taken(Facts(2, 2, (3, 4, 4)), Network(Frozen(6, BackboneOptions(), Trunk()), HeadOptions()))
+    taken = Taken(Facts(2, 2, (3, 4, 4)), Network(Frozen(6, BackboneOptions(), Trunk(), 6), HeadOptions()))
     pictures = torch.randn(5, 3, 4, 4, generator=torch.Generator().manual_seed(0))
     rows = stored(Trunk()(pictures))
     assert taken.features == 6
