@@ -319,6 +319,12 @@ def test_photographs_take_a_frozen_network_with_bias_labels_and_without(folder: 
         (told,) = plan(spec).features
         assert "40 pictures go through efficientnet_lite0 once" in told
         assert f"{2 * 2 * 2024 * 40 / 1e6:.2g} MB" in told
+    space = "search.space={model.trained_stages: {choices: [none, last_two]}}"
+    file = write(replace(shots(folder), name="partly"), None, True, Asker(None, lambda line: None))
+    plain, partly = plan(load_study(str(file), ["search.enqueue=[]", space])).features
+    assert "efficientnet_lite0 once" in plain
+    assert "efficientnet_lite0 with the maps of its trained stages once" in partly
+    assert f"{2 * 2 * (2024 + 112 * 10 * 10) * 40 / 1e6:.2g} MB" in partly
     contrastive = replace(shots(folder), bias="ground", methods=["eps_sup_info_nce+fair_kl"])
     spec, _ = drafted(contrastive)
     assert (spec.folds, spec.search.margin, spec.search.confirm.top) == (5, 0.5, 3)

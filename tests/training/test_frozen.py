@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
-from helpers import ROOT, timeless
+from helpers import ROOT, searching, timeless
 from PIL import Image
 from sklearn.datasets import load_sample_images
 from small import config
@@ -33,6 +33,7 @@ from study.spec.search_checks import trial_faults
 from study.trained.classifier import Classifier
 from study.trained.description import Description
 from study.training import Trial, TrialConfig, early_layers, features, optimization
+from study.training.config import identity
 
 MODEL: dict[str, Any] = {"name": "efficientnet_lite0", "weights": "imagenet", "frozen": True}
 METHOD = {"name": "bias_balanced_cross_entropy"}
@@ -180,7 +181,7 @@ def test_maps_are_kept_before_the_rows_of_the_whole_network_and_stages_begin_whe
     for name, split in plain.splits.items():
         assert np.array_equal(split.inputs, partly.splits[name].inputs[:, -2024:])
     one, other = (
-        models.build({**model, "joined": 3}, of.facts).eval()(torch.from_numpy(of.splits["train"].inputs))
+        models.build({**model, "joined": 3}, of.facts).eval()(torch.from_numpy(of.splits["train"].inputs.copy()))
         for model, of in ((MODEL, plain), (PARTLY, partly))
     )
     assert one.shape == other.shape == (12, 112 + 192 + 320 + 1280)
@@ -224,6 +225,24 @@ def test_stages_train_without_an_adapter_under_a_loss_that_shapes_features_and_a
     for model in (MODEL, PARTLY):
         trial = Trial(replace(config(fitted, epochs=1), model={**model, "adapter": 0}), pictures(), "cpu")
         assert next(trial.run())["val/accuracy"] > 0.5
+
+
+def test_a_search_decides_whether_stages_are_trained_and_a_study_without_them_is_the_one_of_before() -> None:
+    section = "model={name: efficientnet_lite0, weights: imagenet, frozen: true}"
+    space = "{model.trained_stages: {choices: [none, last_two]}, model.lr_factor: {low: 0.1, high: 1.0}}"
+    spec = searching(space, section, "method={name: bias_balanced_cross_entropy}")
+    plain, partly = spec.model_sections
+    assert (plain["trained_stages"], "lr_factor" in plain) == ("none", False)
+    assert (partly["trained_stages"], "lr_factor" in partly) == ("last_two", True)
+    before = {key: value for key, value in plain.items() if key != "trained_stages"}
+    assert features.key(plain, "") == features.key(before, "") != features.key(partly, "")
+    assert not spec.space.applies("model.lr_factor", {"model.trained_stages": "none"})
+    sections = spec.trial_document({"model.trained_stages": "none"})
+    assert identity(sections) == identity({**sections, "model": before})
+    fixed = searching("{train.learning_rate: {low: 0.001, high: 0.01}}", section, f"method={METHOD}")
+    assert "trained_stages" in fixed.base["model"]
+    without = {key: value for key, value in fixed.base["model"].items() if key != "trained_stages"}
+    assert replace(fixed, base={**fixed.base, "model": without}).hash == fixed.hash
 
 
 def test_stages_are_trained_only_of_networks_whose_stages_are_known_and_of_square_pictures() -> None:
