@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from study import ranking
+from study import models, ranking
 from study.catalogue import FITTED
 from study.data import Dataset, Facts, user_data
 from study.data.cells import contents
@@ -90,8 +90,11 @@ def card(results: Results, trial: TrialRecord, dataset: Dataset, description: st
 
 def _beginning(results: Results) -> Iterator[str]:
     """Yield which weights training began from, or stays on, where it was not random ones."""
-    is_frozen = results.spec.base["model"].get("frozen")
+    model = results.spec.base["model"]
+    is_frozen = model.get("frozen")
     begins = "It is trained on features of a frozen network with" if is_frozen else "Training began from"
+    if models.trains_stages(model):
+        begins = "It is trained on maps and features of a frozen network, whose last stages train along, with"
     needed = " Their file is needed wherever the model is used." if is_frozen else ""
     for entry in results.record.sessions[-1].get("weights", ()):
         yield (
