@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from study import models
 from study.knobs import options
 from study.models.backbone import Backbone, BackboneOptions, beside, late_width
 from study.models.efficientnet_lite0 import LastStages
@@ -19,7 +18,7 @@ from study.models.mlp import Options as Layers
 def trunk_section(model: Mapping[str, Any]) -> dict[str, Any]:
     """Return the `model` section of the network itself, without what is trained on its features."""
     left_out = {"frozen", "joined", "adapter", "adapter_width", "lr_factor"}
-    left_out |= set() if models.trains_stages(model) else {"trained_stages"}
+    left_out |= {"trained_stages"} if model.get("trained_stages") == "none" else set()
     return {key: value for key, value in model.items() if key not in left_out and not key.startswith("head")}
 
 
