@@ -19,8 +19,6 @@ from study.spec.readings import take_readings
 from study.spec.schema import distinct
 from study.text import tell
 
-# Its dashboard.
-
 
 def serve(folder: StudyFolder, port: int) -> None:
     """Show a study in optuna-dashboard on loopback until interrupted, also while it runs.
@@ -56,18 +54,16 @@ def serve(folder: StudyFolder, port: int) -> None:
 
 
 class _Quiet(WSGIRequestHandler):
-    """One that prints no line for each request: an open page asks every few seconds."""
+    """Handler that prints no line for each request: an open page asks every few seconds."""
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 
-# Trials of a study that Optuna alone has run.
-
-
 def import_trials(storage: str, name: str, file: str, out: Path, top: int, renamed: Iterable[str]) -> list[str]:
-    """Write a study file whose search tries the best configurations of a study of Optuna's first. Their values are not
-    taken: other code measured them, perhaps on other data.
+    """Write a study file whose search tries the best configurations of a study of Optuna's first.
+
+    Their values are not taken: other code measured them, perhaps on other data.
 
     Args:
         storage, name: of that study, see `study.ranking.as_optuna.best_trials`.
@@ -113,7 +109,7 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
 
 
 def _keys(space: Iterable[str], parameters: Iterable[str], renamed: Iterable[str]) -> dict[str, str]:
-    """The searched key that each parameter of Optuna's is."""
+    """Find the searched key that each parameter of Optuna's is."""
     given, searched = dict(one.partition("=")[::2] for one in renamed), list(space)
     found: dict[str, str] = {}
     for parameter in sorted(parameters):
