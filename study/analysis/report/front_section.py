@@ -202,7 +202,7 @@ def front_section(results: Results, picture: Picture | None) -> Section | None:
 
 
 def front_note(results: Results) -> str:
-    """Return what the table's columns are, what of the search's front is missing, and for how many test was read."""
+    """Return what the columns are, what of the search's front is missing, and for how many test was read."""
     spec = results.spec
     front = results.front
     limits = f", of those that keep {', '.join(spec.search.constraints)}" if spec.search.constraints else ""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def packed(text: str) -> str:
-    """Compress a text by zlib and encode it in base 64; a script of the page unpacks it."""
+    """Pack a text for a page, by zlib and base 64; a script of the page unpacks it."""
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 

@@ -99,7 +99,7 @@ class BesideReference(Statement):
 
     @property
     def gains(self) -> list[float]:
-        """By how much the side is better in the first metric than the baseline, if that is another, and the reference."""
+        """Gain of the side in the first metric over the baseline, if that is another, and over the reference."""
         name = self.names[0]
         own, before = self.side.spread(name), self.baseline.spread(name) if self.baseline else None
         value = self.reference.metrics[name]
@@ -192,7 +192,7 @@ def _row(words: str, metrics: list[str], of: Side | Reference) -> dict[str, str]
 
 
 def references_frame(record: StudyRecord) -> "pd.DataFrame":
-    """Return a row per reference: name, whether it was fitted and why not, the seconds it took, and every metric."""
+    """Return a row per reference: name, whether it was fitted and why not, seconds, and every metric."""
     import pandas as pd
 
     rows = [

@@ -213,7 +213,7 @@ def lines(told: Lead, but: Sequence[str] = ()) -> list[str]:
 
 
 def wrapped(title: str, text: str) -> list[str]:
-    """Wrap a text for a terminal, its title before it. Names and options are not broken, so that they can be copied."""
+    """Wrap a text for a terminal behind its title, without breaking names and options."""
     wrapper = textwrap.TextWrapper(WIDTH, f"{title:<10}", " " * 10, break_on_hyphens=False, break_long_words=False)
     return wrapper.wrap(text)
 
@@ -341,8 +341,10 @@ class WentOn(Statement):
 
 
 class BestCame(Statement):
-    """The place among the search's configurations at which the best came, what leads or was chosen, or the front last
-    grew.
+    """The place among the search's configurations at which the best came, or the front last grew.
+
+    Attributes:
+        what: `front`: where the front last grew; `first`: where what leads came; `chosen`, `best`: where that came.
     """
 
     came: Came

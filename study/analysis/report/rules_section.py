@@ -29,7 +29,7 @@ def printed_picks(spec: StudySpec, table: RulePicks) -> pd.DataFrame:
 
 
 def _in_search(spec: StudySpec, result: PickResult, chosen: int | None) -> dict[str, str]:
-    """Return a pick in the search, and for the study's own rule what it chose by fresh seeds, if that is another."""
+    """Return a pick in the search; of the study's own rule also its choice by fresh seeds, if that is another."""
     pick = result.pick
     name = numbered(pick.candidate.trial)
     fresh = f"; on {formatting.fresh(spec)} {chosen}" if pick.rule.is_own and chosen not in (None, pick.number) else ""

@@ -476,7 +476,7 @@ LEFT_OUT = ("event", "time", "datasets", "groups")
 
 
 def data_sets(datasets: Mapping[str, DataSet]) -> Iterator[tuple[str, str]]:
-    """Yield a row for each data set: its samples, the shape of one, its fingerprint and where its files are from."""
+    """Yield a row for each data set: its samples, the shape of one, its fingerprint, its files' origin."""
     for data in datasets.values():
         rows = ", ".join(f"{count} {split}" for split, count in data["rows"].items() if count)
         shape = " x ".join(map(str, data.get("shape", ())))
