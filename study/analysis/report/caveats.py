@@ -588,7 +588,7 @@ class Gain(Statement):
 
 
 class Change(Statement):
-    """By how much the best of the search differs from the baseline in a metric."""
+    """The difference of the best of the search to the baseline in a metric."""
 
     metric: str
     reference: Side

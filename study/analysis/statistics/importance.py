@@ -171,7 +171,7 @@ class Axis:
 
     @property
     def weights(self) -> Array:
-        """(columns,): expected share of each column relative to the others; polynomials of higher degree have less."""
+        """(columns,): expected share of each column relative to the others, less for higher degrees."""
         return 1.0 / np.arange(1, self.count + 1) ** 2 if self.ordered else np.ones(self.count)
 
     def columns(self, trials: Iterable[Mapping[str, object]]) -> Array:

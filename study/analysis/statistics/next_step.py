@@ -443,10 +443,10 @@ class TakeReference(Statement):
 
 
 class Enough(Statement):
-    """Nothing asks for more.
+    """No step is left that the measurements ask for.
 
     Attributes:
-        trials: of the search; None where that asks for no more of them.
+        trials: number of the search's trials.
         is_used_up: whether every configuration was tried.
         is_confirmed: whether the seeds were measured, too.
         keep: whether the baseline is to be kept, and whether by the margin.

@@ -62,7 +62,7 @@ def widest(printed: SeedStatistics | None) -> SeedStatistics | None:
 
 
 def margin_of(metric: str, theirs: SeedStatistics | None) -> float:
-    """Return the margin for a printed number: `MARGIN` where the metric is a fraction, else `RELATIVE` of the number."""
+    """Return the margin for a printed number: `MARGIN` for a fraction, else `RELATIVE` of the number."""
     if is_share(metric) or theirs is None:
         return MARGIN
     return RELATIVE * abs(theirs.mean)

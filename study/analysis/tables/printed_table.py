@@ -246,7 +246,7 @@ def is_ablation(table: pd.DataFrame) -> bool:
 
 
 def printed_ablation(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return an `ablation_frame` as text: a row per configuration, for each metric its value and its step's worth."""
+    """Return an `ablation_frame` as text: a row per configuration with each metric and its step's worth."""
     names = _metrics_of(frame)
     rows = []
     for place, lines in _rows_of(frame).items():

@@ -134,7 +134,10 @@ def _measured(metrics: Sequence[str], by_name: dict[str, Side | None]) -> list[s
 
 
 def printed_beside(results: Results) -> pd.DataFrame:
-    """Return the study's metrics at other epochs than the chosen one, see `study.ranking.summary`; empty without any."""
+    """Return the study's metrics at other epochs than the chosen one; empty without any.
+
+    See `study.ranking.summary.beside`.
+    """
     by_side = {
         name: {
             f"{metric} {which}": spread

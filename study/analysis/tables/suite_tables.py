@@ -265,7 +265,7 @@ def latex(tables: SuiteTables) -> str:
 
 
 def to_csv(tables: SuiteTables) -> str:
-    """Render a line for each rule, method and data set, and for each average; not rounded, fractions for percent."""
+    """Render a CSV line for each rule, method and data set, and for each average; not rounded, no percentages."""
     lines = []
     for table in tables.tables:
         for row in [*cell_rows(table), *({"data": AVERAGE, **row} for row in average_rows(table))]:
