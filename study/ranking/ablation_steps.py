@@ -20,8 +20,6 @@ from study.spec.schema import among, same
 from study.spec.search_checks import trial_faults
 from study.spec.section_checks import fault
 
-# The steps from one configuration to another: in which knobs they differ, and which of these move together.
-
 Params = Mapping[str, object]
 Step = tuple[str, ...]
 Steps = Sequence[Step]

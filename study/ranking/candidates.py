@@ -289,9 +289,6 @@ def error_of_difference(
     return (math.hypot(*of_split, *of_seeds) if of_split or of_seeds else None), len(of_split) == len(means)
 
 
-# Whether a study's metric tells its trials apart: on tiny groups most of them may share one value.
-
-
 MIN_CONFIGURATIONS = 4
 """Smallest number of complete configurations before anything is said."""
 

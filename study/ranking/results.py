@@ -80,8 +80,6 @@ class Results:
         record = without_extensions(self.record)
         return self if record is self.record else Results(self.spec, record)
 
-    # Configurations in order.
-
     @cached_property
     def candidates(self) -> list[Candidate]:
         """The search's complete trials that are compared, the best first: confirmed ones by their means, then the
@@ -178,8 +176,6 @@ class Results:
                 values.setdefault(key, []).append(value)
         return frozenset(key for key, own in values.items() if all(type(value) is int for value in own))
 
-    # Incumbents, and what needs no search.
-
     @cached_property
     def standing(self) -> Standing[Candidate] | None:
         """The incumbent that has to be beaten, and the configurations ahead of it by what they are judged by.
@@ -245,8 +241,6 @@ class Results:
         held = self._with_references
         return held if held and isinstance(held.incumbent, Reference) and not self.spec.objective.several else None
 
-    # Fresh seeds.
-
     @cached_property
     def confirm(self) -> Confirm:
         """The study file's `search.confirm`, or what was asked for later: all rules then, or as many as before."""
@@ -310,8 +304,6 @@ class Results:
                 return last
         return self.spec.epochs
 
-    # Sides that are compared.
-
     @cached_property
     def sides(self) -> tuple[Side | None, Side | None]:
         """The baseline and the best searched configuration, each None if no such trial is complete."""
@@ -352,8 +344,6 @@ class Results:
         found = [side_of(self.spec, candidate) for candidate in listed if candidate.confirmed]
         return found or ([self.final_side] if self.final_side else [])
 
-    # The picks of selection rules.
-
     @cached_property
     def picks(self) -> list[Pick]:
         """The pick of each selection rule that has one, see `study.ranking.picks`; none for a final training."""
@@ -375,8 +365,6 @@ class Results:
         return all((number, seed) in ended for number in numbers for seed in self.confirm_seeds) and all(
             trial.tested or trial.untested for trial in fresh
         )
-
-    # What these are made of.
 
     @cached_property
     def _by_value(self) -> list[Candidate]:

@@ -14,8 +14,6 @@ from study.ranking.epochs import LAST
 from study.spec import StudySpec
 from study.text import parameter
 
-# What a configuration would show at another epoch, printed beside its result as papers do; nothing is chosen by it.
-
 TEST_BEST = "at the epoch that is best on the test split, so too good on average"
 
 
@@ -37,9 +35,6 @@ def beside(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[str, dict[str
 def _best(spec: StudySpec, trial: TrialRecord) -> float | None:
     values = [value for report in trial.reports if (value := report.get(spec.test_metric)) is not None]
     return (min if spec.mode == "min" else max)(values, default=None)
-
-
-# Which configurations of a study were extended beyond its number of epochs, and what may be compared then.
 
 
 @dataclass(frozen=True)

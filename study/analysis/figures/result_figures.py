@@ -35,8 +35,6 @@ from study.ranking.difference import Side
 from study.spec import StudySpec
 from study.spec.rungs import schedule
 
-# Every seed of the confirmed or finally trained configurations.
-
 
 @styled
 def seeds(results: Results) -> Figure | None:
@@ -87,9 +85,6 @@ def _seed_row(axes: Axes, side: Side, name: str, height: int) -> None:
         spread.mean, height, xerr=spread.deviation, fmt="|", color=colour, markersize=16, markeredgewidth=2.2, capsize=0
     )
     axes.scatter(values, [height] * len(values), s=26, facecolors="white", edgecolors=colour, linewidths=1.3, zorder=3)
-
-
-# The way from the baseline to the best, one step at a time.
 
 
 @styled
@@ -160,8 +155,6 @@ def _draw(spec: StudySpec, axes: Axes, name: str, path: Sequence[Effect]) -> Non
     axes.xaxis.set_major_locator(MaxNLocator(5))
     metric_axis(axes, name, "x")
 
-
-# The metric over epochs.
 
 CURVES = 400  # largest number of each kind; of more, some are chosen evenly
 

@@ -21,8 +21,6 @@ from study.spec.load import papers_configurations
 from study.spec.schema import same
 from study.text import sentence_case
 
-# Whether a search was enough.
-
 
 class MoreSearch(Statement):
     """What more search of this kind would gain at most, or why that is not known."""
@@ -47,8 +45,6 @@ def more_search(results: Results, is_known: bool) -> MoreSearch | None:
     is_told = remaining.gain is not None and not remaining.is_any
     return MoreSearch(results.spec, remaining) if is_told == is_known else None
 
-
-# Why a search gained nothing over its baseline, as far as the validation split can say it.
 
 ALIGNED, CONFLICTING = "val/aligned_accuracy", "val/conflicting_accuracy"
 ERROR = f"{CONFLICTING}_standard_error"
@@ -84,9 +80,6 @@ def why_nothing_gained(spec: StudySpec, reference: Side, best: Side) -> GainUnse
     if aligned is None or (conflicting is not None and (error is None or error.mean < BLIND)):
         return None
     return GainUnseen(error.mean if conflicting is not None and error is not None else None)
-
-
-# What came out.
 
 
 class NothingYet(Statement):
@@ -304,9 +297,6 @@ def _of_a_rule(results: Results, best: Side) -> Iterator[RulesPick]:
     fresh = results.of_a_rule(best)
     if fresh is not None and fresh.spread(results.spec.metric):
         yield RulesPick(fresh)
-
-
-# What a reader might assume to be known, and is not.
 
 
 class MarginSilent(Statement):
@@ -529,9 +519,6 @@ def _final(results: Results, final: Side) -> Iterator[FinalReached]:
             is_first = False
     if is_first:
         yield FinalReached(final, {})
-
-
-# The best of the search against the baseline.
 
 
 class Gain(Statement):

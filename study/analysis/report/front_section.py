@@ -161,9 +161,6 @@ def _judged(spec: StudySpec, candidate: Candidate, score: Score) -> Side:
     return Side(_name(candidate), candidate.trial.number, trials, spec, joined=joined)
 
 
-# The table.
-
-
 def printed_front(results: Results) -> "pd.DataFrame":
     """Return the front as text, the best in the first metric first; empty with one metric.
 

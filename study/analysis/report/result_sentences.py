@@ -19,8 +19,6 @@ from study.ranking.summary import Extended, extended, sentence
 from study.spec.objective import Constraint
 from study.text import parameter, sentence_case
 
-# What the lead says of limits that the baseline or the best does not keep.
-
 Means = Sequence[tuple[Side, SeedStatistics]]
 """Sides with the metric of a limit over their seeds."""
 
@@ -51,8 +49,6 @@ def limits(results: Results) -> Iterator[Limit]:
             broken = [(side, spread) for side, spread in means if limit.excess(spread.mean) > 0]
             yield Limit(limit, broken, [pair for pair in means if pair not in broken])
 
-
-# What the gain cost: a method that helps samples against the bias often loses some of those that go with it.
 
 ON = {
     "aligned_accuracy": "on samples that agree with the bias",

@@ -11,8 +11,6 @@ from study.analysis.statistics.rule_picks import PickResult, RulePicks, rule_pic
 from study.ranking import Results
 from study.spec import StudySpec
 
-# The table of what each selection rule would have picked, as text.
-
 
 def printed_picks(spec: StudySpec, table: RulePicks) -> pd.DataFrame:
     """Return a row of text per rule; the columns of fresh seeds only where any pick ran on them."""

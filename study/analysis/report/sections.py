@@ -33,8 +33,6 @@ from study.spec import StudySpec
 from study.spec.rungs import schedule
 from study.text import ends, flat, moment, parameter
 
-# The report's section on what each step from the baseline to the best is worth.
-
 TITLE = "Ablation"
 
 
@@ -126,8 +124,6 @@ def _how(results: Results, ablation: Ablation) -> Iterator[str]:
         yield f"{formatting.count(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."
 
 
-# The captions of the report's figures, in the order in which the page shows them.
-
 CAPTIONS = {
     "front": "{left} mark is one configuration of the search{mean}. The ring is what was chosen of the front: "
     "{rule}.{fresh}{line_of_front}",
@@ -216,8 +212,6 @@ def _rungs(spec: StudySpec) -> str:
     return f" Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
 
 
-# What the summary says of groups: which is the worst, on how many samples, and how far its accuracy may be off.
-
 WORST = "worst_group_accuracy"
 
 
@@ -259,9 +253,6 @@ def _named(record: StudyRecord) -> str | None:
     """Return which class and bias class each number of a group stands for; None for data without names."""
     found = group_names.of_study(record.groups)
     return f"Groups by name: {'; '.join(f'{name}: {words}' for name, words in found.items())}." if found else None
-
-
-# What stands under the summary: over which seeds its numbers are, and what its interval allows for.
 
 
 def summary_note(results: Results) -> str:

@@ -16,8 +16,6 @@ from study.home.events import ENDED
 from study.ranking import SeedStatistics, spread
 from study.training.config import SECTIONS
 
-# A cell: the values that the trials at one place gave.
-
 STATISTICS = ("mean", "sd", "n", "over", "seeds", "pruned", "failed", "open", "unread", "repeated", "values")
 """What a table has of each cell: `mean`, `sd` and `n` of its values (NaN and 0 without any), and fields of `Cell`."""
 
@@ -136,8 +134,6 @@ def _comparable(value: object) -> Hashable:
     return None if value is None or value != value else (isinstance(value, bool), value)
 
 
-# The values of one parameter as rows or columns of a table: one per value, or bins where there are many.
-
 EXACT = 8
 """Most different numbers that get a level each; more are put into bins."""
 
@@ -173,8 +169,6 @@ def _level(value: object) -> float | str:
         return value
     return formatting.setting(value)
 
-
-# The tables.
 
 BINS = 5
 

@@ -52,10 +52,6 @@ class Compared:
     settings: Mapping[str, object]
 
 
-# The best configurations of two studies, or two final trainings, against each other, where they ran on the same seeds,
-# data and splits.
-
-
 def against(first: Results, other: Results) -> dict[str, Gap]:
     """Return the other study's best minus the first one's, by metric; of final trainings their means.
 

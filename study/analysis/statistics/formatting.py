@@ -201,9 +201,6 @@ def ran_on(side: "Side", metric: str) -> str:
     return seeds(side.seeds(metric), len({trial.fold for trial in side.trials} - {None}))
 
 
-# On which seeds a number stands, in words.
-
-
 def best(spec: StudySpec) -> str:
     """Return what the best configuration is called; with several metrics, by which rule it is the best."""
     rules = {"first": "first metric", "knee": "knee", "limit": "limit"}

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Where the best lies at the edge of what was searched, so that a wider range may hold a better one.
-
 OUTER = 0.05
 """Share of a range, on its own scale, that is its edge."""
 
@@ -170,9 +168,6 @@ def _further(spec: StudySpec, key: str, params: Mapping[str, object], end: str, 
     return True
 
 
-# The best configuration against the others that were compared with it on the same seeds.
-
-
 def peers_of_best(results: Results) -> Sequence[Side]:
     """Return the best of the search and those that were compared with it on the same seeds, in their order."""
     ranked = results.candidates
@@ -240,8 +235,6 @@ def rivals(results: Results) -> Rivals | None:
     ran = [len(peer.values(results.spec.metric)) for peer in peers]
     return Rivals(best, others[0], gap, len(peers), (min(ran), max(ran)), tuple(undecided))
 
-
-# How many paired seeds make a difference clear.
 
 POWER, CASES = 0.8, "4 of 5 cases"
 """Chance with which a true difference is to come out as clear; the same in words."""

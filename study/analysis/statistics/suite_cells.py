@@ -13,8 +13,6 @@ from study.ranking import difference as by_seed
 from study.ranking.picks import fresh_trials
 from study.spec.suite import Suite, SuiteSearch
 
-# What the searches of a suite gave: the test metric of each rule's pick, by method, data set, search and seed.
-
 Place = tuple[str, str]
 """A method and a data set, by their labels."""
 

@@ -17,8 +17,6 @@ from study.metrics import is_share, lower_is_better
 from study.ranking import SeedStatistics, spread
 from study.ranking.difference import difference
 
-# Whether our number agrees with a paper's, differs from it, or cannot be told apart, by a stated test.
-
 MARGIN = 0.01
 """Default margin of fractions: a difference of one percentage point does not matter."""
 
@@ -180,8 +178,6 @@ def _p(more: Cell, less: Cell) -> float:
 def _mean(cell: Cell) -> float:
     return round(fmean(cell.values), DECIMALS)
 
-
-# The table.
 
 OURS, PAPER, VERDICT = "ours", "paper", "verdict"
 

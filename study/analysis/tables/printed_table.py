@@ -115,8 +115,6 @@ class Grid:
         return 1.0, max(0, 3 - math.floor(math.log10(abs(mean)))) if mean else 3
 
 
-# Tables of cells as printed grids, with notes that explain the numbers.
-
 OVER = {
     ("seeds",): "over seeds",
     ("configurations",): "over configurations, each with its mean over its seeds",
@@ -226,9 +224,6 @@ def _unit(metric: str, in_percent: bool) -> str:
 
 def _place(label: object) -> Place:
     return label if isinstance(label, tuple) else (label,)
-
-
-# The table of an ablation: what each step from the baseline to the best is worth, as text and as a grid for papers.
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,6 @@ from study.spec.sampler_facts import SAMPLERS
 from study.spec.suite import Suite
 from study.text import escaped, sentence_case
 
-# The sentences about a suite's tables: each only where the numbers carry it.
-
 
 def table_notes(suite: Suite, table: RuleTable) -> list[str]:
     """Return what the numbers of one rule's table say, and what they do not."""
@@ -138,8 +136,6 @@ def _missing(suite: Suite, table: RuleTable) -> Iterator[str]:
     if fewer := sum(len(values) < suite.seeds for values in searches):
         yield f"{formatting.count(fewer, 'search', 'searches')} with a value on fewer than {suite.seeds} fresh seeds."
 
-
-# The table of a suite for one rule as a printed grid, and the table of what methods took.
 
 ALL = "all methods"
 
