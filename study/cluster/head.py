@@ -83,7 +83,7 @@ MAX_ANSWER_BYTES = 64 << 20
 
 
 class DashboardUnreachableError(UserError):
-    """Nothing answers at the address."""
+    """No server answers at the address."""
 
 
 class RemoteFileNotFoundError(UserError):

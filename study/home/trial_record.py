@@ -196,7 +196,7 @@ class TrialRecord:
 
     @property
     def now(self) -> Stretch:
-        """Its last stretch, whose fields the trial has too."""
+        """Last stretch, whose fields the trial has too."""
         return self.stretches[-1]
 
     state = _Now[State]()

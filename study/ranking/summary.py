@@ -20,9 +20,9 @@ TEST_BEST = "at the epoch that is best on the test split, so too good on average
 def beside(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[str, dict[str, SeedStatistics]]:
     """Return the study's metrics over trials at other epochs than the chosen one: by which epoch, then by metric.
 
-    `LAST` where `search.epoch` is best: also of the test split, where each epoch read it. `TEST_BEST` where each epoch
-    read it (`train.report_test`): the metric on the test split, at each trial's best epoch by that. It looks, on
-    average, too good.
+    Papers print them beside a result; nothing is chosen by them. `LAST` where `search.epoch` is best: also of the test
+    split, where each epoch read it. `TEST_BEST` where each epoch read it (`train.report_test`): the metric on the test
+    split, at each trial's best epoch by that. It looks, on average, too good.
     """
     metrics = [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("val", "test")]
     last = {name: spread(trial.last(name) for trial in trials) for name in metrics}

@@ -110,8 +110,8 @@ class Milder(Statement):
 def trade_off(results: Results) -> Iterator[TradeOff | Milder]:
     """Yield how accuracy changed from the baseline to the best, with the bias, against it and over all.
 
-    A configuration that costs less accuracy follows, where the best costs much. Empty where the study's own metrics say
-    it all.
+    A method that helps samples against the bias often loses some that go with it. A configuration that costs less
+    accuracy follows, where the best costs much. Empty where the study's own metrics say it all.
     """
     reference, best = results.sides
     if results.spec.function or results.spec.final_seeds is not None or best is None or reference is None:
