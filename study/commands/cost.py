@@ -220,8 +220,9 @@ NICENESS = "RAY_worker_niceness", 15
 
 
 def as_a_worker(function: Callable[[], T]) -> T:
-    """Call a function in a thread that stands back behind all else on this machine, as the processes of trials do: on a
-    busy one it takes several times as long.
+    """Call a function in a thread of low priority, as the processes of trials have.
+
+    On a busy machine it takes several times as long.
 
     Raises:
         Exception: what the function raises.

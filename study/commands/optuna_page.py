@@ -66,8 +66,9 @@ class _Quiet(WSGIRequestHandler):
 
 
 def import_trials(storage: str, name: str, file: str, out: Path, top: int, renamed: Iterable[str]) -> list[str]:
-    """Write a study file whose search tries the best configurations of a study of Optuna's first. Their values are not
-    taken: other code measured them, perhaps on other data.
+    """Write a study file whose search tries the best configurations of a study of Optuna's first.
+
+    Their values are not taken: other code measured them, perhaps on other data.
 
     Args:
         storage, name: of that study, see `study.ranking.as_optuna.best_trials`.

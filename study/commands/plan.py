@@ -244,8 +244,10 @@ def plan(spec: StudySpec) -> Plan:
 
 
 def budget(spec: StudySpec) -> Budget:
-    """Return the trials of a study by stage and the epochs of all; expected is that early stopping prunes as many as it
-    means to (`study.spec.rungs.Schedule`)."""
+    """Return the trials of a study by stage and the epochs of all.
+
+    Expected is that early stopping prunes as many as it means to (`study.spec.rungs.Schedule`).
+    """
     search, rungs, seeds = spec.search, schedule(spec.search.early_stopping, spec.epochs), len(spec.runs())
     baseline = int(search.baseline is not None)
     confirm = confirm_trials(spec, search.confirm, spec.trials)

@@ -86,7 +86,7 @@ class Counts:
 
     @property
     def known(self) -> dict[tuple[int, int], tuple[float, int]]:
-        """Numbers of right samples and of all samples, by (class, bias class), for the groups where they are known."""
+        """Numbers of right samples and of all samples by (class, bias class), where they are known."""
         return {
             (y, s): (right, size)
             for y, (row, sizes) in enumerate(zip(self.right, self.samples, strict=False))

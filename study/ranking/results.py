@@ -82,9 +82,7 @@ class Results:
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        """The search's complete trials that are compared, the best first: confirmed ones by their means, then the
-        others.
-        """
+        """The search's compared trials, the best first: confirmed ones by their means, then the others."""
         return [candidate for candidate in self.comparable if candidate.trial.stage == "search"]
 
     @cached_property
@@ -140,8 +138,7 @@ class Results:
 
     @cached_property
     def front(self) -> list[tuple[Candidate, Score]]:
-        """Configurations of `judged` that no other dominates in the study's metrics, the best in the first metric
-        first.
+        """Configurations of `judged` that no other dominates, the best in the first metric first.
 
         The baseline may be among them; the best configuration is. Where none keeps the constraints, it is what misses
         them by least.
@@ -312,9 +309,7 @@ class Results:
         return side_of(self.spec, self.baseline) if self.baseline else None, chosen
 
     def of_a_rule(self, best: Side) -> Side | None:
-        """Return the best on the fresh seeds that it ran on as a rule's pick; None without any, or where it was
-        confirmed.
-        """
+        """Return the best on the fresh seeds of a rule's pick; None where it was confirmed or ran on none."""
         trials = [trial for trial in self.record.repeats_of(best.number, "rule") if trial.state == "complete"]
         is_confirmed = bool(self.record.repeats_of(best.number))
         return Side(best.label, best.number, trials, self.spec) if trials and not is_confirmed else None

@@ -35,9 +35,7 @@ def importance(results: Results) -> Figure | None:
 
 
 def bars_of(found: Importances) -> list[tuple[str, Share, str]]:
-    """Return label, share and colour of each bar: the parameters, the largest share first, then interactions and
-    remainder.
-    """
+    """Return label, share and colour of each bar: parameters by share, then interactions and remainder."""
     bars: list[tuple[str, Share, str]] = [
         (f"{label(key)}\n{formatting.count(found.trials[key], 'trial')}", share, BLUE)
         for key, share in found.shares.items()

@@ -127,9 +127,7 @@ def group_similarity(embedding: Embedding) -> np.ndarray:
 
 
 def class_similarity(embedding: Embedding) -> np.ndarray:
-    """Return the separation of each group: the mean cosine of a sample of it and one of another class, nan without
-    pairs.
-    """
+    """Return the separation of each group: the mean cosine of its samples to those of other classes, or nan."""
     sums, sizes = _group_sums(embedding)
     others = sums.sum((0, 1)) - sums.sum(1)
     pairs = sizes * (sizes.sum() - sizes.sum(1))[:, None]

@@ -124,9 +124,7 @@ def confirmed(
 def front(
     spec: StudySpec, points: Sequence[tuple[Candidate, tuple[float, float]]], across: str, up: str
 ) -> list[tuple[float, float]]:
-    """Return the points that keep the study's constraints and are not dominated in these two metrics, from left to
-    right.
-    """
+    """Return the points that keep the constraints and are not dominated in these metrics, from left to right."""
     kept = sorted(at for candidate, at in points if candidate.score.violation == 0)
     goal = Objective((across, up), (spec.direction(across) or "max", spec.direction(up) or "max"))
     scores = [score for x, y in kept if (score := goal.score({across: x, up: y}))]

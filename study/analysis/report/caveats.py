@@ -618,9 +618,7 @@ def _gain(results: Results, reference: Side, best: Side) -> Iterator[Statement]:
 
 
 class Drop(Statement):
-    """The value of the best in the search and its mean where it ran again: the luck of a choice among many does not
-    last.
-    """
+    """The value of the best in the search and its mean where it ran again: luck of a choice does not last."""
 
     side: Side
     searched: float

@@ -168,9 +168,7 @@ def reference_notes(results: Results) -> Iterator[NotFitted]:
 
 
 def printed_references(results: Results, metrics: list[str]) -> "pd.DataFrame":
-    """Return the baseline, what needs no search and what the search found as text, a row each; empty without
-    references.
-    """
+    """Return a row of text for the baseline, each reference and the search's best; empty without references."""
     import pandas as pd
 
     found = results.references

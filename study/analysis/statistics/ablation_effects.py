@@ -71,8 +71,7 @@ class Effect:
 
 
 def effects(values: Mapping[Moved, BySeed], steps: Sequence[StepWords]) -> list[Effect]:
-    """Return all effects of an ablation: the path and its gain; of two steps or more each alone, removed, and
-    interacting.
+    """Return all effects of an ablation: path and gain; of several steps each alone, removed, and interacting.
 
     Args:
         values: a metric by seed of each configuration of `study.ranking.ablation_steps.configurations`.

@@ -175,9 +175,7 @@ class Axis:
         return 1.0 / np.arange(1, self.count + 1) ** 2 if self.ordered else np.ones(self.count)
 
     def columns(self, trials: Iterable[Mapping[str, object]]) -> Array:
-        """Return (N, columns) from the trials' parameters; 0 for a trial without the parameter, or with a foreign
-        value.
-        """
+        """Return (N, columns) from the trials' parameters; 0 where a trial has no value or a foreign one."""
         places = np.array([self._place(params.get(self.key), self.key in params) for params in trials], dtype=float)
         known = np.isfinite(places)
         found = np.zeros((len(places), self.count))

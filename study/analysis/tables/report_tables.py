@@ -159,9 +159,7 @@ def printed_beside(results: Results) -> pd.DataFrame:
 
 
 def printed_counts(record: StudyRecord) -> pd.DataFrame:
-    """Count the trials of each stage (rows) in each state (columns), with totals of rows; without empty rows and
-    columns.
-    """
+    """Count the trials of each stage (rows) in each state (columns) and in all, without empty rows and columns."""
     trials = list(record.trials.values())
     stages = [stage for stage in STAGES if any(trial.stage == stage for trial in trials)]
     states = [state for state in STATES if any(trial.state == state for trial in trials)]
