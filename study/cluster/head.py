@@ -232,7 +232,7 @@ class Head:
 
 
 def _job(details: dict[str, Any]) -> Job:
-    """Make a job of what the dashboard says, which has the fields of Ray's client."""
+    """Build a job from what the dashboard says, which has the fields of Ray's client."""
     known = ("submission_id", "metadata", "message", "start_time", "end_time", "runtime_env")
     told = dict.fromkeys((*known, "driver_node_id", "driver_exit_code")) | details
     return Job.of(SimpleNamespace(**told | {"status": SimpleNamespace(value=details["status"])}))

@@ -222,7 +222,7 @@ NICENESS = "RAY_worker_niceness", 15
 def as_a_worker(function: Callable[[], T]) -> T:
     """Call a function in a thread of low priority, as the processes of trials have.
 
-    On a busy machine it takes several times as long.
+    On a busy machine a trial takes several times as long.
 
     Raises:
         Exception: what the function raises.
