@@ -19,8 +19,6 @@ from study.spec.readings import take_readings
 from study.spec.schema import distinct
 from study.text import tell
 
-# Its dashboard.
-
 
 def serve(folder: StudyFolder, port: int) -> None:
     """Show a study in optuna-dashboard on loopback until interrupted, also while it runs.
@@ -60,9 +58,6 @@ class _Quiet(WSGIRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
-
-
-# Trials of a study that Optuna alone has run.
 
 
 def import_trials(storage: str, name: str, file: str, out: Path, top: int, renamed: Iterable[str]) -> list[str]:

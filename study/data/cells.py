@@ -47,9 +47,6 @@ class Counts:
     bias_names: Sequence[str] | None = None
 
 
-# What training lacks that is measured: classes, bias classes and groups without a training sample, by name.
-
-
 def warnings(counts: Counts) -> list[str]:
     """Return sentences on what the splits lack by their counts.
 
