@@ -107,7 +107,7 @@ def quoted(text: str) -> str:
 
 
 def sentence_case(text: str) -> str:
-    """A text with its first letter as that of a sentence."""
+    """Return a text with its first letter in upper case."""
     return f"{text[:1].upper()}{text[1:]}"
 
 

@@ -118,7 +118,7 @@ def begin(
     function: bytes | None = None,
     or_resume: bool = False,
 ) -> RunEnd:
-    """Run a new study, or with `or_resume` one that may be there; the other arguments are those of `start`.
+    """Run a new study; with `or_resume`, continue it where it exists. Other arguments are those of `start`.
 
     Raises:
         UserError: see `start`; or the file cannot be used.
@@ -211,7 +211,7 @@ def start_or_resume(
 
 
 def ready(home: Home, address: str | None) -> None:
-    """Refuse what no study could run with, before its file is read: to read it takes PyTorch, and seconds.
+    """Refuse what no study could run with, before its file is read, which takes PyTorch and seconds.
 
     Raises:
         UserError: Ray cannot be loaded in this Python, or has no folder or shared memory; MLflow's server must not be

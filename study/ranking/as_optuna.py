@@ -65,12 +65,12 @@ def as_optuna(results: Results) -> optuna.Study:
 
 
 def in_memory(spec: StudySpec, trials: Sequence[FrozenTrial]) -> optuna.Study:
-    """These trials as a study of Optuna's."""
+    """Return these trials as a study of Optuna's."""
     return _study(spec, Window(trials))
 
 
 def _study(spec: StudySpec, storage: InMemoryStorage) -> optuna.Study:
-    """The study of Optuna's that a storage holds from now on."""
+    """Create a study of Optuna's in a storage."""
     goal = spec.objective
     directions = [StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in goal.modes]
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -81,8 +81,10 @@ def _study(spec: StudySpec, storage: InMemoryStorage) -> optuna.Study:
 
 
 class LedgerStorage(Window):
-    """The search of a study that may run, for Optuna's dashboard: read anew whenever its ledger has grown. Nothing that
-    is written into it is kept."""
+    """The search of a study that may run, for Optuna's dashboard: read anew whenever its ledger has grown.
+
+    What is written into it is not kept.
+    """
 
     def __init__(self, folder: StudyFolder) -> None:
         super().__init__([])
@@ -98,7 +100,11 @@ class LedgerStorage(Window):
         return super().get_all_trials(study_id, deepcopy, states)
 
     def get_best_trial(self, study_id: int) -> FrozenTrial:
-        """Raise ValueError where no trial is complete."""
+        """Return the complete trial with the best value.
+
+        Raises:
+            ValueError: no trial is complete, or there are several metrics.
+        """
         [direction] = self.get_study_directions(study_id)
         complete = self.get_all_trials(study_id, states=[TrialState.COMPLETE])
         best = max if direction == StudyDirection.MAXIMIZE else min
@@ -166,7 +172,7 @@ def _params(
 
 
 def _around(domain: BaseDistribution, value: object) -> BaseDistribution | None:
-    """Widen a distribution so that it holds this value, which the search was given; None where that cannot be."""
+    """Extend a distribution so that it holds this value, which the search was given; None where that cannot be."""
     if isinstance(domain, FloatDistribution | IntDistribution):
         if isinstance(value, bool) or not isinstance(value, int | float) or (domain.log and value <= 0):
             return None
@@ -182,8 +188,9 @@ def _around(domain: BaseDistribution, value: object) -> BaseDistribution | None:
 
 
 def best_trials(storage: str, name: str, most: int) -> list[FrozenTrial]:
-    """Return the complete trials of a study of Optuna's that keep its constraints, the best first by its own direction;
-    of several metrics those of its front.
+    """Return the complete trials of a study of Optuna's that keep its constraints, the best first.
+
+    Best is by the study's own direction; with several metrics, the trials are those of its front.
 
     Args:
         storage: the URL of a database, or the path of a journal or an SQLite file.
@@ -227,4 +234,4 @@ def _opened(storage: str, file: Path | None, name: str) -> tuple[optuna.Study | 
 
 
 SQLITE = b"SQLite format 3\0"
-"""The beginning of its files."""
+"""First bytes of an SQLite file."""

@@ -62,7 +62,7 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
 def _make_database(path: Path) -> None:
     """Make an SQLite database that is not there, whole or not at all.
 
-    Of one that a killed process began, MLflow says for ever that its tables exist already.
+    One that a killed process began would be of no use: MLflow says for ever that its tables exist already.
     """
     from mlflow import MlflowClient
 
@@ -243,7 +243,7 @@ EXPERIMENTS = """
 
 @contextmanager
 def synced_once(path: Path) -> Iterator[None]:
-    """Write to an SQLite database that is being made without waiting for the disk, but once, at the end of the block.
+    """Wait for the disk only once, at the end of the block, while an SQLite database is being made.
 
     Otherwise each of the fifty steps in which MLflow makes its tables waits for it, which takes seconds.
     """
