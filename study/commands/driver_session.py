@@ -298,8 +298,11 @@ def _features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Callable[[
 GO_ON = "stopped. Nothing is lost; then go on with it: study resume {}"
 
 
+NOT_BEGUN = "stopped before the study began; nothing is left behind"
+
+
 @contextmanager
-def message_on_interrupt(message: str) -> Iterator[None]:
+def message_on_interrupt(message: str = NOT_BEGUN) -> Iterator[None]:
     """Raise a KeyboardInterrupt of the block as a StartInterruptedError with this message."""
     try:
         yield

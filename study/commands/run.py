@@ -123,10 +123,11 @@ def begin(
     Raises:
         UserError: see `start`; or the file cannot be used.
     """
-    ready(home, address)
-    home.check_writable()
-    if isinstance(given, File):
-        given = load_study(given.spec, given.assignments, given.profile, given.name)
+    with message_on_interrupt():
+        ready(home, address)
+        home.check_writable()
+        if isinstance(given, File):
+            given = load_study(given.spec, given.assignments, given.profile, given.name)
     return (start_or_resume if or_resume else start)(home, given, view, address, function=function)
 
 
@@ -152,14 +153,13 @@ def start(
         StudyStoppedError: see `study.sweep.driver.drive`; `study resume` tries again.
         StartInterruptedError: a signal came before the driver had the study.
     """
-    with message_on_interrupt("stopped before the study began; nothing is left behind"):
+    with message_on_interrupt():
         home.check_new(spec.name)
         _check_place(home, spec, address)
         check_metrics.check(spec)
         datasets = load_datasets(spec, view)
         check_metrics.check_loaded(spec, datasets)
-        function = brought(home, spec, function)
-    folder = home.create(spec, function)
+        folder = home.create(spec, brought(home, spec, function))
     with _withdrawn_if_refused(home, folder):
         return run_session(home, folder, datasets, view, address, shared)
 
