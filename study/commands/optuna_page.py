@@ -113,7 +113,7 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
 
 
 def _keys(space: Iterable[str], parameters: Iterable[str], renamed: Iterable[str]) -> dict[str, str]:
-    """The searched key that each parameter of Optuna's is."""
+    """Return the searched key that each parameter of Optuna's is."""
     given, searched = dict(one.partition("=")[::2] for one in renamed), list(space)
     found: dict[str, str] = {}
     for parameter in sorted(parameters):

@@ -65,12 +65,12 @@ def as_optuna(results: Results) -> optuna.Study:
 
 
 def in_memory(spec: StudySpec, trials: Sequence[FrozenTrial]) -> optuna.Study:
-    """These trials as a study of Optuna's."""
+    """Return these trials as a study of Optuna's."""
     return _study(spec, Window(trials))
 
 
 def _study(spec: StudySpec, storage: InMemoryStorage) -> optuna.Study:
-    """The study of Optuna's that a storage holds from now on."""
+    """Create the study of Optuna's in a storage, and return it."""
     goal = spec.objective
     directions = [StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in goal.modes]
     optuna.logging.set_verbosity(optuna.logging.ERROR)

@@ -55,7 +55,9 @@ def configuration(space: Space, assignments: Iterable[str], start: Mapping[str, 
 def fitted(
     space: Space, given: Mapping[str, Any], document: Document, start: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The same of values that are read already.
+    """Check the parameters of a trial, whose values are read already.
+
+    Other arguments, result and errors as of `configuration`.
 
     Args:
         document: says where each came from.

@@ -450,7 +450,7 @@ def with_features(
 
     Raises:
         UserError: the weights are not there or do not fit.
-        StudyOver: the study is to stop.
+        StudyOverSignal: the study is to stop.
     """
     frozen = [model for model in spec.model_sections if model.get("frozen")]
     if not frozen:
