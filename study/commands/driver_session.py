@@ -269,7 +269,7 @@ SAID_AGAIN = 10.0
 def _features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Callable[[str], None]) -> None:
     """Compute the features of frozen networks before trials wait for them.
 
-    Trials on other machines, or on a GPU where there is none here, compute their own.
+    Where trials take a GPU and this machine has none they are left: to a task of the cluster, else to the trials.
     """
     sections = [model for model in spec.model_sections if model.get("frozen")]
     if not sections:
