@@ -1,5 +1,6 @@
 """Between Optuna's studies and ours: its dashboard on a search, and its trials as configurations to try first."""
 
+import errno
 import io
 import warnings
 from collections.abc import Iterable
@@ -29,13 +30,14 @@ def serve(folder: StudyFolder, port: int) -> None:
     try:
         from optuna_dashboard import wsgi
     except ImportError:
-        raise UserError("--optuna: needs the package optuna-dashboard: pip install optuna-dashboard") from None
+        raise UserError("--optuna: needs the extra `dashboard`: uv sync --extra dashboard") from None
     from study.ranking.as_optuna import LedgerStorage
 
     if not folder.spec().search.space:
         raise UserError(f"{folder.name}: has no search that Optuna could show")
     page = wsgi(LedgerStorage(folder))
-    hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost")}
+    ends = (f":{port}", "") if port == 80 else (f":{port}",)
+    hosts = {f"{host}{end}" for host in ("127.0.0.1", "localhost") for end in ends}
 
     def only_from_here(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
         if environ.get("HTTP_HOST") in hosts:
@@ -45,7 +47,9 @@ def serve(folder: StudyFolder, port: int) -> None:
 
     try:
         server = make_server("127.0.0.1", port, only_from_here, handler_class=_Quiet)
-    except OSError:
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise UserError(f"--port {port}: {error.strerror}") from None
         raise UserError(f"--port {port}: taken on this machine; another one: --port {port + 1}") from None
     tell(f"Optuna's dashboard of {folder.name}: http://127.0.0.1:{port} (Ctrl-C ends it)")
     with server, warnings.catch_warnings():

@@ -292,7 +292,7 @@ def _features(spec: StudySpec, counted: Sequence[Counts]) -> list[str]:
         return []
     import torch
 
-    from study.models import frozen
+    from study.models import frozen, published
     from study.training import features
     from study.training.device import best
 
@@ -305,8 +305,8 @@ def _features(spec: StudySpec, counted: Sequence[Counts]) -> list[str]:
             continue
         pictures = sum(split.samples for split in counts.splits.values())
         for model in sections:
-            network = str(model.get("architecture", model["name"]))
-            found.append(features.making(model, facts, pictures, device).words(network))
+            making = features.making(model, facts, pictures, device)
+            found.append(making.words(published.architecture(model)))
     return found
 
 

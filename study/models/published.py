@@ -204,11 +204,11 @@ def published(architecture: str, name: str) -> Published:
 
 
 def _of_timm(architecture: str) -> list[Any]:
-    """Return what timm says of each of an architecture's weights that are on Hugging Face, the default first."""
+    """Return what timm says of an architecture's weights that are one file on Hugging Face, the default first."""
     from timm.models import get_arch_pretrained_cfgs
 
     told = get_arch_pretrained_cfgs(architecture.removeprefix(TIMM)).values()
-    return [weights for weights in told if weights.hf_hub_id]
+    return [weights for weights in told if weights.hf_hub_id and weights.tag and not weights.hf_hub_filename]
 
 
 def _published_by_timm(architecture: str, name: str) -> Published:
