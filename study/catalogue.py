@@ -21,7 +21,7 @@ Base = TypeVar("Base")
 GROUPS = ("study.data", "study.models", "study.methods")
 
 APART = {"study.data": "none", "study.models": "none", "study.methods": "own_function"}
-"""By group, the data set, network and method that a user's own training function stands for. They are found by name,
+"""The data set, network and method that a user's own training function stands for, by group. They are found by name,
 but not listed."""
 
 FITTED = "reference"

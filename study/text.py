@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any, TextIO
+from urllib.parse import urlsplit, urlunsplit
 
 KEPT_CONTROL_CHARACTERS = "\n\t"
 """Characters that are not printable, but stay as they are."""
@@ -107,7 +108,7 @@ def quoted(text: str) -> str:
 
 
 def sentence_case(text: str) -> str:
-    """A text with its first letter as that of a sentence."""
+    """Return a text with its first letter in upper case."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
@@ -194,3 +195,14 @@ def flat(values: Mapping[str, Any], between: str = ".", above: str = "") -> dict
         is_nested = isinstance(value, Mapping) and value
         found |= flat(value, between, f"{above}{key}{between}") if is_nested else {f"{above}{key}": value}
     return found
+
+
+SECRET = ("password", "passwd", "user", "username", "sslpassword", "token")
+"""Options of an address that are not shown."""
+
+
+def public(uri: str) -> str:
+    """Return an address without user name and password, before its host or among its options."""
+    parts = urlsplit(uri)
+    shown = [option for option in parts.query.split("&") if option.partition("=")[0].lower() not in SECRET]
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="&".join(shown)))

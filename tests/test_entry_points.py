@@ -106,7 +106,7 @@ def test_data_list_shows_where_they_are_from(installed: Installed) -> None:
 def test_spaces_shows_where_they_are_from(installed: Installed) -> None:
     document = json.loads(installed("-m", "study", "spaces", "--json"))
     (spread,) = (row for row in document["method"] if row["name"] == "spread")
-    told = {"about": "SeedStatistics: all rows away from each other", "origin": "stripes-and-more 0.3", "problem": None}
+    told = {"about": "Spread: all rows away from each other", "origin": "stripes-and-more 0.3", "problem": None}
     assert spread == {"name": "spread", **told}
     assert "average" in [row["name"] for row in document["model"]]
 

@@ -253,9 +253,6 @@ def import_trials(
     tell("\n".join(optuna_page.import_trials(storage, name, file, out, top, renamed or ())))
 
 
-# The commands that ask something of a study that runs.
-
-
 def stop(
     name: cluster.Name,
     trial: Annotated[

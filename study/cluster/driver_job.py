@@ -92,7 +92,9 @@ class Job:
 
     @classmethod
     def of(cls, details: Any) -> "Job":
-        """Make one of what Ray says of a job. Anybody who reaches the cluster may have written it: nothing is trusted.
+        """Build one from what Ray says of a job.
+
+        Anybody who reaches the cluster may have written it: nothing is trusted.
 
         Raises:
             UserError: it is not what a job of a study says, or its study has a name that no study can have.

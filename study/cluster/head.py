@@ -83,7 +83,7 @@ MAX_ANSWER_BYTES = 64 << 20
 
 
 class DashboardUnreachableError(UserError):
-    """Nothing answers at the address."""
+    """No server answers at the address."""
 
 
 class RemoteFileNotFoundError(UserError):
@@ -232,7 +232,7 @@ class Head:
 
 
 def _job(details: dict[str, Any]) -> Job:
-    """Make a job of what the dashboard says, which has the fields of Ray's client."""
+    """Build a job from what the dashboard says, which has the fields of Ray's client."""
     known = ("submission_id", "metadata", "message", "start_time", "end_time", "runtime_env")
     told = dict.fromkeys((*known, "driver_node_id", "driver_exit_code")) | details
     return Job.of(SimpleNamespace(**told | {"status": SimpleNamespace(value=details["status"])}))

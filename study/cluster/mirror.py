@@ -60,7 +60,7 @@ class Manifest:
 
     @classmethod
     def of(cls, name: str, document: Any) -> "Manifest":
-        """Make one of a log share's file.
+        """Build a manifest from a log share's file.
 
         Raises:
             UserError: another version of this package wrote it, or what it says is impossible.

@@ -134,7 +134,7 @@ def ask(folder: StudyFolder, spec: StudySpec, request: AblationRequest) -> bool:
 
 
 def plan_of(folder: StudyFolder, request: AblationRequest) -> Plan:
-    """Return what an ablation of a study would run, and write nothing.
+    """Return what an ablation of a study would run, without writing anything.
 
     Raises:
         UserError: see `plan_ablation`.

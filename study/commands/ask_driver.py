@@ -28,7 +28,7 @@ ANSWER_TIMEOUT_S = 15.0
 
 @dataclass(frozen=True)
 class Asked:
-    """DriverRequest to a driver, and whether it was met.
+    """Request to a driver, and whether it was met.
 
     Attributes:
         done: whether the driver has met it; if not, it waits.

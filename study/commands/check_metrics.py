@@ -96,7 +96,13 @@ def check_loaded(spec: StudySpec, datasets: Mapping[str, Dataset]) -> None:
 
 
 def check_counts(spec: StudySpec, section: Mapping[str, Any], counts: Counts) -> None:
-    """The same for the cells of one data set, as `study.data.cells.count` gives them; unknown ones pass."""
+    """Check the metrics against the cells of one data set, as `study.data.cells.count` returns them.
+
+    Cells that are not known pass.
+
+    Raises:
+        UserError: validation has no sample of a cell that a metric needs.
+    """
     if counts.unknown or "val" not in counts.splits:
         return
     val, facts = counts.splits["val"], spec.describe(section).on("val")
@@ -115,10 +121,10 @@ def check_counts(spec: StudySpec, section: Mapping[str, Any], counts: Counts) ->
 
 
 def empty_cell_warnings(spec: StudySpec, counts: Counts, facts: Facts) -> list[str]:
-    """Warnings of cells of validation without a sample, which metrics by group leave out.
+    """Return warnings of cells of validation without a sample, which metrics by group leave out.
 
     Args:
-        counts: as `study.data.cells.count` gives them.
+        counts: as `study.data.cells.count` returns them.
         facts: of the validation split.
     """
     table = counts.splits["val"].cells

@@ -154,8 +154,11 @@ class Estimate:
 
 
 def estimate(spec: StudySpec, plan: Plan, begins: Callable[[], object] = bool) -> Estimate:
-    """The cost of a plan at the pace of one epoch that is run in this process, where it can be run. `begins` is called
-    before it is."""
+    """Estimate the cost of a plan at the pace of one epoch that is run in this process, where it can be run.
+
+    Args:
+        begins: called before the epoch is run.
+    """
     pace = measured_pace(spec, begins)
     return Estimate(None, pace) if isinstance(pace, str) else Estimate(cost(spec, plan, pace), None)
 
@@ -217,8 +220,9 @@ NICENESS = "RAY_worker_niceness", 15
 
 
 def as_a_worker(function: Callable[[], T]) -> T:
-    """Call a function in a thread that stands back behind all else on this machine, as the processes of trials do: on a
-    busy one it takes several times as long.
+    """Call a function in a thread of low priority, as the processes of trials have.
+
+    On a busy machine a trial takes several times as long.
 
     Raises:
         Exception: what the function raises.
@@ -243,7 +247,7 @@ def as_a_worker(function: Callable[[], T]) -> T:
 
 
 def cost(spec: StudySpec, plan: Plan, pace: Pace) -> Expected:
-    """Hours of trials, GPUs and the clock that a plan would take at a pace, with early stopping and without."""
+    """Compute the hours of trials, GPUs and the clock of a plan, with early stopping and without."""
     from study.sweep.ray_runtime import fitting
 
     budget, full = plan.budget, spec.epochs
@@ -262,7 +266,7 @@ def cost(spec: StudySpec, plan: Plan, pace: Pace) -> Expected:
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """An estimate, for people."""
+    """Return an estimate as lines of text."""
     costs = estimate.cost
     if costs is None:
         return f"time: not measured: {estimate.not_measured}"

@@ -8,7 +8,7 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.tracking.connection import public
+from study.text import public
 from study.tracking.remove import remove
 
 

@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from study.commands.driver_session import RunEnd, View, closing_lines
+from study.commands.driver_session import NOT_BEGUN, RunEnd, View, closing_lines
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.home import ledger
 from study.home.folder import Home, StudyFolder
@@ -106,8 +106,6 @@ POLL_INTERVAL_S = 0.25
 LEAVES = 30.0
 """Seconds that a driver has to end once it has answered; a library may wait for ever for one of its own threads."""
 
-BEFORE = "stopped before the study began; nothing is left behind"
-
 
 class LedgerFollower:
     """Record of a study, read on from its ledger while a driver appends to it.
@@ -163,7 +161,7 @@ class Driver:
             threading.Thread(target=self._hear, args=given, name="driver", daemon=True).start()
         except KeyboardInterrupt:
             self.leave()  # the closed pipe stops it; it has begun nothing
-            raise StartInterruptedError(BEFORE) from None
+            raise StartInterruptedError(NOT_BEGUN) from None
 
     def follow(self, view: View, until: Callable[[Message], bool] = lambda _: False) -> Any:
         """Show what the driver does until it has answered, and return what its task returned.
@@ -263,7 +261,7 @@ class Driver:
         """Return the error for a driver that has ended without an answer."""
         is_there = self._spec is not None and (self._home.path / self._spec.name).exists()
         if self._stops and not is_there:
-            return StartInterruptedError(BEFORE)
+            return StartInterruptedError(NOT_BEGUN)
         status = self._process.returncode
         how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         told = f"the driver, process {self.pid}, {how}"

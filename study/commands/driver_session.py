@@ -269,7 +269,7 @@ SAID_AGAIN = 10.0
 def _features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Callable[[str], None]) -> None:
     """Compute the features of frozen networks before trials wait for them.
 
-    Trials on other machines, or on a GPU where there is none here, compute their own.
+    Where trials take a GPU and this machine has none they are left: to a task of the cluster, else to the trials.
     """
     sections = [model for model in spec.model_sections if model.get("frozen")]
     if not sections:
@@ -298,8 +298,11 @@ def _features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Callable[[
 GO_ON = "stopped. Nothing is lost; then go on with it: study resume {}"
 
 
+NOT_BEGUN = "stopped before the study began; nothing is left behind"
+
+
 @contextmanager
-def message_on_interrupt(message: str) -> Iterator[None]:
+def message_on_interrupt(message: str = NOT_BEGUN) -> Iterator[None]:
     """Raise a KeyboardInterrupt of the block as a StartInterruptedError with this message."""
     try:
         yield

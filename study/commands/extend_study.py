@@ -265,7 +265,7 @@ def ask(folder: StudyFolder, spec: StudySpec, request: ExtensionRequest) -> Plan
 
 
 def plan_of(folder: StudyFolder, request: ExtensionRequest) -> Plan:
-    """Return what would go on, and write nothing; raise as `plan_extension`."""
+    """Return what would go on, without writing anything; raise as `plan_extension`."""
     return plan_extension(folder, Results.load(folder), request)
 
 

@@ -122,7 +122,7 @@ def _study_called(home: Home, name: str) -> StudyFolder | None:
 
 
 def beside_baseline(folder: StudyFolder, results: Results) -> "pd.DataFrame | None":
-    """Return the final trainings of what a study found and of its baseline side by side.
+    """Return the final trainings of a study's best configuration and of its baseline side by side.
 
     None where the home has no other one of the same data, epochs and objective that shares a seed.
 

@@ -434,7 +434,7 @@ def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> BiasKnowled
 def _text(wishes: DraftAnswers, assignments: Sequence[str], path: Path) -> str:
     """Return the text of the file with the user's keys.
 
-    Where these make the space too narrow for the papers' configurations, it has none.
+    The papers' configurations are left out where these keys make the space too narrow for them.
 
     Raises:
         UserError: the keys do not make a study without those, either.

@@ -1,5 +1,6 @@
 """Between Optuna's studies and ours: its dashboard on a search, and its trials as configurations to try first."""
 
+import errno
 import io
 import warnings
 from collections.abc import Iterable
@@ -19,8 +20,6 @@ from study.spec.readings import take_readings
 from study.spec.schema import distinct
 from study.text import tell
 
-# Its dashboard.
-
 
 def serve(folder: StudyFolder, port: int) -> None:
     """Show a study in optuna-dashboard on loopback until interrupted, also while it runs.
@@ -31,13 +30,14 @@ def serve(folder: StudyFolder, port: int) -> None:
     try:
         from optuna_dashboard import wsgi
     except ImportError:
-        raise UserError("--optuna: needs the package optuna-dashboard: pip install optuna-dashboard") from None
+        raise UserError("--optuna: needs the extra `dashboard`: uv sync --extra dashboard") from None
     from study.ranking.as_optuna import LedgerStorage
 
     if not folder.spec().search.space:
         raise UserError(f"{folder.name}: has no search that Optuna could show")
     page = wsgi(LedgerStorage(folder))
-    hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost")}
+    ends = (f":{port}", "") if port == 80 else (f":{port}",)
+    hosts = {f"{host}{end}" for host in ("127.0.0.1", "localhost") for end in ends}
 
     def only_from_here(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
         if environ.get("HTTP_HOST") in hosts:
@@ -47,7 +47,9 @@ def serve(folder: StudyFolder, port: int) -> None:
 
     try:
         server = make_server("127.0.0.1", port, only_from_here, handler_class=_Quiet)
-    except OSError:
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise UserError(f"--port {port}: {error.strerror}") from None
         raise UserError(f"--port {port}: taken on this machine; another one: --port {port + 1}") from None
     tell(f"Optuna's dashboard of {folder.name}: http://127.0.0.1:{port} (Ctrl-C ends it)")
     with server, warnings.catch_warnings():
@@ -56,18 +58,16 @@ def serve(folder: StudyFolder, port: int) -> None:
 
 
 class _Quiet(WSGIRequestHandler):
-    """One that prints no line for each request: an open page asks every few seconds."""
+    """Handler that prints no line for each request: an open page asks every few seconds."""
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 
-# Trials of a study that Optuna alone has run.
-
-
 def import_trials(storage: str, name: str, file: str, out: Path, top: int, renamed: Iterable[str]) -> list[str]:
-    """Write a study file whose search tries the best configurations of a study of Optuna's first. Their values are not
-    taken: other code measured them, perhaps on other data.
+    """Write a study file whose search tries the best configurations of a study of Optuna's first.
+
+    Their values are not taken: other code measured them, perhaps on other data.
 
     Args:
         storage, name: of that study, see `study.ranking.as_optuna.best_trials`.
@@ -113,7 +113,7 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
 
 
 def _keys(space: Iterable[str], parameters: Iterable[str], renamed: Iterable[str]) -> dict[str, str]:
-    """The searched key that each parameter of Optuna's is."""
+    """Return the searched key that each parameter of Optuna's stands for."""
     given, searched = dict(one.partition("=")[::2] for one in renamed), list(space)
     found: dict[str, str] = {}
     for parameter in sorted(parameters):

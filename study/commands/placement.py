@@ -67,7 +67,7 @@ def placement_changes(results: Results) -> dict[str, PlacementChange]:
 
 
 def lines(told: Mapping[str, PlacementChange]) -> list[str]:
-    """Return the line that tells a user of such keys; none where there are none."""
+    """Return the line that tells a user of changed keys; empty where none was changed."""
     words = [f"{key} {_told(value.now)} (in its file {_told(value.file)})" for key, value in told.items()]
     return [f"placement {', '.join(words)}"] if words else []
 

@@ -90,7 +90,7 @@ def named_groups(spec: StudySpec) -> dict[str, str]:
 
 
 def cell_lines(cells: Counts) -> Iterator[str]:
-    """The same for people."""
+    """Yield the counts of a data set as lines of text."""
     if positive := user_data.positive_class(cells.class_names):
         yield f"positive class: {positive}"
     if cells.unknown:
@@ -108,7 +108,7 @@ def cell_lines(cells: Counts) -> Iterator[str]:
 
 
 def _rows(cells: Counts) -> Iterator[tuple[str, list[int | str]]]:
-    """A label and the count of each split for each cell, or each class where no split has bias labels."""
+    """Yield a label and the count of each split for each cell, or each class where no split has bias labels."""
     splits = cells.splits
     biased = next((split.cells for split in splits.values() if split.cells), None)
     classes = cells.class_names or [f"class {code}" for code in range(len(splits["train"].classes))]
@@ -201,7 +201,7 @@ class Plan:
 
 
 def plan(spec: StudySpec) -> Plan:
-    """Configurations, trials and epochs of a study, and the samples of its data.
+    """Return configurations, trials and epochs of a study, and the samples of its data.
 
     Raises:
         UserError: the validation split cannot have a metric that the study looks at.
@@ -244,8 +244,10 @@ def plan(spec: StudySpec) -> Plan:
 
 
 def budget(spec: StudySpec) -> Budget:
-    """Return the trials of a study by stage and the epochs of all; expected is that early stopping prunes as many as it
-    means to (`study.spec.rungs.Schedule`)."""
+    """Return the trials of a study by stage and the epochs of all.
+
+    Expected is that early stopping prunes as many as it means to (`study.spec.rungs.Schedule`).
+    """
     search, rungs, seeds = spec.search, schedule(spec.search.early_stopping, spec.epochs), len(spec.runs())
     baseline = int(search.baseline is not None)
     confirm = confirm_trials(spec, search.confirm, spec.trials)
@@ -290,7 +292,7 @@ def _features(spec: StudySpec, counted: Sequence[Counts]) -> list[str]:
         return []
     import torch
 
-    from study.models import frozen
+    from study.models import frozen, published
     from study.training import features
     from study.training.device import best
 
@@ -303,7 +305,7 @@ def _features(spec: StudySpec, counted: Sequence[Counts]) -> list[str]:
             continue
         pictures = sum(split.samples for split in counts.splits.values())
         for model in sections:
-            network = str(model.get("architecture", model["name"]))
+            network = published.architecture(model)
             network += " with the maps of its trained stages" if models.trains_stages(model) else ""
             found.append(features.making(model, facts, pictures, device).words(network))
     return found
@@ -329,7 +331,7 @@ def rule_trials(spec: StudySpec, confirm: Confirm, configurations: int, reported
 
 
 def text(plan: Plan) -> str:
-    """The same for people."""
+    """Return a plan as text."""
     budget, resources = plan.budget, plan.resources_per_trial
     trials, epochs = budget.trials, budget.epochs
     replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
@@ -369,7 +371,7 @@ def text(plan: Plan) -> str:
 
 
 def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[Counts, list[str]]:
-    """The cells of a data set, and warnings."""
+    """Return the cells of a data set, and warnings."""
     counts, facts = cells.count(section), spec.describe(section)
     of_classes = [*data.notes(section), *user_data.positive_class_warnings(section, facts)]
     if counts.unknown:
@@ -389,7 +391,7 @@ def _space(plan: Plan) -> str:
 
 
 def _cells(plan: Plan) -> list[str]:
-    """The samples of each data set, the sets told apart by what differs."""
+    """Return lines on the samples of each data set, the sets told apart by what differs."""
     sections = plan.data
     lines = []
     each = zip(sections, plan.reading, plan.columns, plan.cells, strict=True)
@@ -410,7 +412,7 @@ def _searched(spec: StudySpec, key: str) -> dict[str, Any]:
 
 
 def _listed(section: Mapping[str, object]) -> str:
-    """Its keys, without those that are not set."""
+    """Return the section's keys and values as text, without those that are not set."""
     return ", ".join(f"{key} {value}" for key, value in section.items() if value is not None and value != [])
 
 

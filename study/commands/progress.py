@@ -93,7 +93,7 @@ class StudyProgress:
         return {state: count for state, count in counts.items() if count or state != "interrupted"}
 
     def numbers(self) -> tuple[object, ...]:
-        """Return the numbers on whose change a plain line is written."""
+        """Return the numbers that cause a further plain line when one of them changes."""
         has_pace = self._done() > 0  # from the first epoch on the time to go is shown
         return self.counts(), self.enqueued(), self.stopping(), self._record.ending, has_pace
 

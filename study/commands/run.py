@@ -118,15 +118,16 @@ def begin(
     function: bytes | None = None,
     or_resume: bool = False,
 ) -> RunEnd:
-    """Run a new study, or with `or_resume` one that may be there; the other arguments are those of `start`.
+    """Run a new study; with `or_resume`, continue it where it exists. Other arguments are those of `start`.
 
     Raises:
         UserError: see `start`; or the file cannot be used.
     """
-    ready(home, address)
-    home.check_writable()
-    if isinstance(given, File):
-        given = load_study(given.spec, given.assignments, given.profile, given.name)
+    with message_on_interrupt():
+        ready(home, address)
+        home.check_writable()
+        if isinstance(given, File):
+            given = load_study(given.spec, given.assignments, given.profile, given.name)
     return (start_or_resume if or_resume else start)(home, given, view, address, function=function)
 
 
@@ -152,14 +153,13 @@ def start(
         StudyStoppedError: see `study.sweep.driver.drive`; `study resume` tries again.
         StartInterruptedError: a signal came before the driver had the study.
     """
-    with message_on_interrupt("stopped before the study began; nothing is left behind"):
+    with message_on_interrupt():
         home.check_new(spec.name)
         _check_place(home, spec, address)
         check_metrics.check(spec)
         datasets = load_datasets(spec, view)
         check_metrics.check_loaded(spec, datasets)
-        function = brought(home, spec, function)
-    folder = home.create(spec, function)
+        folder = home.create(spec, brought(home, spec, function))
     with _withdrawn_if_refused(home, folder):
         return run_session(home, folder, datasets, view, address, shared)
 
@@ -211,7 +211,7 @@ def start_or_resume(
 
 
 def ready(home: Home, address: str | None) -> None:
-    """Refuse what no study could run with, before its file is read: to read it takes PyTorch, and seconds.
+    """Refuse what no study could run with, before its file is read, which takes PyTorch and seconds.
 
     Raises:
         UserError: Ray cannot be loaded in this Python, or has no folder or shared memory; MLflow's server must not be

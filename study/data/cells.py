@@ -47,11 +47,11 @@ class Counts:
     bias_names: Sequence[str] | None = None
 
 
-# What training lacks that is measured: classes, bias classes and groups without a training sample, by name.
-
-
 def warnings(counts: Counts) -> list[str]:
-    """Sentences about the counts of `study.data.cells.count`; none for data without names, or that are not counted."""
+    """Return sentences on what the splits lack by their counts.
+
+    None for data that have no names or are not counted.
+    """
     if counts.unknown or not counts.class_names:
         return []
     train = counts.splits["train"]
@@ -63,7 +63,7 @@ def warnings(counts: Counts) -> list[str]:
 
 
 def _bias(counts: Counts) -> Iterator[str]:
-    """A bias that nothing can be told from: of one value, or known for no training sample."""
+    """Yield why nothing can be told from the bias: it has one value, or is known for no training sample."""
     names, cells = counts.bias_names, counts.splits["train"].cells
     if names and len(names) == 1:
         yield f"the bias is {quoted(names[0])} in every row: no group differs from another. Leave out data.bias"
@@ -72,7 +72,7 @@ def _bias(counts: Counts) -> Iterator[str]:
 
 
 NAMED = 3
-"""Cells that a sentence names."""
+"""Largest number of cells that a sentence names."""
 
 
 def _unseen(counts: Counts, train: Contents, name: str, split: Contents) -> Iterator[str]:
@@ -95,7 +95,7 @@ def _unseen(counts: Counts, train: Contents, name: str, split: Contents) -> Iter
 
 
 def count(section: Mapping[str, Any]) -> Counts:
-    """The contents of each split of a `data` section; no image is decoded."""
+    """Count the samples of each split of a `data` section by class and cell; no image is decoded."""
     facts = data.describe(section)
     unknown = partial(Counts, {}, class_names=facts.class_names, bias_names=facts.bias_names)
     if any(source.existing_path() is None for source in data.sources(section)):
@@ -111,7 +111,7 @@ def count(section: Mapping[str, Any]) -> Counts:
 
 
 def contents(labels: Labelled, facts: Facts) -> Contents:
-    """Counts of one split."""
+    """Count the samples of one split by class and cell."""
     labelled = labels.target >= 0
     classes = np.bincount(labels.target[labelled], minlength=facts.classes).tolist()
     of_classes = Contents(len(labels.target), int((~labelled).sum()), classes)

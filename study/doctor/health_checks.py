@@ -24,7 +24,8 @@ from study.home.folder import FORMAT, Home, check_format
 from study.home.provenance import LIBRARIES, output
 from study.places import SHARED, check_shared, for_sockets, obstacle
 from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
-from study.tracking.connection import connect, damage, error_line, public
+from study.text import public
+from study.tracking.connection import connect, damage, error_line
 from study.tracking.tracking_state import TIMEOUT
 from study.training.gpu_errors import OLDER, TORCH
 

@@ -75,7 +75,7 @@ def waiting(folder: Path) -> list[tuple[Path, DriverRequest | None]]:
 
 
 def remove_request(path: Path) -> None:
-    """Remove an answered request, if it is still there and can be remove_request."""
+    """Remove an answered request, if it is still there and can be removed."""
     with suppress(OSError):
         path.unlink()
 

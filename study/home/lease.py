@@ -34,7 +34,7 @@ class ProcessGoneError(Exception):
 
 @dataclass(frozen=True)
 class Process:
-    """A process of this machine: its number alone means another one after a while, and in another container.
+    """A process of this machine, identified beyond its number, which is reused and differs between containers.
 
     Attributes:
         pid: its number within its namespace.

@@ -130,7 +130,7 @@ class Stretch:
     computed: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def spans(self, now: float) -> list[Span]:
-        """Return the last run and those of the stretches before; one that has not ended ends `now`.
+        """Return the last run and those of the stretches before; a run that has not ended counts until `now`.
 
         Where its driver slept meanwhile, the last run is shortened by that.
         """
@@ -196,7 +196,7 @@ class TrialRecord:
 
     @property
     def now(self) -> Stretch:
-        """Its last stretch, whose fields the trial has too."""
+        """Last stretch, whose fields the trial has too."""
         return self.stretches[-1]
 
     state = _Now[State]()

@@ -86,7 +86,7 @@ class Counts:
 
     @property
     def known(self) -> dict[tuple[int, int], tuple[float, int]]:
-        """By class and bias class, how many are right of how many, for the groups where that is known."""
+        """Numbers of right samples and of all samples by (class, bias class), where they are known."""
         return {
             (y, s): (right, size)
             for y, (row, sizes) in enumerate(zip(self.right, self.samples, strict=False))

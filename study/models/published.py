@@ -15,7 +15,7 @@ from study.data.source import Source
 from study.errors import UserError, nearest
 
 DEFAULT = "imagenet"
-"""Name of the weights of an architecture that torchvision takes by default: its best ones on ImageNet."""
+"""Name of the weights of an architecture that its library takes by default; torchvision: its best ones on ImageNet."""
 
 FOLDER = "weights"
 """Folder of the files, in the folder of all data."""
@@ -174,7 +174,7 @@ def weights_of(architecture: str) -> list[str]:
 
 @cache
 def published(architecture: str, name: str) -> Published:
-    """Find weights by name: `imagenet`, or one of torchvision's for this architecture.
+    """Find weights by name: `imagenet`, or another that its library has for this architecture.
 
     Raises:
         UserError: it has no weights of this name.
@@ -204,11 +204,11 @@ def published(architecture: str, name: str) -> Published:
 
 
 def _of_timm(architecture: str) -> list[Any]:
-    """Return what timm says of each of an architecture's weights that are on Hugging Face, the default first."""
+    """Return what timm says of an architecture's weights that are one file on Hugging Face, the default first."""
     from timm.models import get_arch_pretrained_cfgs
 
     told = get_arch_pretrained_cfgs(architecture.removeprefix(TIMM)).values()
-    return [weights for weights in told if weights.hf_hub_id]
+    return [weights for weights in told if weights.hf_hub_id and weights.tag and not weights.hf_hub_filename]
 
 
 def _published_by_timm(architecture: str, name: str) -> Published:

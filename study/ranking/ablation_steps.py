@@ -20,8 +20,6 @@ from study.spec.schema import among, same
 from study.spec.search_checks import trial_faults
 from study.spec.section_checks import fault
 
-# The steps from one configuration to another: in which knobs they differ, and which of these move together.
-
 Params = Mapping[str, object]
 Step = tuple[str, ...]
 Steps = Sequence[Step]
@@ -49,15 +47,17 @@ def value(spec: StudySpec, params: Params, key: str) -> object:
 
 
 def differing(spec: StudySpec, start: Params, end: Params) -> list[str]:
-    """The knobs in which two configurations differ, in the order of the study file."""
+    """Return the knobs in which two configurations differ, in the order of the study file."""
     keys = dict.fromkeys([*spec.search.space, *start, *end])
     ends = {key: (value(spec, start, key), value(spec, end, key)) for key in keys if key in start or key in end}
     return [key for key, (one, other) in ends.items() if not among(one, [other])]
 
 
 def mixed(spec: StudySpec, start: Params, end: Params, steps: Steps) -> dict[str, object]:
-    """The start's parameters with the end's values for the keys of these steps; a key that the side it is from does not
-    have is left out."""
+    """Return the start's parameters with the end's values for the keys of these steps.
+
+    A key is left out where the side that it is taken from does not have it.
+    """
     moved = {key for step in steps for key in step}
     keys = dict.fromkeys([*spec.search.space, *start, *end])
     values = {key: value(spec, end if key in moved else start, key) for key in keys if key in start or key in end}
@@ -65,7 +65,7 @@ def mixed(spec: StudySpec, start: Params, end: Params, steps: Steps) -> dict[str
 
 
 def refusal(spec: StudySpec, params: Params) -> str | None:
-    """Why the study could not train this configuration; None: it can."""
+    """Return why the study could not train this configuration; None: it can."""
     for key, given in params.items():
         section, _, name = key.partition(".")
         knob = spec.sections.knobs(section, params).get(name)
@@ -84,11 +84,11 @@ def refusal(spec: StudySpec, params: Params) -> str | None:
 def plan(
     spec: StudySpec, start: Params, end: Params, order: Sequence[str], alone: Sequence[str] = ()
 ) -> tuple[list[Step], list[Merge]]:
-    """The steps between two configurations, so that every configuration that an ablation needs can be trained.
+    """Plan the steps between two configurations, so that every configuration that an ablation needs can be trained.
 
     A knob that one of the two does not have, or has only where another knob has a certain value, moves together with
-    the knob that decides on it. Where the study refuses a configuration all the same, the two steps are joined after
-    which the fewest are refused.
+    the knob that decides on it. Where the study refuses a configuration all the same, those two steps are joined that
+    leave the fewest refused.
 
     Args:
         order: knobs, in the order in which their steps are taken; those that are not in it come last.
@@ -124,22 +124,22 @@ def plan(
 
 
 def path(count: int) -> list[Moved]:
-    """The configurations from the baseline to the best, a step at a time."""
+    """Return the configurations from the baseline to the best, a step at a time."""
     return [frozenset(range(taken)) for taken in range(count + 1)]
 
 
 def adding(count: int) -> list[Moved]:
-    """The baseline with each step alone."""
+    """Return the baseline with each step alone."""
     return [frozenset({place}) for place in range(count)]
 
 
 def removing(count: int) -> list[Moved]:
-    """The best without each step."""
+    """Return the best without each step."""
     return [path(count)[-1] - {place} for place in range(count)]
 
 
 def configurations(count: int) -> list[Moved]:
-    """Each that an ablation of so many steps needs, once: 2 for one step, 4 for two, `3k - 1` for more."""
+    """Return each that an ablation of so many steps needs, once: 2 for one step, 4 for two, `3k - 1` for more."""
     return list(dict.fromkeys([*path(count), *adding(count), *removing(count)]))
 
 
@@ -158,7 +158,7 @@ def check_knobs(name: str, option: str, given: Sequence[str], knobs: Sequence[st
 
 
 def _deciders(spec: StudySpec, start: Params, end: Params, knob: str, knobs: Sequence[str]) -> list[str]:
-    """The other knobs that decide whether one of the two configurations has this one."""
+    """Return the other knobs that decide whether one of the two configurations has this one."""
     section, domain = knob.split(".")[0], spec.search.space.get(knob)
     deciders: dict[str, None] = {}
     for params in (start, end):
@@ -174,20 +174,20 @@ def _deciders(spec: StudySpec, start: Params, end: Params, knob: str, knobs: Seq
 
 
 def _joined(steps: Sequence[Step], one: str, other: str) -> list[Step]:
-    """The steps with those of two knobs made one, where the first of the two stands."""
+    """Join the steps of two knobs, where the first of the two steps stands."""
     both = [step for step in steps if one in step or other in step]
     joined = tuple(key for step in both for key in step)
     return [joined if step is both[0] else step for step in steps if step is both[0] or step not in both]
 
 
 def _ordered(steps: Sequence[Step], order: Sequence[str]) -> list[Step]:
-    """The steps in the order of their first knob in `order`; those without one behind, as they stand."""
+    """Order the steps by their first knob in `order`; those without one come last, as they stand."""
     place = {key: at for at, key in reversed(list(enumerate(order)))}
     return sorted(steps, key=lambda step: min((place[key] for key in step if key in place), default=len(order)))
 
 
 def _refused(spec: StudySpec, start: Params, end: Params, steps: Steps) -> list[str]:
-    """The configurations that the study refuses, each with the reason."""
+    """Return the configurations that the study refuses, each with the reason."""
     found = []
     for moved in configurations(len(steps)):
         taken = [steps[place] for place in sorted(moved)]
@@ -198,7 +198,7 @@ def _refused(spec: StudySpec, start: Params, end: Params, steps: Steps) -> list[
 
 
 SEEDS = 5
-"""Seeds of an ablation where neither the user nor the study's confirmation says how many."""
+"""Number of an ablation's seeds where neither the user nor the study's confirmation says how many."""
 
 
 @dataclass(frozen=True)
@@ -218,22 +218,22 @@ class Ablation:
 
     @property
     def configurations(self) -> list[Moved]:
-        """All that run on each seed."""
+        """Configurations that run on each seed."""
         return configurations(len(self.steps))
 
     def params(self, spec: StudySpec, moved: Moved) -> Mapping[str, object]:
-        """The parameters of a configuration."""
+        """Return the parameters of a configuration."""
         if repeated := self.repeated(moved):
             return repeated.params
         return mixed(spec, self.reference.params, self.best.params, [self.steps[place] for place in sorted(moved)])
 
     def repeated(self, moved: Moved) -> TrialRecord | None:
-        """The trial whose configuration this is, of the two ends."""
+        """Return the trial of the baseline or the best if the configuration is one of these two, else None."""
         return {0: self.reference, len(self.steps): self.best}.get(len(moved))
 
 
 def asked(record: StudyRecord) -> Ablation | None:
-    """The ablation that was asked for last; None without one."""
+    """Return the ablation that was asked for last; None without one."""
     reference = next(record.by_stage("baseline"), None)
     told = record.ablating
     if told is None or reference is None:
@@ -242,11 +242,11 @@ def asked(record: StudyRecord) -> Ablation | None:
 
 
 def seeds_for(results: Results, best: Candidate, count: int | None) -> range:
-    """The seeds to judge the way to the best on: none of those that it was chosen by, as it was lucky on these.
+    """Return the seeds of an ablation: none of those that the best was chosen by, as it was lucky on these.
 
     Where several configurations were confirmed, these are the seeds behind those of the confirmation; else its own
-    seeds, whose trials of baseline and best then count. An ablation of the same configuration keeps its seeds, and
-    gets more of them.
+    seeds, whose trials of baseline and best then count. An ablation of the same configuration keeps its seeds, and gets
+    more of them.
     """
     confirm_seeds, before = results.confirm_seeds, results.record.ablating
     if before is not None and before.trial == best.trial.number:
@@ -256,14 +256,19 @@ def seeds_for(results: Results, best: Candidate, count: int | None) -> range:
 
 
 def is_chosen_by(results: Results, seeds: Collection[int]) -> bool:
-    """Return whether several configurations of the search were confirmed on some of these seeds, which chose the best
-    then."""
+    """Return whether some of these seeds chose the best.
+
+    They did where several configurations of the search were confirmed on some of them.
+    """
     confirmed = (candidate.repeats for candidate in results.searched)
     return sum(any(trial.seed in seeds for trial in repeats) for repeats in confirmed) > 1
 
 
 def runs(results: Results, ablation: Ablation) -> dict[Moved, dict[int, TrialRecord]]:
-    """The trials on fresh seeds of each configuration, whatever they ran for: one per seed, a complete one if any."""
+    """Return the trials on fresh seeds of each configuration, whatever they ran for.
+
+    One per seed, a complete one if any.
+    """
     fresh = [trial for trial in results.record.by_stage("confirm", "rule", "ablation") if trial.seed in ablation.seeds]
     fresh.sort(key=lambda trial: (trial.state == "complete", -trial.number))
     found = {}
@@ -274,7 +279,7 @@ def runs(results: Results, ablation: Ablation) -> dict[Moved, dict[int, TrialRec
 
 
 def missing(results: Results, ablation: Ablation | None) -> Iterator[tuple[Moved, int]]:
-    """The configurations and seeds of an ablation that have no trial yet."""
+    """Yield the configurations and seeds of an ablation that have no trial yet."""
     if ablation is not None:
         by_configuration = runs(results, ablation)
         for moved, by_seed in by_configuration.items():
@@ -282,7 +287,7 @@ def missing(results: Results, ablation: Ablation | None) -> Iterator[tuple[Moved
 
 
 def to_test(results: Results) -> list[TrialRecord]:
-    """The complete trials of the ablation that was asked for: test is read for each of them."""
+    """Return the complete trials of the ablation that was asked for: test is read for each of them."""
     ablation = asked(results.record)
     by_configuration = runs(results, ablation) if ablation else {}
     trials = [trial for by_seed in by_configuration.values() for trial in by_seed.values()]
@@ -334,7 +339,7 @@ def progress(results: Results) -> Progress | None:
 
 
 def as_event(ablation: Ablation) -> Ablating:
-    """An ablation as the ledger tells it."""
+    """Convert an ablation to its event in the ledger."""
     steps = tuple(tuple(step) for step in ablation.steps)
     return Ablating(ablation.best.number, steps, ablation.seeds[0], len(ablation.seeds))
 

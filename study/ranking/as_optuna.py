@@ -5,14 +5,14 @@ import warnings
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
-from optuna.storages import InMemoryStorage, JournalStorage
+from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
+from sqlalchemy import URL, make_url
 
 from study.errors import UserError, nearest
 from study.home.folder import StudyFolder
@@ -20,7 +20,7 @@ from study.home.trial_record import TrialRecord
 from study.ranking import Candidate, Results
 from study.spec import StudySpec
 from study.spec.distributions import of_domains
-from study.text import some
+from study.text import public, some
 
 
 class Window(InMemoryStorage):
@@ -65,12 +65,12 @@ def as_optuna(results: Results) -> optuna.Study:
 
 
 def in_memory(spec: StudySpec, trials: Sequence[FrozenTrial]) -> optuna.Study:
-    """These trials as a study of Optuna's."""
+    """Return these trials as a study of Optuna's."""
     return _study(spec, Window(trials))
 
 
 def _study(spec: StudySpec, storage: InMemoryStorage) -> optuna.Study:
-    """The study of Optuna's that a storage holds from now on."""
+    """Create a study of Optuna's in a storage."""
     goal = spec.objective
     directions = [StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in goal.modes]
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -81,8 +81,10 @@ def _study(spec: StudySpec, storage: InMemoryStorage) -> optuna.Study:
 
 
 class LedgerStorage(Window):
-    """The search of a study that may run, for Optuna's dashboard: read anew whenever its ledger has grown. Nothing that
-    is written into it is kept."""
+    """The search of a study that may run, for Optuna's dashboard: read anew whenever its ledger has grown.
+
+    What is written into it is not kept.
+    """
 
     def __init__(self, folder: StudyFolder) -> None:
         super().__init__([])
@@ -98,7 +100,11 @@ class LedgerStorage(Window):
         return super().get_all_trials(study_id, deepcopy, states)
 
     def get_best_trial(self, study_id: int) -> FrozenTrial:
-        """Raise ValueError where no trial is complete."""
+        """Return the complete trial with the best value.
+
+        Raises:
+            ValueError: no trial is complete, or there are several metrics.
+        """
         [direction] = self.get_study_directions(study_id)
         complete = self.get_all_trials(study_id, states=[TrialState.COMPLETE])
         best = max if direction == StudyDirection.MAXIMIZE else min
@@ -166,7 +172,7 @@ def _params(
 
 
 def _around(domain: BaseDistribution, value: object) -> BaseDistribution | None:
-    """Widen a distribution so that it holds this value, which the search was given; None where that cannot be."""
+    """Extend a distribution so that it holds this value, which the search was given; None where that cannot be."""
     if isinstance(domain, FloatDistribution | IntDistribution):
         if isinstance(value, bool) or not isinstance(value, int | float) or (domain.log and value <= 0):
             return None
@@ -182,8 +188,9 @@ def _around(domain: BaseDistribution, value: object) -> BaseDistribution | None:
 
 
 def best_trials(storage: str, name: str, most: int) -> list[FrozenTrial]:
-    """Return the complete trials of a study of Optuna's that keep its constraints, the best first by its own direction;
-    of several metrics those of its front.
+    """Return the complete trials of a study of Optuna's that keep its constraints, the best first.
+
+    Best is by the study's own direction; with several metrics, the trials are those of its front.
 
     Args:
         storage: the URL of a database, or the path of a journal or an SQLite file.
@@ -193,16 +200,16 @@ def best_trials(storage: str, name: str, most: int) -> list[FrozenTrial]:
         UserError: there is no such storage, study or trial, or it cannot be read.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    file = None if "://" in storage and not storage.startswith("sqlite:") else Path(storage.removeprefix("sqlite:///"))
-    if file and not file.is_file():  # Optuna would make one
-        raise UserError(f"{storage}: no such file")
+    shown = public(storage)
     try:
-        study, names = _opened(storage, file, name)
+        study, names = _opened(storage, name)
+    except FileNotFoundError:
+        raise UserError(f"{shown}: no such file") from None
     except Exception as error:  # of a database's driver, of Optuna, of JSON: of whatever reads it
-        told = " ".join(str(error).split())[:300]
-        raise UserError(f"{storage}: cannot be read as a storage of Optuna: {told}") from error
+        told = " ".join(str(error).replace(storage, shown).split())[:300]
+        raise UserError(f"{shown}: cannot be read as a storage of Optuna: {told}") from error
     if study is None:
-        raise UserError(f"{storage}: has no study {name!r}. {nearest(name, names)}Allowed: {some(names) or 'none'}")
+        raise UserError(f"{shown}: has no study {name!r}. {nearest(name, names)}Allowed: {some(names) or 'none'}")
     if len(study.directions) > 1:
         found = study.best_trials
     else:
@@ -211,20 +218,32 @@ def best_trials(storage: str, name: str, most: int) -> list[FrozenTrial]:
         is_max = study.direction == StudyDirection.MAXIMIZE
         found = sorted(kept, key=lambda trial: trial.value or 0.0, reverse=is_max)
     if not found:
-        raise UserError(f"{storage}: the study {name!r} has no complete trial that keeps its constraints")
+        raise UserError(f"{shown}: the study {name!r} has no complete trial that keeps its constraints")
     return found[:most]
 
 
-def _opened(storage: str, file: Path | None, name: str) -> tuple[optuna.Study | None, list[str]]:
-    """Open a study, None if there is none of this name, and read the names of all."""
-    opened: JournalStorage | str = storage
-    if file:
-        with file.open("rb") as content:
+def _opened(storage: str, name: str) -> tuple[optuna.Study | None, list[str]]:
+    """Open a study, None if there is none of this name, and read the names of all; nothing is written into a database.
+
+    Raises:
+        FileNotFoundError: there is no such file, which SQLite would make.
+        Exception: of the database's driver, or of Optuna.
+    """
+    opened: JournalStorage | RDBStorage
+    url = make_url(storage) if "://" in storage else None
+    place = storage if url is None else url.database if url.get_backend_name() == "sqlite" else None
+    if place is not None:
+        with open(place, "rb") as content:
             is_database = content.read(len(SQLITE)) == SQLITE
-        opened = f"sqlite:///{file}" if is_database else JournalStorage(JournalFileBackend(str(file)))
+        if not is_database:
+            opened = JournalStorage(JournalFileBackend(place))
+        else:
+            url = URL.create("sqlite", database=place)
+    if url is not None:
+        opened = RDBStorage(url.render_as_string(hide_password=False), skip_table_creation=True)
     names = optuna.get_all_study_names(opened)
     return (optuna.load_study(study_name=name, storage=opened) if name in names else None), names
 
 
 SQLITE = b"SQLite format 3\0"
-"""The beginning of its files."""
+"""First bytes of an SQLite file."""

@@ -24,7 +24,7 @@ from study.spec.reference_models import REFERENCES, Kind
 from study.spec.schema import same
 
 NORMAL_DEGREES_OF_FREEDOM = 1e6
-"""Degrees of freedom from which on Student's t is the normal one."""
+"""Degrees of freedom at which Student's t is practically the normal distribution."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +44,16 @@ class SeedStatistics:
     is_share: bool = True
 
     def to_document(self) -> dict[str, float | None]:
-        """As plain values: mean, sd, n."""
+        """Return plain values for JSON: mean, sd, n."""
         return {"mean": self.mean, "sd": self.deviation, "n": self.count}
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float] | None:
-        """Return where an accuracy or a loss lies, by the spread over seeds and the split's error; of one seed by the
-        latter alone.
+        """Return the interval of an accuracy or a loss, by the spread over seeds and the split's error.
 
-        Seeds share their split, so that its error stays whatever their number. The two variances are added, with
-        Satterthwaite's degrees of freedom. Wilson's interval, of as many samples as would give that variance, stays
-        within 0 and 1 (as Korn and Graubard's for surveys); of losses Student's t, from 0 on. None where the split's
-        error is not known.
+        Seeds share their split, so that its error stays whatever their number; of one seed it is the only one. The two
+        variances are added, with Satterthwaite's degrees of freedom. Wilson's interval, of as many samples as would
+        give that variance, stays within 0 and 1 (as Korn and Graubard's for surveys); of losses Student's t, from 0 on.
+        None where the split's error is not known.
         """
         if self.split_error is None or self.split_error <= 0:
             return None
@@ -93,12 +92,12 @@ class Reference:
 
     @property
     def words(self) -> str:
-        """Its name within a sentence."""
+        """Name within a sentence."""
         return self.kind.words
 
     @property
     def label(self) -> str:
-        """The same with what it needs, in a list of results."""
+        """Name in a list of results, with what the reference needs."""
         return f"{self.words} (needs the group, randomised)" if self.kind.needs_group else self.words
 
 
@@ -163,23 +162,23 @@ class Standing(Generic[Incumbent]):
 
     @property
     def chosen(self) -> Candidate | Incumbent:
-        """The best of the study."""
+        """Best configuration or incumbent: the first that clears the margin, else the incumbent."""
         return next((lead.candidate for lead in self.ahead if lead.clears(self.margin)), self.incumbent)
 
     @property
     def passed_over(self) -> Lead | None:
-        """The first, where the margin keeps it from being chosen."""
+        """First of those ahead, where the margin keeps it from being chosen; else None."""
         return self.ahead[0] if self.ahead and not self.ahead[0].clears(self.margin) else None
 
 
 AnyStanding = Standing[Candidate | Reference]
 
 NOISE = 1e-6
-"""Of a metric's size: numbers that differ by less are equal but for the rounding of 32-bit floats."""
+"""Share of a metric's size: numbers that differ by less are equal but for the rounding of 32-bit floats."""
 
 
 def spread(values: Iterable[float | None]) -> SeedStatistics | None:
-    """Mean, sample standard deviation and count of the values that are not None; None without any.
+    """Return mean, sample standard deviation and count of the values that are not None; None without any.
 
     The deviation is 0 where it is the noise of rounding (`NOISE`).
     """
@@ -192,14 +191,14 @@ def spread(values: Iterable[float | None]) -> SeedStatistics | None:
 
 
 def spreads(goal: Objective, trials: Sequence[TrialRecord], joined: Joined | None = None) -> dict[str, SeedStatistics]:
-    """Every validation metric, each trial at its epoch by this objective, and every test metric that was read, over
-    trials of several seeds.
+    """Return statistics over trials of every validation metric, and of every test metric that was read.
 
-    Standard errors stand in the spreads of what they are of, as the mean over the trials.
+    Trials are of several seeds; validation metrics are those of each trial's epoch by this objective. Standard errors
+    stand in the statistics of what they are of, as the mean over the trials.
 
     Args:
-        joined: what the trials, which ran on all folds, are worth on the samples together: it stands in the place of
-            their means. It has no deviation: its error is that of the samples.
+        joined: what the trials, which ran on all folds, are worth on the samples together: it replaces their means. It
+            has no deviation: its error is that of the samples.
     """
     by_name = {}
     names = {name for trial in trials for name in trial.reports[-1] if name.startswith("val/")}
@@ -230,12 +229,12 @@ def _tested(trial: TrialRecord, name: str) -> float | None:
 
 
 def metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None:
-    """A metric of a trial: its final reading of the test split where there is one, else the value at its epoch."""
+    """Return a metric of a trial: its reading of the test split if there is one, else the value at its epoch."""
     return trial.tested[name] if name in trial.tested else epochs.value(spec.objective, trial, name)
 
 
 def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> Score | None:
-    """The score of the means over trials of each metric, each at its epoch by this objective; None if one lacks it."""
+    """Return the score of each metric's mean over trials, at each trial's epoch; None if one lacks a metric."""
     if not all(trial.reports for trial in trials) or not trials:
         return None
     if len(trials) == 1:
@@ -258,7 +257,7 @@ def is_one_of(candidate: Candidate | Reference, configurations: Iterable[Mapping
 
 
 def _draws(side: Candidate | Reference, metric: str) -> Sequence[float]:
-    """The metric of samples drawn anew, where it was judged on all folds."""
+    """Return the metric for samples drawn anew, if it was judged on all folds."""
     if isinstance(side, Reference):
         return side.draws.get(metric, ())
     return side.joined.draws.get(metric, ()) if side.joined else ()
@@ -267,8 +266,12 @@ def _draws(side: Candidate | Reference, metric: str) -> Sequence[float]:
 def error_of_difference(
     spec: StudySpec, one: Candidate, other: Candidate | Reference, confirmed: bool
 ) -> tuple[float | None, bool]:
-    """The standard error of the difference of two in the study's metric, None where nothing is known of it, and whether
-    that of the split's samples is in it. A reference has no seeds."""
+    """Return the standard error of the difference of two in the study's metric.
+
+    Returns:
+        The error, None where nothing is known of it, and whether the error of the split's samples is in it. A reference
+        has no seeds.
+    """
     first, second = (_draws(side, spec.metric) if confirmed else () for side in (one, other))
     if first and second:  # the same samples, drawn anew
         return statistics.stdev(mine - theirs for mine, theirs in zip(first, second, strict=True)), True
@@ -286,11 +289,8 @@ def error_of_difference(
     return (math.hypot(*of_split, *of_seeds) if of_split or of_seeds else None), len(of_split) == len(means)
 
 
-# Whether a study's metric tells its trials apart: on tiny groups most of them may share one value.
-
-
 MIN_CONFIGURATIONS = 4
-"""Complete configurations before anything is said."""
+"""Smallest number of complete configurations before anything is said."""
 
 
 class Tie(Statement):
@@ -316,9 +316,10 @@ class Tie(Statement):
 
 
 def ties(spec: StudySpec, comparable: Iterable[Candidate]) -> list[Tie]:
-    """The study's metrics of which more than half of the complete configurations, baseline and search, share a value.
+    """Return the study's metrics of which more than half of the complete configurations share a value.
 
-    None for a final training, or as long as fewer than `MIN_CONFIGURATIONS` configurations are complete.
+    Configurations are those of baseline and search. Empty for a final training, and while fewer than
+    `MIN_CONFIGURATIONS` configurations are complete.
     """
     complete = sorted(comparable, key=lambda one: one.trial.stage == "search")
     if spec.final_seeds is not None or len(complete) < MIN_CONFIGURATIONS:
@@ -331,7 +332,7 @@ def ties(spec: StudySpec, comparable: Iterable[Candidate]) -> list[Tie]:
 
 
 def _apart(complete: Sequence[Candidate]) -> tuple[str, ...]:
-    """The metrics of rules, as `val/NAME`, that all of them report and at most half of them share a value of.
+    """Return the rules' metrics, as `val/NAME`, that all of them report and of which at most half share a value.
 
     Those that know most of the samples come first: `accuracy` is the last resort on a biased split.
     """

@@ -38,7 +38,7 @@ from study.spec import StudySpec
 # 2.5% takes the place of Student's quantile. It is below Bonferroni's, and its equal for m = 1.
 
 LUCKIEST = 12.0
-"""Of the luckiest mean, in standard errors, at most; below zero it cannot pass for better."""
+"""Largest luck of a mean, in standard errors, that is counted; below zero it cannot pass for better."""
 
 
 @cache
@@ -67,8 +67,9 @@ def chosen_quantile(level: float, freedom: float, among: int = 1) -> float:
 
 
 def root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function that falls or rises all the way is zero, to ten digits, by the Illinois method: to import
-    scipy.optimize for it takes most of a second.
+    """Return where a function that falls or rises all the way is zero, to ten digits, by the Illinois method.
+
+    Importing scipy.optimize for it would take most of a second.
 
     Args:
         low, high: its signs differ there.
@@ -112,28 +113,33 @@ class Side:
 
     @property
     def words(self) -> str:
-        """Its label within a sentence: `trial 3`, `the baseline`."""
+        """Label within a sentence: `trial 3`, `the baseline`."""
         return self.label if self.label.startswith("trial") else f"the {self.label}"
 
     def spread(self, name: str) -> SeedStatistics | None:
-        """Mean and sample standard deviation of a metric over the trials that have it; the metric of the samples of
-        all folds together, with their error, where the trials ran on these."""
+        """Return mean and sample standard deviation of a metric over the trials that have it.
+
+        Where the trials ran on all folds, it is the metric of the samples of all folds together, with their error.
+        """
         if self.joined and self.joined.metrics.get(name) is not None:
             return of_samples(self.joined.metrics, name, len(self.trials))
         return spread(metric(self.spec, trial, name) for trial in self.trials)
 
     def seeds(self, name: str) -> list[int]:
-        """The seeds behind `spread`."""
+        """Return the seeds of the trials behind `spread`."""
         return [trial.seed for trial in self.trials if metric(self.spec, trial, name) is not None]
 
     @property
     def over(self) -> str:
-        """What the trials differ in, besides chance."""
+        """What the trials differ in, besides chance: `seeds`, or `folds and seeds`."""
         return "folds and seeds" if any(trial.fold is not None for trial in self.trials) else "seeds"
 
     def against(self, other: "Side", name: str) -> "Difference | None":
-        """This side minus another one in a metric, see `difference`. Of two that ran on all folds it is that of their
-        samples together: its error is that of samples drawn anew, the same ones for both."""
+        """Return this side minus another one in a metric, see `difference`; None where one of the two has no value.
+
+        Of two that ran on all folds it is that of their samples together: its error is that of samples drawn anew, the
+        same ones for both.
+        """
         draws = [side.joined.draws.get(name) if side.joined else None for side in (self, other)]
         both = [side.spread(name) for side in (self, other)]
         if not draws[0] or not draws[1] or not both[0] or not both[1]:
@@ -142,7 +148,7 @@ class Side:
         return _around(both[0].mean - both[1].mean, error, NORMAL_DEGREES_OF_FREEDOM, CONFIDENCE, True, self.among)
 
     def values(self, name: str) -> dict[int, float]:
-        """A metric by seed, of the trials that have it; of a seed that ran twice the first."""
+        """Return a metric by seed, of the trials that have it; of a seed that ran twice the first."""
         by_seed: dict[int, float] = {}
         for trial in self.trials:
             if (value := metric(self.spec, trial, name)) is not None:
@@ -170,28 +176,30 @@ class Difference:
 
     @property
     def clear(self) -> bool | None:
-        """Return whether zero lies outside the interval; None without an interval."""
+        """Whether zero lies outside the interval; None without an interval."""
         return None if self.interval is None else self.interval[0] > 0 or self.interval[1] < 0
 
     @property
     def is_alike(self) -> bool:
-        """Return whether every seed gave the same values, so that the interval has no width."""
+        """Whether every seed gave the same values, so that the interval has no width."""
         return self.interval is not None and self.interval[0] == self.interval[1]
 
     @property
     def is_vague(self) -> bool:
-        """Return whether two seeds alone stand behind an interval that holds zero: Student's t is 12.7 then, and the
-        interval may reach over more than all values that the metric has."""
+        """Whether two seeds alone stand behind an interval that holds zero.
+
+        Student's t is 12.7 then, and the interval may reach over more than all values that the metric has.
+        """
         return self.clear is False and self.freedom is not None and self.freedom < 2
 
     def to_document(self) -> dict[str, object]:
-        """As plain values: difference, interval, paired, among."""
+        """Return plain values for JSON: difference, interval, paired, among."""
         interval = list(self.interval) if self.interval else None
         return {"difference": self.value, "interval": interval, "paired": self.paired, "among": self.among}
 
 
 def side_of(spec: StudySpec, candidate: Candidate) -> Side:
-    """A configuration with its confirm trials, or without any with the trials that the search saw."""
+    """Return a configuration with its confirm trials, or without any with the trials that the search saw."""
     label = "baseline" if candidate.trial.stage == "baseline" else f"trial {candidate.trial.number}"
     trials = candidate.repeats if candidate.confirmed else candidate.replicates
     return Side(label, candidate.trial.number, trials, spec, joined=candidate.joined if candidate.confirmed else None)
@@ -201,10 +209,11 @@ Values = Mapping[int, float] | SeedStatistics | None
 
 
 def difference(one: Values, other: Values, among: int = 1, confidence: float = CONFIDENCE) -> Difference | None:
-    """`one` minus `other`: by the seeds that both have, the paired t interval.
+    """Return `one` minus `other`, with the paired t interval by the seeds that both have.
 
-    Of spreads, as those of printed numbers, with fewer than two seeds in common, or where the difference is the same on
-    all of them, which small splits bring about by chance, it is the difference of the means with Welch's interval.
+    Where that is not possible, it is the difference of the means with Welch's interval: of spreads, as those of printed
+    numbers, with fewer than two seeds in common, or where the difference is the same on all of them, which small splits
+    bring about by chance.
 
     Args:
         one, other: a metric by seed, or its spread alone.
@@ -247,13 +256,13 @@ def _of_means(
 
 
 def _around(value: float, error: float, freedom: float, confidence: float, is_paired: bool, among: int) -> Difference:
-    """The interval of a value with this standard error."""
+    """Return the difference with the interval of a value with this standard error."""
     reach = chosen_quantile((1 + confidence) / 2, freedom, max(1, among)) * error
     return Difference(value, (value - reach, value + reach), is_paired, among, error, freedom)
 
 
 def split_metrics(spec: StudySpec, compared: Sequence[Side | None]) -> list[str]:
-    """The study's metric on both splits, then every other `val/*` and `test/*` metric that the sides have."""
+    """Return the study's metric on both splits, then every other `val/*` and `test/*` metric of the sides."""
     trials = list(chain.from_iterable(side.trials for side in compared if side))
     names = {key for trial in trials for source in (*trial.reports[-1:], trial.tested) for key in source}
     first = [spec.metric, spec.test_metric]

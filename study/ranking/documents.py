@@ -8,28 +8,31 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 KNOWN = {"document": "known"}
-"""The metadata of a field that a document has not where it is None."""
+"""Metadata of a field that the document leaves out where it is None."""
 
 INNER = {"document": "inner"}
-"""Of a field whose own fields stand among those of the document; None: there are none."""
+"""Metadata of a field whose own fields stand among those of the document; None: there are none."""
 
 
 @dataclass_transform(frozen_default=True)
 class Statement:
-    """One thing that is said of a result. Each kind is a class of its own, and with that a frozen dataclass: of whom it
-    is said, by which metric (`SPLIT/NAME`), with which numbers. Its text is made of these alone."""
+    """One thing that is said of a result.
+
+    Each kind is a class of its own, and so a frozen dataclass: of whom it is said, by which metric (`SPLIT/NAME`), with
+    which numbers. Its text is made of these alone.
+    """
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True)(cls)
 
 
 def text_of(said: Iterable[Statement]) -> str:
-    """Statements as one text."""
+    """Join statements to one text."""
     return " ".join(map(str, said))
 
 
 def plain(value: object) -> object:
-    """A document as plain values, its fields in their order, a statement as its text."""
+    """Convert a document to plain values, its fields in their order, a statement as its text."""
     if isinstance(value, Statement):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -40,7 +43,7 @@ def plain(value: object) -> object:
 
 
 def plain_fields(document: "DataclassInstance") -> dict[str, object]:
-    """The same of a dataclass."""
+    """Convert a dataclass to a dictionary of plain values."""
     found: dict[str, object] = {}
     for one in fields(document):
         part, role = getattr(document, one.name), one.metadata.get("document")

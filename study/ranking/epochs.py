@@ -29,7 +29,7 @@ LAST = "at the last epoch"
 class EpochChoice:
     """The choice among the epochs of one trial that were heard so far.
 
-    Its state can be kept and taken up again: what follows is as if nothing had happened in between.
+    Its state can be saved and restored: what follows is then the same as without the interruption.
 
     Attributes:
         heard: how many epochs.
@@ -43,7 +43,7 @@ class EpochChoice:
         self.score: Score | None = None
 
     def hear(self, report: Report) -> bool:
-        """Take in the next epoch's metrics. Says whether it is the chosen one now."""
+        """Take in the next epoch's metrics, and return whether it is the chosen one now."""
         self.heard += 1
         if self._goal.window is None:  # a million reports are heard again when a large study is resumed
             self.epoch, self.score = self.heard, self._goal.score(report)
@@ -57,12 +57,12 @@ class EpochChoice:
         return True
 
     def state_dict(self) -> dict[str, object]:
-        """As plain values."""
+        """Return the state as plain values."""
         score = self.score and [list(part) for part in (self.score.values, self.score.gains, self.score.excesses)]
         return {"heard": self.heard, "epoch": self.epoch, "score": score, "recent": list(self._recent)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:  # type: ignore[explicit-any]  # of a checkpoint
-        """Go on from what `state_dict` gave."""
+        """Restore the state that `state_dict` returned."""
         self.heard, self.epoch = state["heard"], state["epoch"]
         self.score = None if state["score"] is None else Score(*map(tuple, state["score"]))
         self._recent.clear()
@@ -70,7 +70,7 @@ class EpochChoice:
 
 
 def values(goal: Objective, trial: TrialRecord) -> Report:
-    """A trial's metrics, and `epoch`: which one was chosen; empty before its first report."""
+    """Return a trial's metrics, and `epoch`: which one was chosen; empty before its first report."""
     if not trial.reports:
         return {}
     last = trial.reports[-1]
@@ -84,7 +84,7 @@ def values(goal: Objective, trial: TrialRecord) -> Report:
 
 
 def value(goal: Objective, trial: TrialRecord, name: str) -> float | None:
-    """One metric of a trial, None where it is missing or not a number."""
+    """Return one metric of a trial, None where it is missing or not a number."""
     return values(goal, trial).get(name)
 
 
@@ -98,7 +98,7 @@ def scores(goal: Objective, reports: Sequence[Report]) -> Iterator[tuple[int, Sc
 
 
 def words(goal: Objective) -> str:
-    """Return which epoch, for people."""
+    """Return in words which epoch is chosen."""
     if goal.window is None:
         return LAST
     limits = " within the limits" if goal.constraints else ""

@@ -58,12 +58,15 @@ class Pick:
 
     @property
     def number(self) -> int:
-        """Of the trial that is picked."""
+        """Number of the trial that is picked."""
         return self.candidate.trial.number
 
 
 def rules_of(spec: StudySpec) -> list[StudyRule]:
-    """Every rule of the table, those that need least first; the study's own stands last if the table lacks it."""
+    """Return every rule of the table, those that need least first.
+
+    The study's own comes last if the table lacks it.
+    """
     own = spec.objective
     goals = {_goal(rule, own): rule for rule in RULES}
     rules = [StudyRule(rule.name, rule.needs, goal, goal == own) for goal, rule in goals.items()]
@@ -71,7 +74,7 @@ def rules_of(spec: StudySpec) -> list[StudyRule]:
 
 
 def picks(spec: StudySpec, ranked: Sequence[Candidate]) -> list[Pick]:
-    """The pick of each rule of `rules_of` whose metrics some complete configuration has.
+    """Return the pick of each rule of `rules_of` whose metrics some complete configuration has.
 
     Args:
         ranked: the configurations that are compared, the best first.
@@ -91,8 +94,10 @@ def picks(spec: StudySpec, ranked: Sequence[Candidate]) -> list[Pick]:
 
 
 def scores(goal: Objective, candidates: Sequence[Candidate]) -> list[tuple[Candidate, Score]]:
-    """Return what each configuration that has the metrics is worth in the search, in the order of trials: ties go to
-    the earlier one."""
+    """Return what each configuration that has the metrics is worth in the search, in the order of trials.
+
+    By that order ties go to the earlier one.
+    """
     by_number = sorted(candidates, key=lambda candidate: candidate.trial.number)
     scored = [(candidate, mean_score(goal, candidate.replicates)) for candidate in by_number]
     return [(candidate, score) for candidate, score in scored if score]
@@ -104,15 +109,17 @@ def is_asked(rule: StudyRule, asked: bool | Sequence[str]) -> bool:
 
 
 def fresh_trials(record: StudyRecord, number: int) -> list[TrialRecord]:
-    """The complete trials of a configuration on fresh seeds, whatever they ran for; one per seed."""
+    """Return the complete trials of a configuration on fresh seeds, whatever they ran for; one per seed."""
     repeats = [*record.repeats_of(number), *record.repeats_of(number, "rule")]
     by_seed = {trial.seed: trial for trial in reversed(repeats) if trial.state == "complete"}
     return [by_seed[seed] for seed in sorted(by_seed)]
 
 
 def at_most(spec: StudySpec, plan: Confirm, configurations: int, reported: Collection[str]) -> int:
-    """Return how many of `configurations` the rules can pick besides those that are confirmed anyway, the best of
-    `plan.top` and the baseline: the study's own rule, which picks one of these, brings no further one.
+    """Return how many of `configurations` the rules can pick besides those that are confirmed anyway.
+
+    These are the best of `plan.top` and the baseline: the study's own rule, which picks one of them, brings no further
+    one.
 
     Args:
         plan: what runs on fresh seeds.
@@ -128,7 +135,7 @@ def at_most(spec: StudySpec, plan: Confirm, configurations: int, reported: Colle
 
 
 def _goal(rule: Rule, own: Objective) -> Objective:
-    """The rule in the study's place: as it would have searched by it, all else equal."""
+    """Return the objective of a rule in the study's place: as it would have searched by it, all else equal."""
     name = f"val/{rule.metric}"
     limits = (Constraint.parse(f"val/{rule.limit}"),) if rule.limit else ()
     return replace(own, metrics=(name,), modes=(better(name) or "max",), constraints=limits, choose=FrontRule())

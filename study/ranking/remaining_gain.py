@@ -29,10 +29,10 @@ from study.spec.objective import Score
 from study.spec.sampler_facts import SAMPLERS
 
 MIN_ENDED_TRIALS = 10
-"""Ended trials before anything is said."""
+"""Smallest number of ended trials before anything is said."""
 
 FEWEST_COMPLETE = 4
-"""Complete trials among them."""
+"""Smallest number of complete trials among them."""
 
 SIMULATED = 50_000
 
@@ -80,10 +80,10 @@ def remaining_gain(results: Results) -> RemainingGain:
 
 
 def sentence(spec: StudySpec, remaining: RemainingGain, amount: Callable[[float], str] = "{:.4g}".format) -> str:
-    """The statement in words, or why there is none.
+    """Return the statement in words, or why there is none.
 
     Args:
-        amount: a gain as text, in the unit that the reader sees.
+        amount: formats a gain in the unit that the reader sees.
     """
     if remaining.gain is None:
         return f"What more search would gain is not known. {remaining.reason}"
@@ -99,13 +99,13 @@ def sentence(spec: StudySpec, remaining: RemainingGain, amount: Callable[[float]
 
 
 def drawn(results: Results) -> list[TrialRecord]:
-    """The searched trials whose configurations the sampler drew: without baseline, enqueued ones and replicates."""
+    """Return the trials whose configurations the sampler drew: without baseline, enqueued ones and replicates."""
     later = list(results.record.by_stage("search"))[len(results.spec.search.enqueue) :]
     return [trial for trial in later if not trial.enqueued]
 
 
 def unsuitable(spec: StudySpec) -> str | None:
-    """Why nothing can be said of a study of this kind, whatever its trials find."""
+    """Return why nothing can be said of a study of this kind, whatever its trials find; None where it can."""
     search = spec.search
     if spec.final_seeds is not None:
         return "A final training searches nothing."
@@ -133,7 +133,12 @@ class SoFar:
     ended: int = 0
 
     def add(self, score: Score | None, drawn: bool) -> None:
-        """A configuration has ended, with a score if it is complete; `drawn`: by the sampler, not given."""
+        """Add a configuration that has ended.
+
+        Args:
+            score: of a complete one, else None.
+            drawn: whether the sampler drew it; else it was given.
+        """
         self.ended += drawn
         if score is not None and score.violation == 0:
             if drawn:
@@ -142,7 +147,7 @@ class SoFar:
                 self.given = max(self.given, score.gains[0])
 
     def lacks(self, spec: StudySpec) -> str | None:
-        """Why nothing can be said yet."""
+        """Return why nothing can be said yet; None where it can."""
         if self.ended < MIN_ENDED_TRIALS:
             return f"{self.ended} of the sampler's trials have ended, and at least {MIN_ENDED_TRIALS} are needed."
         if len(self.gains) < FEWEST_COMPLETE:
@@ -156,7 +161,7 @@ class SoFar:
         return None
 
     def gain(self, spec: StudySpec, confidence: float, checked_often: bool) -> float:
-        """By how much as many trials again raise the best value, at most; see `limit`.
+        """Return by how much as many trials again raise the best value, at most; see `limit`.
 
         Args:
             checked_often: whether the search ends as soon as it is small enough, so that the trial after which it is
@@ -172,7 +177,7 @@ class SoFar:
 
 
 def limit(gains: Sequence[float], trials: int, further: int, confidence: float) -> float:
-    """By how much `further` draws exceed the best of `gains` at most, with this confidence.
+    """Return by how much `further` draws exceed the best of `gains` at most, with this confidence.
 
     Metrics are counts of samples divided by their number: one step between two values, the smallest that is seen, is
     added, so that ties do not read as a top that is flat.
@@ -191,14 +196,16 @@ def limit(gains: Sequence[float], trials: int, further: int, confidence: float) 
 
 
 def _tops(trials: int) -> tuple[int, int]:
-    """Return how many of the best spacings are looked at: a steady estimate, and one of fewer, where the tail is
-    lighter."""
+    """Return how many of the best spacings are looked at.
+
+    Two numbers: the larger gives a steady estimate, the smaller a better one where the tail is lighter.
+    """
     most = max(3, min(round(1.5 * math.sqrt(trials)), trials // 3))
     return min(5, most), most
 
 
 def _most(spec: StudySpec) -> float:
-    """The largest gain that the metric can have."""
+    """Return the largest gain that the metric can have."""
     metric = find(spec.metric)
     if spec.mode == "max":
         return math.inf if metric is None or metric.high is None else metric.high
@@ -207,10 +214,10 @@ def _most(spec: StudySpec) -> float:
 
 @lru_cache(maxsize=4096)
 def _factors(trials: int, further: int, tops: tuple[int, ...], miss: float) -> tuple[float, ...]:
-    """For each of `tops` a multiple of the mean of so many normalised spacings: further draws from an exponential tail
-    exceed one of these with chance `miss`, each of them as often.
+    """Return for each of `tops` a multiple of the mean of so many normalised spacings.
 
-    A draw is above the (top + 1)-th best with a chance that is beta(top + 1, trials - top) distributed; beyond it the
+    Further draws from an exponential tail exceed one of these multiples with chance `miss`, each of them as often. A
+    draw is above the (top + 1)-th best with a chance that is beta(top + 1, trials - top) distributed; beyond it the
     tail begins anew. From 50,000 simulated samples with a fixed seed: the chance is right to 0.1 of a percent.
     """
     import numpy as np

@@ -56,8 +56,8 @@ T = TypeVar("T")
 class Results:
     """What a study found, by its file and its record.
 
-    Each number is computed when it is first asked for, and kept: it is nobody's to change. So an object is of one state
-    of the record. Where the record goes on, as in a driver, whoever asks makes a new one for each state: that costs
+    Each number is computed when it is first asked for, and kept: nobody may change it. So an object is of one state of
+    the record. Where the record goes on, as in a driver, whoever asks makes a new one for each state: that costs
     nothing, and what is made of it is of that moment.
     """
 
@@ -67,21 +67,22 @@ class Results:
 
     @classmethod
     def load(cls, folder: StudyFolder) -> "Results":
-        """Those of a study as its ledger is now; raises UserError: its file or ledger cannot be read."""
+        """Load the results of a study as its ledger is now.
+
+        Raises:
+            UserError: its file or ledger cannot be read.
+        """
         return cls(folder.spec(), StudyRecord.load(folder.ledger_file))
 
     @cached_property
     def without_extensions(self) -> "Results":
-        """The same without what trials did once they were extended, see `study.home.record.without_extensions`."""
+        """Results without what trials did once they were extended, see `study.home.record.without_extensions`."""
         record = without_extensions(self.record)
         return self if record is self.record else Results(self.spec, record)
 
-    # Configurations in order.
-
     @cached_property
     def candidates(self) -> list[Candidate]:
-        """The search's complete trials that are compared, the best first: the confirmed ones by their means, then the
-        others."""
+        """The search's compared trials, the best first: confirmed ones by their means, then the others."""
         return [candidate for candidate in self.comparable if candidate.trial.stage == "search"]
 
     @cached_property
@@ -92,8 +93,11 @@ class Results:
 
     @cached_property
     def ranked(self) -> list[Candidate]:
-        """Every complete configuration, the baseline too, the best first: it leads if the search gained nothing, an
-        incumbent as long as the margin keeps it. Those that are not compared with the best come last."""
+        """Every complete configuration, the baseline too, the best first.
+
+        The baseline leads if the search gained nothing, an incumbent as long as the margin keeps it. Those that are not
+        compared with the best come last.
+        """
         chosen = self._with_references.chosen if self._with_references else None
         if not isinstance(chosen, Candidate):  # by configurations alone
             if self.standing is None:
@@ -104,7 +108,7 @@ class Results:
 
     @cached_property
     def comparable(self) -> list[Candidate]:
-        """Those of `ranked` that are compared with one another."""
+        """Configurations of `ranked` that are compared with one another."""
         return self._compared(self.ranked)
 
     @property
@@ -124,24 +128,30 @@ class Results:
 
     @cached_property
     def judged(self) -> list[tuple[Candidate, Score]]:
-        """The configurations that the best is chosen from, with what each is judged by, the best first: once all that
-        were to run on fresh seeds did so, those alone, by their means over these seeds; before, all, by the
-        search's."""
+        """The configurations that the best is chosen from, with what each is judged by, the best first.
+
+        Once all that were to run on fresh seeds did so, those alone, by their means over these seeds; before, all, by
+        the search's values.
+        """
         means = [(one, score) for one in self.comparable if self.is_confirmed and (score := one.confirmed_score)]
         return means or [(candidate, candidate.score) for candidate in self.comparable]
 
     @cached_property
     def front(self) -> list[tuple[Candidate, Score]]:
-        """Those of `judged`, with the baseline, that no other dominates in the study's metrics, the best in the first
-        metric first; the best configuration is among them. Where none keeps the constraints, what misses them by
-        least."""
+        """Configurations of `judged` that no other dominates, the best in the first metric first.
+
+        The baseline may be among them; the best configuration is. Where none keeps the constraints, it is what misses
+        them by least.
+        """
         on_front = [self.judged[place] for place in objective.front([score for _, score in self.judged])]
         return sorted(on_front, key=lambda pair: -pair[1].gains[0])
 
     @property
     def tested(self) -> list[Candidate]:
-        """The configurations that the test split is read for, besides the baseline: the best; of several metrics the
-        front, but in studies of before the front ran again."""
+        """The configurations that the test split is read for, besides the baseline.
+
+        The best alone; with several metrics the whole front, but not in studies from before the front ran again.
+        """
         if self.spec.objective.several and self.spec.search.confirm.front is not None:
             return [candidate for candidate, _ in self.front]
         return self.ranked[:1]
@@ -153,21 +163,21 @@ class Results:
 
     @cached_property
     def integers(self) -> frozenset[str]:
-        """The searched keys whose values are whole numbers, as the trials have them: their declarations, which say it
-        too, would load PyTorch."""
+        """The searched keys whose values are whole numbers, as the trials have them.
+
+        Their declarations say it too, but would load PyTorch.
+        """
         values: dict[str, list[object]] = {}
         for trial in self.record.by_stage("search"):
             for key, value in trial.params.items():
                 values.setdefault(key, []).append(value)
         return frozenset(key for key, own in values.items() if all(type(value) is int for value in own))
 
-    # Incumbents, and what needs no search.
-
     @cached_property
     def standing(self) -> Standing[Candidate] | None:
-        """The incumbent that has to be beaten, and who is ahead of it: of those that are compared, by what they are
-        judged by. None without a margin, or where no incumbent is complete and keeps the constraints as well as what
-        leads.
+        """The incumbent that has to be beaten, and the configurations ahead of it by what they are judged by.
+
+        None without a margin, or where no incumbent is complete and keeps the constraints as well as what leads.
 
         The standard error of a difference has two parts. That of the validation samples does not shrink with seeds: it
         is what each trial reported beside its metric (binomial in each cell, `study.training.standard_errors`), the
@@ -180,7 +190,7 @@ class Results:
 
     @cached_property
     def references(self) -> list[Reference]:
-        """The references that were fitted, the best first by the study's objective, last those that it cannot judge."""
+        """References that were fitted, the best first by the study's objective, last those that it cannot judge."""
         events = (self.record.references.get(name) for name in REFERENCES)
         goal = self.spec.objective
         found = [
@@ -194,12 +204,12 @@ class Results:
 
     @property
     def failed_references(self) -> dict[str, str]:
-        """Why references could not be fitted, by name."""
+        """Reasons why references could not be fitted, by name."""
         return {name: event.reason for name, event in self.record.references.items() if event.reason is not None}
 
     @cached_property
     def best_reference(self) -> Reference | None:
-        """The best of those that can be chosen; None: there is none that the objective can judge."""
+        """The best reference that can be chosen; None where the objective can judge none."""
         return next((one for one in self.references if one.score and not one.kind.needs_group), None)
 
     @property
@@ -210,8 +220,10 @@ class Results:
 
     @cached_property
     def above(self) -> list[Reference]:
-        """The references above the configuration that leads, which is not the best then: the one that is the study's
-        result, and those that are better than it."""
+        """The references above the leading configuration, which is then not the best.
+
+        First the one that is the study's result, if any, then those that are better than that configuration.
+        """
         won, stays = self.best, self.unbeaten
         score = won and (won.confirmed_score if self.is_confirmed else won.score)
         found = [one for one in self.references if score and one.score and is_above(one.score, score)]
@@ -219,12 +231,12 @@ class Results:
 
     @property
     def ahead_of(self) -> AnyStanding | None:
-        """The best reference, and which configurations are ahead of it; None of several metrics, and where a
-        configuration that is an incumbent itself leads."""
+        """The best reference, and which configurations are ahead of it.
+
+        None with several metrics, and where a configuration that is an incumbent itself leads.
+        """
         held = self._with_references
         return held if held and isinstance(held.incumbent, Reference) and not self.spec.objective.several else None
-
-    # Fresh seeds.
 
     @cached_property
     def confirm(self) -> Confirm:
@@ -237,8 +249,10 @@ class Results:
 
     @property
     def confirm_seeds(self) -> range:
-        """Training seeds of the confirm and rule trials, none of which the search saw; each has a fold of its own, all
-        folds in turn (`StudySpec.fresh_fold`)."""
+        """Training seeds of the confirm and rule trials, none of which the search saw.
+
+        With folds, each seed has one of its own, all folds in turn (`StudySpec.fresh_fold`).
+        """
         plan, first = self.confirm, max(self.spec.seeds) + 1
         return range(first, first + (plan.seeds * (self.spec.folds or 1) if plan.top or plan.rules else 0))
 
@@ -248,8 +262,11 @@ class Results:
         return max([self.confirm_seeds.stop, *(trial.seed + 1 for trial in list(self.record.trials.values()))])
 
     def to_confirm(self, top: bool = True) -> list[TrialRecord]:
-        """The trials whose configurations run again on fresh seeds: the baseline and, with `top`, the search's best and
-        the best incumbent; with several metrics the search's front, as far as `search.confirm.front` has it."""
+        """Return the trials whose configurations run again on fresh seeds.
+
+        These are the baseline and, with `top`, the search's best and the best incumbent; with several metrics the
+        search's front, up to the size in `search.confirm.front`.
+        """
         if self.confirm.top == 0:
             return []
         in_order = self.searched if top else []
@@ -260,8 +277,10 @@ class Results:
 
     @cached_property
     def is_confirmed(self) -> bool:
-        """Whether every configuration to confirm has run on all its seeds: before that, their means are not
-        comparable."""
+        """Whether every configuration to confirm has run on all its seeds.
+
+        Before that, their means are not comparable.
+        """
         trials = self.to_confirm()
         repeats = (self._version(trial, self.compared_at) for trial in self.record.by_stage("confirm"))
         ended = [trial.repeats for trial in repeats if trial and trial.state in ENDED]
@@ -270,8 +289,10 @@ class Results:
 
     @cached_property
     def compared_at(self) -> int:
-        """How many epochs the trials ran that are compared: the study's, or those of the last extension that is over
-        and left a complete trial of the search."""
+        """How many epochs the trials ran that are compared.
+
+        The study's, or those of the last extension that is over and left a complete trial of the search.
+        """
         for extension in reversed(self.record.lengthened):
             last, trials = extension.epochs, (self.record.trials[number] for number in extension.trials)
             ends = [end for trial in trials if (end := self._version(trial, last))]
@@ -279,8 +300,6 @@ class Results:
             if all(end.state in ENDED for end in ends) and any(end.state == "complete" for end in searched):
                 return last
         return self.spec.epochs
-
-    # Sides that are compared.
 
     @cached_property
     def sides(self) -> tuple[Side | None, Side | None]:
@@ -290,13 +309,13 @@ class Results:
         return side_of(self.spec, self.baseline) if self.baseline else None, chosen
 
     def of_a_rule(self, best: Side) -> Side | None:
-        """The best on the fresh seeds that it ran on as a rule's pick, where it was not confirmed; None without any."""
+        """Return the best on the fresh seeds of a rule's pick; None where it was confirmed or ran on none."""
         trials = [trial for trial in self.record.repeats_of(best.number, "rule") if trial.state == "complete"]
         is_confirmed = bool(self.record.repeats_of(best.number))
         return Side(best.label, best.number, trials, self.spec) if trials and not is_confirmed else None
 
     def chosen_among(self, best: Candidate) -> int:
-        """From how many configurations the best was chosen by the trials of its side.
+        """Return from how many configurations the best was chosen by the trials of its side.
 
         Once all are confirmed, these are the confirmed ones. Before that, fresh seeds had no part in the choice.
         Without any, it was chosen among all configurations of the search, those that early stopping ended too.
@@ -320,22 +339,20 @@ class Results:
         found = [side_of(self.spec, candidate) for candidate in listed if candidate.confirmed]
         return found or ([self.final_side] if self.final_side else [])
 
-    # The picks of selection rules.
-
     @cached_property
     def picks(self) -> list[Pick]:
-        """The pick of each selection rule that has one, see `study.ranking.picks`; of a final training none."""
+        """The pick of each selection rule that has one, see `study.ranking.picks`; none for a final training."""
         return picks(self.spec, self.comparable) if self.spec.final_seeds is None else []
 
     @property
     def picked(self) -> list[TrialRecord]:
-        """Every trial that some rule picks, once; where `search.confirm` names rules, that one of these picks."""
+        """Trials that some rule picks, each once; where `search.confirm` names rules, picks of these alone."""
         chosen = [pick for pick in self.picks if is_asked(pick.rule, self.confirm.rules)]
         return list({pick.number: pick.candidate.trial for pick in chosen}.values())
 
     @property
     def picks_are_confirmed(self) -> bool:
-        """Whether every rule's pick has run on all fresh seeds and test was read for it, as far as that could be."""
+        """Whether every rule's pick has run on all fresh seeds and test was read for it, as far as it could be."""
         repeats = self.record.by_stage("confirm", "rule")
         ended = {(trial.repeats, trial.seed) for trial in repeats if trial.state in ENDED}
         numbers = [trial.number for trial in self.picked]
@@ -343,8 +360,6 @@ class Results:
         return all((number, seed) in ended for number in numbers for seed in self.confirm_seeds) and all(
             trial.tested or trial.untested for trial in fresh
         )
-
-    # What these are made of.
 
     @cached_property
     def _by_value(self) -> list[Candidate]:
@@ -358,8 +373,11 @@ class Results:
 
     @cached_property
     def _with_references(self) -> AnyStanding | None:
-        """As `standing` with the best reference among the incumbents, also without any other; of several metrics one
-        that is better than what `search.choose` chose in every one. None: no reference has the metrics."""
+        """The best reference among the incumbents, and the configurations ahead of it.
+
+        It is as `standing`, but does not need another incumbent. With several metrics, only a reference that is better
+        in every one than what `search.choose` chose. None without such a reference.
+        """
         reference = self.best_reference
         if reference is None or not self.spec.objective.several:
             return None if reference is None else self._standing(reference)
@@ -402,17 +420,17 @@ class Results:
         return [searched[place] for place in objective.spread_out(scores[:on_front], count)]
 
     def _complete(self, *stages: Stage) -> list[Candidate]:
-        """The complete configurations of these stages, by number."""
+        """Return the complete configurations of these stages, by number."""
         return [found for trial in self.record.by_stage(*stages) if (found := self._candidate(trial))]
 
     def _candidate(self, trial: TrialRecord) -> Candidate | None:
-        """A configuration by its trials of the most epochs, of at most `compared_at`, that are all complete."""
+        """Return a configuration by its trials of the most epochs, at most `compared_at`, that are all complete."""
         complete = (version for version in trial.versions if version.state == "complete")
         alike = (version for version in complete if version.total(self.spec.epochs) <= self.compared_at)
         return next((candidate for candidate in map(self._of_epochs, alike) if candidate), None)
 
     def _of_epochs(self, trial: TrialRecord) -> Candidate | None:
-        """A configuration by those of its trials that ran as many epochs as this one, which is complete."""
+        """Return a configuration by its trials that ran as many epochs as this one, which is complete."""
         spec, record, ran = self.spec, self.record, trial.total(self.spec.epochs)
         versions = [self._version(each, ran) for each in record.repeats_of(trial.number, "replicate")]
         seeds = [trial, *(each for each in versions if each)]
@@ -433,11 +451,11 @@ class Results:
         return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, means, ran)
 
     def _version(self, trial: TrialRecord, ran: int) -> TrialRecord | None:
-        """A trial as it was, or is, with this last epoch; None: it never had it."""
+        """Return a trial as it was, or is, after `ran` epochs; None where it did not end there."""
         return next((version for version in trial.versions if version.total(self.spec.epochs) == ran), None)
 
     def _compared(self, candidates: Iterable[Candidate], are: bool = True) -> list[Candidate]:
-        """The candidates whose trials ran as many epochs as are compared, or the others."""
+        """Return the candidates whose trials ran as many epochs as are compared, or the others."""
         return [candidate for candidate in candidates if (candidate.epochs == self.compared_at) is are]
 
     def _sorted(self, candidates: list[Candidate], scores: Sequence[Score]) -> list[Candidate]:
@@ -445,7 +463,7 @@ class Results:
 
 
 def once(compute: Callable[[Results], T]) -> Callable[[Results], T]:
-    """Have a function of results computed once for each of them; what it gives is nobody's to change."""
+    """Wrap a function of results so that it is computed once for each; nobody may change what it returns."""
 
     @wraps(compute)
     def kept(results: Results) -> T:

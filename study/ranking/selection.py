@@ -39,7 +39,7 @@ class Choice:
     pareto: Sequence[str] = ()
 
     def words(self, spec: StudySpec) -> str:
-        """The rule in words."""
+        """Return the rule in words."""
         if self.trial is not None:
             return "its number, given by the user"
         own = spec.objective
@@ -51,7 +51,7 @@ class Choice:
 
 
 def choose(results: Results, choice: Choice) -> list[Candidate]:
-    """The configurations that a choice selects, the best first.
+    """Return the configurations that a choice selects, the best first.
 
     Raises:
         UserError: the choice contradicts itself, names an unknown trial or metric, or too few trials are complete or
@@ -89,15 +89,17 @@ def choose(results: Results, choice: Choice) -> list[Candidate]:
 
 
 def _scored(goal: Objective, candidates: Iterable[Candidate], fresh: Container[int]) -> list[tuple[Candidate, Score]]:
-    """The candidates that have a score, first those whose number is in `fresh`: over their fresh seeds; the others over
-    the seeds of the search."""
+    """Return the candidates that have a score: first those in `fresh`, over their fresh seeds, then the others.
+
+    The others are scored over the seeds of the search.
+    """
     first = sorted(candidates, key=lambda candidate: candidate.trial.number not in fresh)
     trials = ((each, each.repeats if each.trial.number in fresh else each.replicates) for each in first)
     return [(candidate, score) for candidate, seeds in trials if (score := ranking.mean_score(goal, seeds))]
 
 
 def trials_of(candidate: Candidate) -> Sequence[TrialRecord]:
-    """The trials by which a configuration is judged: those on fresh seeds, otherwise those of the search."""
+    """Return the trials by which a configuration is judged: those on fresh seeds, otherwise those of the search."""
     return candidate.repeats or candidate.replicates
 
 
@@ -123,7 +125,10 @@ def _limit(text: str) -> Constraint:
 
 
 def _check_metrics(spec: StudySpec, ranked: Iterable[Candidate], names: Iterable[str]) -> None:
-    """Every metric is of the validation split, and some complete trial has it, in each epoch where one is chosen."""
+    """Refuse a metric that is not of the validation split, or that no complete trial has where it is needed.
+
+    Where each trial's epoch is chosen, every epoch needs the metric.
+    """
     place = -1 if spec.objective.window is None else 0
     reports = [candidate.trial.reports[place] for candidate in ranked]
     reported = sorted({name for report in reports for name in report if name.startswith("val/")})
@@ -164,7 +169,7 @@ def _by_number(results: Results, ranked: Sequence[Candidate], number: int) -> Ca
 
 
 def _closest(spec: StudySpec, goal: Objective, scored: Sequence[tuple[Candidate, Score]]) -> str:
-    """The message that no configuration keeps the limits, with the one that comes closest."""
+    """Return the message that no configuration keeps the limits, with the one that comes closest."""
     candidate, score = min(scored, key=lambda pair: pair[1].violation)
     values = zip(goal.metrics, score.values, strict=True)
     values_text = ", ".join(f"{name} {value:.4g}" for name, value in values)

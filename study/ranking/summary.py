@@ -14,17 +14,15 @@ from study.ranking.epochs import LAST
 from study.spec import StudySpec
 from study.text import parameter
 
-# What a configuration would show at another epoch, printed beside its result as papers do; nothing is chosen by it.
-
 TEST_BEST = "at the epoch that is best on the test split, so too good on average"
 
 
 def beside(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[str, dict[str, SeedStatistics]]:
-    """The study's metrics over trials at other epochs than the chosen one: by which epoch, then by metric.
+    """Return the study's metrics over trials at other epochs than the chosen one: by which epoch, then by metric.
 
-    `LAST` where `search.epoch` is best: also of the test split, where each epoch read it. `TEST_BEST` where each epoch
-    read it (`train.report_test`): the metric on the test split, at each trial's best epoch by that. It looks, on
-    average, too good.
+    Papers print them beside a result; nothing is chosen by them. `LAST` where `search.epoch` is best: also of the test
+    split, where each epoch read it. `TEST_BEST` where each epoch read it (`train.report_test`): the metric on the test
+    split, at each trial's best epoch by that. It looks, on average, too good.
     """
     metrics = [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("val", "test")]
     last = {name: spread(trial.last(name) for trial in trials) for name in metrics}
@@ -37,9 +35,6 @@ def beside(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[str, dict[str
 def _best(spec: StudySpec, trial: TrialRecord) -> float | None:
     values = [value for report in trial.reports if (value := report.get(spec.test_metric)) is not None]
     return (min if spec.mode == "min" else max)(values, default=None)
-
-
-# Which configurations of a study were extended beyond its number of epochs, and what may be compared then.
 
 
 @dataclass(frozen=True)
@@ -62,7 +57,7 @@ class Extended:
 
 
 def extended(results: Results) -> Extended | None:
-    """The last extension, None where there was none."""
+    """Return the last extension, None where there was none."""
     record = results.record
     if not record.lengthened:
         return None
@@ -75,7 +70,7 @@ def extended(results: Results) -> Extended | None:
 
 
 def sentence(found: Extended) -> str:
-    """The same for people."""
+    """Return in words which trials were extended, and which epochs the results compare."""
     which = f"trial{'s' * (len(found.trials) > 1)} {', '.join(map(str, found.trials))}"
     if found.epochs == found.of:
         return f"{which} went on to epoch {found.epochs} after early stopping had ended them"
@@ -105,7 +100,7 @@ class Value:
 
 
 Values = Mapping[str, Value]
-"""By metric."""
+"""Values by metric."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +137,11 @@ class Found:
 
 @dataclass(frozen=True)
 class Unsearched:
-    """What needs no search: its name, that of a list, and its metrics."""
+    """A result that needs no search.
+
+    Attributes:
+        words: its name in a list.
+    """
 
     name: str
     words: str
@@ -151,8 +150,13 @@ class Unsearched:
 
 @dataclass(frozen=True)
 class References:
-    """What needs no search, the best first; why others could not be fitted; the name of the one that is the study's
-    result, and whether one is above what the search found."""
+    """The references, the best first.
+
+    Attributes:
+        references_failed: why others could not be fitted, by name.
+        result: the name of the one that is the study's result.
+        is_surpassed: whether one is above what the search found.
+    """
 
     references: Sequence[Unsearched]
     references_failed: Mapping[str, str]
@@ -173,8 +177,11 @@ class OnFront:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """A study's results: those of a final training in `final`, of a search in `found`, with its references and, of
-    several metrics, the front and what chooses of it."""
+    """A study's results.
+
+    Those of a final training are in `final`, those of a search in `found`, with its references and, where there are
+    several metrics, the front and the rule that chooses from it.
+    """
 
     name: str
     state: str
@@ -199,14 +206,14 @@ class Summary:
 
     @property
     def sides(self) -> dict[str, Told]:
-        """Baseline, best and final training, those that there are."""
+        """Baseline, best and final training, as far as there are any."""
         found = {"baseline": self.found and self.found.baseline, "best": self.found and self.found.best}
         return {who: side for who, side in {**found, "final": self.final}.items() if side}
 
 
 @once
 def summary(results: Results) -> Summary:
-    """State, trials by state, baseline and best with their metrics."""
+    """Summarise a study's results: state, trials by state, baseline and best with their metrics."""
     spec, record, goal = results.spec, results.record, results.spec.objective
     trials = record.trials.values()
     baseline, best = (_candidate(spec, one) if one else None for one in (results.baseline, results.best))
@@ -238,7 +245,7 @@ def summary(results: Results) -> Summary:
 
 
 def _references(results: Results) -> References | None:
-    """None where nothing was fitted."""
+    """Return what needs no search; None where nothing was fitted."""
     if not results.record.references:
         return None
     stays = results.unbeaten
@@ -261,7 +268,7 @@ def _front(results: Results) -> list[OnFront]:
 
 
 def result_metrics(results: Results) -> dict[str, float]:
-    """Mean and sample standard deviation over seeds, as WHO/SPLIT/NAME and the same with `_sd`.
+    """Return mean and sample standard deviation over seeds, as WHO/SPLIT/NAME and WHO/SPLIT/NAME_sd.
 
     For a final training every metric; for a study its own on both splits, of the baseline and the best.
     """
@@ -279,7 +286,7 @@ def result_metrics(results: Results) -> dict[str, float]:
 
 
 def result_seeds(results: Results) -> dict[str, str]:
-    """The seeds that these results rest on, as `study.WHO_seeds`."""
+    """Return the seeds that these results rest on, as `study.WHO_seeds`."""
     return {f"study.{who}_seeds": ", ".join(map(str, side.seeds)) for who, side in summary(results).sides.items()}
 
 
@@ -288,12 +295,12 @@ def _only_study_metrics(spec: StudySpec, metrics: Values) -> Values:
 
 
 def _study_metrics(spec: StudySpec) -> list[str]:
-    """The metrics that the study is about, on the test and the validation split."""
+    """Return the metrics that the study is about, on the test and the validation split."""
     return [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("test", "val")]
 
 
 def _shown(results: Results, sides: Iterable[Told | None]) -> list[str]:
-    """The metrics for people: the study's own, and of those that each side has what stands beside them."""
+    """Return the metrics for people: the study's own, and the leading ones that each side has."""
     of_each = [side.metrics for side in sides if side]
     known = [name for name in of_each[0] if all(name in metrics for metrics in of_each)] if of_each else []
     beside = leading(results.spec.objective.needed, known, results.record.groups or {})
@@ -301,7 +308,7 @@ def _shown(results: Results, sides: Iterable[Told | None]) -> list[str]:
 
 
 def lines(told: Summary) -> list[str]:
-    """The same for people: the baseline against the best, validation and test, with spread and seeds."""
+    """Return a summary for a terminal: baseline against best, validation and test, with spread and seeds."""
     counts = ", ".join(f"{count} {state}" for state, count in told.trials.items() if count)
     whose = f", of {told.owner}" if told.owner else ""
     texts = [f"study {told.name}{whose}: {told.state} ({counts or 'no trial yet'})"]

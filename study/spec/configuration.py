@@ -55,7 +55,7 @@ def configuration(space: Space, assignments: Iterable[str], start: Mapping[str, 
 def fitted(
     space: Space, given: Mapping[str, Any], document: Document, start: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The same of values that are read already.
+    """Return the parameters of a trial from values that are read already.
 
     Args:
         document: says where each came from.

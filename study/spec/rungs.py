@@ -48,7 +48,7 @@ class Schedule:
 
     @property
     def brackets(self) -> list[Bracket]:
-        """Its brackets; their shares add up to 1."""
+        """Brackets of the schedule; their shares add up to 1."""
         return self._shared(self.rule.brackets, lambda rungs: 1.0)
 
     @property
@@ -109,7 +109,7 @@ class AshaSchedule(Schedule):
 
 
 class HyperbandSchedule(Schedule):
-    """As many brackets as Li et al. (2018, JMLR 18, Algorithm 1) and Optuna's HyperbandPruner have.
+    """Rungs in as many brackets as Li et al. (2018, JMLR 18, Algorithm 1) and Optuna's HyperbandPruner have.
 
     These are 1 + floor(log_reduction(epochs/grace)). As there, each gets the same budget. There a trial begins again at
     each rung; here it goes on, so a bracket's share is inverse to the epochs that one of its trials is expected to run.

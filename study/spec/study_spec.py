@@ -25,8 +25,8 @@ CONCURRENCY = "search.concurrency"
 PLACEMENT = (*(f"resources.{key}" for key in Resources.model_fields), CONCURRENCY)
 """Keys that say where trials run and how many at once, not what they compute."""
 
-BEGINNINGS = ("model.architecture", "model.weights", "model.frozen", "model.trained_stages")
-"""Keys, besides `model.name`, that decide which weights a trial begins from, and which features it takes."""
+BEGINNINGS = ("model.architecture", "model.weights", "model.frozen", "model.trained_stages", "model.normalisation")
+"""Keys, besides `model.name`, that decide which weights a trial begins from, and which features of images it takes."""
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ class StudySpec:
 
     @cached_property
     def model_sections(self) -> list[dict[str, Any]]:
-        """`model` sections that trials of the study have, as far as they begin from other weights."""
+        """`model` sections that trials of the study have, as far as they begin from other weights or features."""
         found = []
         for params in self._cases:
             domains = {key: self.space.domains[key] for key in BEGINNINGS if key in self.space.domains}

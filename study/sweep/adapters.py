@@ -501,7 +501,7 @@ class AgendaStopper(Stopper):
     """Stopper that ends Tune's run when the agenda is over.
 
     Raises:
-        StudyOver: it is.
+        StudyOverSignal: the agenda is over.
     """
 
     def __init__(self, agenda: Agenda) -> None:

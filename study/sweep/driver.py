@@ -157,6 +157,9 @@ def _written_since(files: Sequence[Path], seconds: float) -> list[Path]:
     return [file for file in files if os.path.exists(file) and os.stat(file).st_ctime > seconds]
 
 
+MAX_CAUSE_CHARACTERS = 300
+"""Characters of a failed task's error that a message shows."""
+
 POLL_INTERVAL_S = 0.25
 """Seconds between two looks whether Ray's processes live."""
 
@@ -450,7 +453,8 @@ def with_features(
 
     Raises:
         UserError: the weights are not there or do not fit.
-        StudyOver: the study is to stop.
+        StudyStoppedError: the task failed otherwise, or no node could run it.
+        StudyOverSignal: the study is to stop.
     """
     frozen = [model for model in spec.model_sections if model.get("frozen")]
     if not frozen:
@@ -473,8 +477,15 @@ def with_features(
                 raise StudyOverSignal
         try:
             inputs: Mapping[str, Any] = ray.get(task)
-        except ray.exceptions.RayTaskError as error:
-            raise error.cause from None
+        except ray.exceptions.RayError as error:  # of the task, or because no node can run it
+            if isinstance(cause := getattr(error, "cause", None), UserError):
+                raise cause from None
+            why = " ".join(f"{type(cause or error).__name__}: {cause or error}".split())[:MAX_CAUSE_CHARACTERS]
+            on = typed("resume", spec.name)
+            raise StudyStoppedError(
+                f"the features of the pictures could not be computed by a task of the cluster: {why}. "
+                f"Nothing is lost; then go on with it: {on} --address ADDRESS"
+            ) from error
         return inputs
 
     found = {} if len(frozen) == len(spec.model_sections) else dict(datasets)

@@ -116,7 +116,7 @@ class TrialFailedError(Exception):
 
     @classmethod
     def by(cls, error: BaseException, memory: Memory) -> "TrialFailedError":
-        """Make one of what was raised in a trial, in characters that every file and database takes.
+        """Build one from what was raised in a trial, in characters that every file and database takes.
 
         Args:
             memory: of its process when the trial began. A process that the trial started may have been ended for it.

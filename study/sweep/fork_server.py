@@ -341,7 +341,7 @@ def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
 
 
 def _end(error: BaseException, device: str, memory: Memory) -> tuple[Any, ...]:
-    """Return what is sent of an error, as plain values; `raised` makes it an error again."""
+    """Convert an error to plain values for the other process; `raised` makes it an error again."""
     told = course.error_for_driver(error, device, memory)
     if isinstance(told, NoDeviceError):
         return "unusable", str(told)

@@ -66,7 +66,7 @@ class FoldPredictions:
 
     @classmethod
     def joined(cls, parts: Sequence["FoldPredictions"], members: Sequence[NDArray[np.bool_]]) -> "FoldPredictions":
-        """Join the verdicts of parts; `members`: which of the N samples each part holds, (N,)."""
+        """Join the predictions of parts; `members`: which of the N samples each part holds, (N,)."""
         classes = np.empty(len(members[0]), np.int64)
         losses = None if any(part.log_losses is None for part in parts) else np.empty(len(members[0]), np.float32)
         for part, held in zip(parts, members, strict=True):

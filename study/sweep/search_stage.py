@@ -68,10 +68,14 @@ class Budget:
         return so_far.gain(self._spec, stop.confidence, checked_often=True) <= stop.gain
 
     def settled(self, score: Score | None, drawn: bool = True) -> None:
-        """Count a configuration that has ended, with a score if it is complete; `drawn`: by the sampler, not given.
+        """Count a configuration that has ended.
 
         It is progress, which a plateau lacks, if it is better than the best before by more than `plateau.by`, or with
         several metrics if none before dominates it.
+
+        Args:
+            score: of a complete configuration, else None.
+            drawn: whether the sampler drew it; else it was given.
         """
         self._so_far.add(score, drawn)
         self._since += 1

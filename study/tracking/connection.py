@@ -12,11 +12,12 @@ from contextlib import closing, contextmanager, suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from study.address import is_loopback
 from study.errors import UserError, disk_remedy, of_disk
 from study.home.folder import Home, address_of, path_of
+from study.text import public
 from study.upstream.environment import FILE_STORE, Part, set_here
 from study.upstream.logging import hush
 
@@ -62,7 +63,7 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
 def _make_database(path: Path) -> None:
     """Make an SQLite database that is not there, whole or not at all.
 
-    Of one that a killed process began, MLflow says for ever that its tables exist already.
+    One that a killed process began would be of no use: MLflow says for ever that its tables exist already.
     """
     from mlflow import MlflowClient
 
@@ -135,17 +136,6 @@ def _password() -> str | None:
     file = ConfigParser()
     file.read(Path("~/.mlflow/credentials").expanduser())
     return file.get("mlflow", "mlflow_tracking_password", fallback=None)
-
-
-SECRET = ("password", "passwd", "user", "username", "sslpassword", "token")
-"""Options of an address that are not shown."""
-
-
-def public(uri: str) -> str:
-    """Return an address without user name and password, before its host or among its options."""
-    parts = urlsplit(uri)
-    shown = [option for option in parts.query.split("&") if option.partition("=")[0].lower() not in SECRET]
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="&".join(shown)))
 
 
 UNREACHABLE = {
@@ -243,7 +233,7 @@ EXPERIMENTS = """
 
 @contextmanager
 def synced_once(path: Path) -> Iterator[None]:
-    """Write to an SQLite database that is being made without waiting for the disk, but once, at the end of the block.
+    """Wait for the disk only once, at the end of the block, while an SQLite database is being made.
 
     Otherwise each of the fifty steps in which MLflow makes its tables waits for it, which takes seconds.
     """

@@ -17,8 +17,8 @@ from study.errors import UserError
 from study.files import read_json, write_whole
 from study.home.folder import Home, StudyFolder, path_of
 from study.home.ledger import Tail
-from study.text import tell
-from study.tracking.connection import check_database, error_line, open_mlflow, public
+from study.text import public, tell
+from study.tracking.connection import check_database, error_line, open_mlflow
 from study.upstream.environment import Part, variables
 
 STUDY = "study"

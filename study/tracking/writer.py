@@ -10,7 +10,8 @@ from study.home.ledger import Tail, check_value
 from study.home.line import Entry
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.tracking.connection import open_mlflow, public, relocate, set_aside
+from study.text import public
+from study.tracking.connection import open_mlflow, relocate, set_aside
 from study.tracking.mlflow_events import NOTE, EventTranslator, note
 from study.tracking.store import REQUESTS_AT_ONCE, RunUpdate, Store, milliseconds
 from study.tracking.tracking_state import STUDY, TrackingState, run_page, study_id, trials_page

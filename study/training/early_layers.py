@@ -54,7 +54,7 @@ def classes(model: Mapping[str, Any], dataset: Dataset, split: str, device: torc
 
     found = _by_others(early, (rows - centre) / scale, target)
     of_all = _by_others(*_of_all(inputs, target, number), target)
-    if _beyond_chance(found, target) < MIN_SHARE * _beyond_chance(of_all, target):
+    if _beyond_chance(found, target) <= MIN_SHARE * max(0.0, _beyond_chance(of_all, target)):
         return torch.zeros(len(dataset.splits[split]), dtype=torch.long, device=device)
     if split == "train":
         return found

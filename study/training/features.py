@@ -48,8 +48,11 @@ Inputs = Mapping[str, NDArray[np.float16]]
 
 
 def key(model: Mapping[str, Any], data: str) -> str:
-    """Write a text that is equal for `model` sections with the same features of a data set, whose key is `data`."""
-    return f"{data} {json.dumps(frozen.trunk_section(model), sort_keys=True)}"
+    """Return the key under which trials with a `model` section find their data: `data`, the data set's own.
+
+    Where the network is frozen, a longer text, equal for sections with the same features.
+    """
+    return f"{data} {json.dumps(frozen.trunk_section(model), sort_keys=True)}" if model.get("frozen") else data
 
 
 def of_frozen(

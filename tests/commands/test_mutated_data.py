@@ -36,7 +36,7 @@ def check(answered: Answer, seed: int) -> None:
         document = json.loads(answered.out)
         assert answered.err == "", told
         assert document["classes"] >= 2, told
-        assert all(split.samples for split in document["splits"].values()), told
+        assert all(split["samples"] for split in document["splits"].values()), told
         return
     assert answered.status == 2, told
     assert answered.out == "", told

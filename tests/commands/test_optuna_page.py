@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -132,10 +133,27 @@ def test_what_is_no_storage_is_refused_and_none_is_made(tmp_path: Path) -> None:
     text.write_text("no\njournal\n")
     with pytest.raises(UserError, match="cannot be read as a storage of Optuna"):
         best_trials(str(text), "theirs", 3)
-    for storage in (str(tmp_path / "none.db"), f"sqlite:///{tmp_path / 'none.db'}"):
+    none = tmp_path / "none.db"
+    for storage in (str(none), f"sqlite:///{none}", f"sqlite+pysqlite:///{none}"):
         with pytest.raises(UserError, match="no such file"):
             best_trials(storage, "theirs", 3)
     assert list(tmp_path.iterdir()) == [text]
+
+
+def test_a_database_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "50% of it?.db"
+    with sqlite3.connect(file) as database:
+        database.execute("CREATE TABLE alembic_version (version_num TEXT)")
+    before = file.read_bytes()
+    with pytest.raises(UserError, match="cannot be read as a storage of Optuna"):
+        best_trials(str(file), "theirs", 3)
+    assert file.read_bytes() == before
+
+
+def test_no_message_shows_a_password() -> None:
+    with pytest.raises(UserError) as told:
+        best_trials(f"postgresql+psycopg2://me:hush@127.0.0.1:{free_port()}/db?password=hush", "theirs", 3)
+    assert "hush" not in str(told.value)
 
 
 def test_of_constraints_and_several_metrics_the_feasible_front_is_taken(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from study.cli import app
 from study.doctor import health_checks
 from study.doctor.health_checks import Finding, isolated
 from study.home.folder import Home
-from study.tracking.connection import connect, public
+from study.text import public
+from study.tracking.connection import connect
 
 
 @pytest.fixture

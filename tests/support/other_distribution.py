@@ -90,7 +90,7 @@ def spread(
     similarity: Tensor | None = None,
     temperature: Temperature = 0.1,
 ) -> Tensor:
-    """SeedStatistics: all rows away from each other."""
+    """Spread: all rows away from each other."""
     return log_sum_exp(cosines(views, similarity), 1 / temperature).mean()
 '''
 

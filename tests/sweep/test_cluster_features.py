@@ -62,8 +62,18 @@ def test_where_others_see_pictures_they_get_them_and_a_stop_ends_the_task(root: 
     spec = frozen("search.space.model.frozen={choices: [true, false]}")
     assert features.key(spec.base["model"], key := data.key(spec.base["data"])) in (found := given(spec, []))
     assert found[key].facts.shape == (3, 8, 8)
+    whole = {**spec.base["model"], "frozen": False}
+    assert found[features.key(whole, key)] is found[key]  # who trains the network sees pictures
     with pytest.raises(StudyOverSignal):
         given(frozen("model.normalisation=data"), [], stopping=True)
+
+
+@pytest.mark.usefixtures("small_ray")
+def test_each_normalisation_of_the_pictures_has_features_of_its_own(root: Path) -> None:
+    spec = frozen("search.space.model.normalisation={choices: [data, weights]}")
+    key, found = data.key(spec.base["data"]), given(spec, [])
+    rows = [found[features.key({**spec.base["model"], "normalisation": one}, key)] for one in ("data", "weights")]
+    assert rows[0].fingerprint != rows[1].fingerprint
 
 
 @pytest.mark.usefixtures("small_ray")

@@ -287,9 +287,9 @@ def test_the_end_of_a_trial_is_heard_once() -> None:
 
 GP = """
 from study.spec import load_study
-from study.sweep.search_stage import Sampler
+from study.sweep.search_stage import SuggestionSource
 
-Sampler(load_study("fairkl_digits", ["search.sampler=gp"]))
+SuggestionSource(load_study("fairkl_digits", ["search.sampler=gp"]))
 import optuna._gp.batched_lbfgsb  # says so where greenlet is missing
 """
 

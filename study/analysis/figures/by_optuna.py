@@ -19,11 +19,11 @@ from study.spec import StudySpec
 Draw = Callable[[Results, Study], go.Figure | None]
 
 MAX_SHOWN_TRIALS = 300
-"""Trials at most in figures of parameters, evenly chosen."""
+"""Largest number of trials in a figure of parameters; of more, some are chosen evenly."""
 
 
 def by_optuna(results: Results, names: Iterable[str] | None = None) -> dict[str, go.Figure]:
-    """Those of these figures, all unless given, that have something to show."""
+    """Return those of Optuna's figures, all unless `names` are given, that have something to show."""
     results = results.without_extensions
     if len(results.searched) < MIN_MARKS:
         return {}
@@ -33,14 +33,14 @@ def by_optuna(results: Results, names: Iterable[str] | None = None) -> dict[str,
 
 
 def optimization_history(results: Results, study: Study) -> go.Figure:
-    """The value of each complete trial, the best so far, and the baseline."""
+    """Plot the value of each complete trial, the best so far, and the baseline."""
     figure = visualization.plot_optimization_history(study, **_target(results.spec))
     figure.update_traces(hovertemplate="trial %{x}: %{y}<extra></extra>")
     return _of_values(results, figure)
 
 
 def slices(results: Results, study: Study) -> go.Figure | None:
-    """Each searched parameter against the metric."""
+    """Plot the metric over each searched parameter; return None without one."""
     keys = _keys(results.spec, study)
     if not keys:
         return None
@@ -51,7 +51,7 @@ def slices(results: Results, study: Study) -> go.Figure | None:
 
 
 def parallel_coordinate(results: Results, study: Study) -> go.Figure | None:
-    """Each complete trial a line through its values and its parameters."""
+    """Plot each complete trial as a line through its values and parameters; return None below two parameters."""
     keys, target = _keys(results.spec, study), _target(results.spec) if len(results.spec.objective.metrics) == 1 else {}
     if len(keys) < 2:
         return None
@@ -64,36 +64,39 @@ OPTUNA: Mapping[str, Draw] = {
     "parallel_coordinate": parallel_coordinate,
     "optimization_history": optimization_history,
 }
-"""By the names that the page and `Study.figure` know them by."""
+"""Functions that draw the figures, by the names in the page and in `Study.figure`."""
 
 
 def _target(spec: StudySpec) -> dict[str, Any]:
-    """The study's metric, the first of several, for Optuna's functions of one value."""
+    """Return the options by which Optuna's functions of one value take the study's metric, the first of several."""
     several = len(spec.objective.metrics) > 1
     return {"target_name": spec.metric, "target": (lambda trial: trial.values[0]) if several else None}
 
 
 def _keys(spec: StudySpec, study: Study) -> list[str]:
-    """The searched parameters that a complete trial has."""
+    """Return the searched parameters that a complete trial has."""
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     return [key for key in varied(spec) if any(key in trial.params for trial in complete)]
 
 
 def _few(results: Results, study: Study) -> Study:
-    """The same with a selection of its complete trials, the best among them."""
+    """Return a study with at most `MAX_SHOWN_TRIALS` of the complete trials, the best among them."""
     kept = {candidate.trial.number for candidate in thin(results.searched, MAX_SHOWN_TRIALS)}
     return in_memory(results.spec, [trial for trial in study.trials if trial.number in kept])
 
 
 def _of_values(results: Results, figure: go.Figure) -> go.Figure:
-    """The same with the baseline's value as a dashed line, and accuracies in percent."""
+    """Add the baseline's value to a figure as a dashed line, and show accuracies in percent."""
     if reference := results.baseline:
         figure.add_hline(reference.value, line={"color": BLACK, "dash": "dash", "width": 1})
     return figure.update_yaxes(tickformat=".1~%" if in_percent(results.spec.metric) else None)
 
 
 def plain(figure: go.Figure) -> go.Figure:
-    """A figure on a white ground, as wide as its place, in which texts of users are no tags and no colour is white."""
+    """Give a figure a white ground and the width of its place.
+
+    Tags in texts of users are escaped; colours are darkened, so that none is too light on white.
+    """
     rows = len({axis.domain for axis in figure.select_yaxes()})
     above = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"}
     look: dict[str, Any] = {"margin": {"l": 60, "r": 20, "t": 60, "b": 60}, "title_x": 0.01, "font_size": 13}

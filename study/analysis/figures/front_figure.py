@@ -31,8 +31,11 @@ FRONT_MARK: dict[str, Any] = {**COMPLETE_MARK, "color": ORANGE, "zorder": 4.5}
 
 @styled
 def front(results: Results) -> Figure | None:
-    """The second metric across, the first up: every configuration in the search; on fresh seeds those that ran on them,
-    with the front that they are; these on test, where it was read. None for a study with one metric."""
+    """Draw the front of a study with several metrics in its first two: the second across, the first up.
+
+    The first panel has every configuration in the search, the second those that ran on fresh seeds, with their front,
+    the third these on test, where it was read. None for a study with one metric.
+    """
     if not results.spec.objective.several or results.spec.final_seeds is not None:
         return None
     names = results.spec.objective.metrics[1], results.spec.objective.metrics[0]
@@ -90,8 +93,10 @@ def _search(
 
 
 def _fresh(spec: StudySpec, axes: Axes, sides: Sequence[Side], on_front: set[int], names: tuple[str, str]) -> None:
-    """Means and standard deviations on one split, with the numbers of the trials on the front; the first of the sides
-    is the chosen one."""
+    """Draw means and standard deviations on one split, with the numbers of the trials on the front.
+
+    The first of `sides` is the chosen one.
+    """
     line = []
     for place, side in enumerate(sides):
         x, y = side.spread(names[0]), side.spread(names[1])
@@ -118,7 +123,7 @@ def _fresh(spec: StudySpec, axes: Axes, sides: Sequence[Side], on_front: set[int
 
 
 def _name_axes(spec: StudySpec, axes: Axes, names: tuple[str, str]) -> None:
-    """Names of the metrics, in two lines, as there are up to three panels side by side."""
+    """Name the axes in two lines each, as there are up to three panels side by side."""
     name_axes(spec, axes, names)
     axes.set(xlabel=axes.get_xlabel().replace(" (", "\n("), ylabel=axes.get_ylabel().replace(" (", "\n("))
 

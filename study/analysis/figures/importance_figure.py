@@ -14,7 +14,7 @@ MUCH = 0.1
 
 @styled
 def importance(results: Results) -> Figure | None:
-    """`explained` as bars: each parameter alone, their interactions, the remainder."""
+    """Draw `explained` as bars: each parameter alone, their interactions, the remainder."""
     found = explained(results)
     if not found.shares:
         return None
@@ -35,7 +35,7 @@ def importance(results: Results) -> Figure | None:
 
 
 def bars_of(found: Importances) -> list[tuple[str, Share, str]]:
-    """Label, share and colour of each bar, the largest first."""
+    """Return label, share and colour of each bar: parameters by share, then interactions and remainder."""
     bars: list[tuple[str, Share, str]] = [
         (f"{label(key)}\n{formatting.count(found.trials[key], 'trial')}", share, BLUE)
         for key, share in found.shares.items()
@@ -57,7 +57,7 @@ def title(spec: StudySpec, found: Importances) -> str:
 
 
 def percent(share: Share) -> str:
-    """`48%`."""
+    """Return a share as `48%`."""
     return f"{100 * share.value:.0f}%"
 
 

@@ -16,11 +16,11 @@ OF_SEARCH = {
     "parallel_coordinate": "all parameters side by side",
     "optimization_history": "the metric in the order of the trials",
 }
-"""Figures that the report names where they are missing though the study has what they show: what that is."""
+"""What each figure shows that the report names as missing, where the study could have it."""
 
 
 def why_missing(name: str, results: Results) -> str | None:
-    """The reason, to stand behind a colon; None where the figure is drawn."""
+    """Return why a figure is not drawn, to stand behind a colon; None where it is drawn."""
     search = results.without_extensions
     if name == "seeds":
         return f"no configuration has run on {formatting.fresh(results.spec)} (study confirm {results.spec.name})"
@@ -52,7 +52,10 @@ def why_missing(name: str, results: Results) -> str | None:
 
 
 def not_shown(results: Results, drawn: Container[str]) -> list[str]:
-    """A sentence for each reason for which figures of `OF_SEARCH` that this study could have are not drawn."""
+    """Return a sentence for each reason for which figures of `OF_SEARCH` are not drawn.
+
+    Figures that this study cannot have, as of parameters where none is searched, are left out.
+    """
     if results.spec.final_seeds is not None:
         return []
     by_reason: dict[str, list[str]] = {}

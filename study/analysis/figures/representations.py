@@ -18,9 +18,9 @@ POINTS = 1000
 
 @styled
 def similarities(embeddings: Sequence[Embedding]) -> Figure | None:
-    """Histograms of the cosines of pairs, within one bias class and across two (FairKL paper Fig. 5).
+    """Draw histograms of the cosines of pairs, within one bias class and across two (FairKL paper Fig. 5).
 
-    For every embedding.
+    Each embedding with bias classes has a row.
     """
     with_bias = [embedding for embedding in embeddings if embedding.bias is not None]
     if not with_bias:
@@ -46,7 +46,7 @@ def similarities(embeddings: Sequence[Embedding]) -> Figure | None:
 
 @styled
 def groups(embeddings: Sequence[Embedding]) -> Figure | None:
-    """Compactness and separation of each (class, bias class) group (FSCL paper Fig. 2)."""
+    """Draw compactness and separation of each (class, bias class) group (FSCL paper Fig. 2)."""
     with_groups = [
         embedding
         for embedding in embeddings
@@ -72,7 +72,7 @@ def groups(embeddings: Sequence[Embedding]) -> Figure | None:
 
 @styled
 def tsne(embeddings: Sequence[Embedding]) -> Figure | None:
-    """The features in the plane by t-SNE, coloured by class and by bias class (FSCL paper Fig. 3)."""
+    """Draw the features in the plane by t-SNE, coloured by class and by bias class (FSCL paper Fig. 3)."""
     embeddings = [embedding for embedding in embeddings if embedding.is_main]
     if min((len(embedding.target) for embedding in embeddings), default=0) < 10:
         return None
@@ -104,7 +104,7 @@ MODEL_FIGURES: dict[str, Callable[[Sequence[Embedding]], Figure | None]] = {
 
 
 def similarity_histogram(embedding: Embedding, bins: int = 50) -> np.ndarray:
-    """Counts of the cosines of all ordered pairs of different samples, (2, 2, bins), bins of equal width from -1 to 1.
+    """Count the cosines of all ordered pairs of different samples: (2, 2, bins), equal bins from -1 to 1.
 
     The first index is 0 for pairs of one class and 1 for pairs of two, the second 0 for pairs of one bias class.
     """
@@ -117,15 +117,17 @@ def similarity_histogram(embedding: Embedding, bins: int = 50) -> np.ndarray:
 
 
 def group_similarity(embedding: Embedding) -> np.ndarray:
-    """Compactness: the mean cosine of two different samples of each (class, bias class) group, nan where there are none
-    (FSCL paper 4.7, Fig. 2)."""
+    """Return the compactness of each (class, bias class) group: the mean cosine of two different samples of it.
+
+    nan where a group has no two samples (FSCL paper 4.7, Fig. 2).
+    """
     sums, sizes = _group_sums(embedding)
     pairs = sizes * (sizes - 1)
     return np.where(pairs > 0, (np.square(sums).sum(2) - sizes) / np.maximum(pairs, 1), np.nan)
 
 
 def class_similarity(embedding: Embedding) -> np.ndarray:
-    """Separation: the mean cosine of a sample of each group and one of another class, nan where there are none."""
+    """Return the separation of each group: the mean cosine of its samples to those of other classes, or nan."""
     sums, sizes = _group_sums(embedding)
     others = sums.sum((0, 1)) - sums.sum(1)
     pairs = sizes * (sizes.sum() - sizes.sum(1))[:, None]
@@ -133,12 +135,12 @@ def class_similarity(embedding: Embedding) -> np.ndarray:
 
 
 def spread(similarity: np.ndarray) -> float:
-    """Standard deviation over the groups of their similarities, scaled to sum to one (FSCL paper Fig. 2)."""
+    """Return the standard deviation over groups of their similarities, scaled to sum to one (FSCL paper Fig. 2)."""
     return float(np.nanstd(similarity / np.nansum(similarity)))
 
 
 def _group_sums(embedding: Embedding) -> tuple[np.ndarray, np.ndarray]:
-    """Sum of the features (classes, bias classes, F) and number of the samples of each group."""
+    """Return the sum of the features (classes, bias classes, F) and the number of samples of each group."""
     features, target, bias = _known(embedding)
     sums = np.zeros((embedding.facts.classes, embedding.facts.bias_classes or 1, features.shape[1]))
     sizes = np.zeros(sums.shape[:2])
@@ -154,7 +156,7 @@ def _known(embedding: Embedding) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _heat(axes: Axes, table: np.ndarray, ends: tuple[float, float]) -> None:
-    """A table as colours between two values, with its numbers where there is room."""
+    """Draw a table as colours between two values, with its numbers where there is room."""
     image = axes.imshow(table, cmap=COLOURS, aspect="auto", vmin=ends[0], vmax=ends[1])
     axes.grid(visible=False)
     for axis, count in ((axes.yaxis, table.shape[0]), (axes.xaxis, table.shape[1])):
@@ -170,7 +172,7 @@ def _heat(axes: Axes, table: np.ndarray, ends: tuple[float, float]) -> None:
 
 
 def _cloud(axes: Axes, points: np.ndarray, label: np.ndarray) -> None:
-    """Points in the colours of their labels, each label written at the median of its points."""
+    """Draw points in the colours of their labels, each label written at the median of its points."""
     for name in np.unique(label[label >= 0]):
         members = points[label == name]
         colour = PALETTE[int(name) % len(PALETTE)]

@@ -35,12 +35,10 @@ from study.ranking.difference import Side
 from study.spec import StudySpec
 from study.spec.rungs import schedule
 
-# Every seed of the confirmed or finally trained configurations.
-
 
 @styled
 def seeds(results: Results) -> Figure | None:
-    """The metric on every fresh seed, with mean and standard deviation, on both splits."""
+    """Draw the metric on every fresh seed, with mean and standard deviation, on both splits."""
     sides = results.fresh_sides
     if not sides:
         return None
@@ -89,12 +87,12 @@ def _seed_row(axes: Axes, side: Side, name: str, height: int) -> None:
     axes.scatter(values, [height] * len(values), s=26, facecolors="white", edgecolors=colour, linewidths=1.3, zorder=3)
 
 
-# The way from the baseline to the best, one step at a time.
-
-
 @styled
 def ablation(results: Results) -> Figure | None:
-    """A bar per step on the path with its interval, on both splits; None before the path is complete on a seed."""
+    """Draw a bar per step of the ablation's path with its interval, on both splits.
+
+    None before a seed has run every configuration of the path.
+    """
     paths = paths_of(results)
     if not paths:
         return None
@@ -111,7 +109,10 @@ def ablation(results: Results) -> Figure | None:
 
 
 def paths_of(results: Results) -> dict[str, tuple[list[Effect], Effect]]:
-    """The steps of the path and the whole gain, by metric: the study's own on both splits, where it is complete."""
+    """Return the steps of the path and the whole gain, by metric.
+
+    Metrics are the study's own on each split where the path is complete.
+    """
     return {
         name: (path, gain)
         for name, effects in ablation_effects(results).items()
@@ -133,7 +134,7 @@ def _change(name: str, gain: Effect) -> str:
 
 
 def _draw(spec: StudySpec, axes: Axes, name: str, path: Sequence[Effect]) -> None:
-    """The bars of one metric: each begins where the one before it ended."""
+    """Draw the bars of one metric: each begins where the one before it ended."""
     assert path[0].values is not None
     sign = -1.0 if spec.direction(name) == "min" else 1.0
     at = path[0].values.mean
@@ -155,14 +156,12 @@ def _draw(spec: StudySpec, axes: Axes, name: str, path: Sequence[Effect]) -> Non
     metric_axis(axes, name, "x")
 
 
-# The metric over epochs.
-
-CURVES = 400  # of each kind at most, evenly chosen
+CURVES = 400  # largest number of each kind; of more, some are chosen evenly
 
 
 @styled
 def learning_curves(results: Results) -> Figure | None:
-    """The study's metric over epochs: a curve per trial, the pruned ones marked, best and baseline named.
+    """Draw the study's metric over epochs: a curve per trial, the pruned ones marked, best and baseline named.
 
     A final training has one curve per seed.
     """
@@ -212,13 +211,13 @@ def learning_curves(results: Results) -> Figure | None:
 
 
 def with_curve(results: Results) -> list[TrialRecord]:
-    """The trials that have a curve, without those that repeat others."""
+    """Return the trials that reported the metric, without confirm trials and others that repeat a configuration."""
     trials = results.record.by_stage("baseline", "search", "final")
     return [trial for trial in trials if any(report.get(results.spec.metric) is not None for report in trial.reports)]
 
 
 def curve(spec: StudySpec, trial: TrialRecord) -> np.ndarray:
-    """(epochs, 2): epoch and metric where it is a number."""
+    """Return (epochs, 2): epoch and metric, where it is a number."""
     points = [(r["epoch"], r[spec.metric]) for r in trial.reports if r.get(spec.metric) is not None]
     return np.array(points, dtype=float).reshape(-1, 2)
 
@@ -229,7 +228,10 @@ def _ends(axes: Axes, spec: StudySpec, trials: Sequence[TrialRecord], name: str,
 
 
 def compared_at(spec: StudySpec) -> tuple[str, list[int]]:
-    """The epochs at which early stopping compares trials; for a rule that compares at each, the first."""
+    """Return the name of an epoch at which early stopping compares trials, and these epochs.
+
+    For a rule that compares at each epoch, it is the first alone.
+    """
     rule = spec.search.early_stopping
     epochs = sorted({rung for bracket in schedule(rule, spec.epochs).brackets for rung in bracket.rungs})
     name, marked = (f"{rule.name} from", epochs[:1]) if schedule(rule, spec.epochs).each_epoch else ("rung", epochs)

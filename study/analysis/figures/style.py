@@ -54,14 +54,14 @@ BASELINE_MARK: dict[str, Any] = {"marker": "*", "s": 150, "color": BLACK, "edgec
 BEST_MARK: dict[str, Any] = {"marker": "o", "s": 120, "facecolors": "none", "edgecolors": ORANGE, "linewidths": 2.2}
 
 MIN_MARKS = 3
-"""Marks of configurations in a plot at least: fewer say no more than a table."""
+"""Smallest number of configurations in a plot: fewer say no more than a table."""
 
 RASTERIZED = 1000  # more marks than this become pixels in a PDF
 
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """Figures in this style, whatever the user's settings.
+    """Draw figures in this style, whatever the user's settings.
 
     A figure looks into IPython if that is imported. MLflow imports it, in another thread and at any time: it is
     imported here first (0.1 s), as a half of it has no version and would end the report.
@@ -73,28 +73,28 @@ def _style() -> Iterator[None]:
 
 
 styled = _style()
-"""Decorates what draws."""
+"""Decorator of functions that draw."""
 
 
 def fade(count: int) -> float:
-    """Opacity of a mark among `count`: full for a study of usual size, less where marks would hide one another."""
+    """Return the opacity of a mark among `count`: 1 up to 150, less where marks would hide one another."""
     return min(1.0, (150 / max(count, 1)) ** 0.5)
 
 
 def label(key: str) -> str:
-    """A parameter's axis label: the papers' symbol and the key."""
+    """Return a parameter's axis label: the papers' symbol and the key."""
     return f"{SYMBOLS[key]}   {key}" if key in SYMBOLS else plain(key)
 
 
 def plain(text: str) -> str:
-    """Text with its dollar signs escaped, so that they do not start a formula."""
+    """Escape the dollar signs of a text, so that they do not start a formula."""
     return text.replace("$", r"\$")
 
 
 def new(
     title: str, height: float, columns: int = 1, rows: int = 1, sharex: bool = False, sharey: bool = True
 ) -> tuple[Figure, Sequence[Axes]]:
-    """A figure of this height (inches) with a title, and its axes, row by row."""
+    """Return a figure of this height (inches) with a title, and its axes, row by row."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     figure.suptitle(fill(plain(title), 66), x=0.01, ha="left")
     axes = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
@@ -102,7 +102,7 @@ def new(
 
 
 def metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
-    """Percent ticks for accuracies."""
+    """Show accuracies in percent on an axis."""
     if in_percent(metric):
         axis = axes.yaxis if which == "y" else axes.xaxis
         axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
@@ -135,7 +135,7 @@ def end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> N
 
 
 def legend(figure: Figure, axes: Axes, **options: Any) -> None:
-    """One legend for the whole figure, below it, from the labels of these axes."""
+    """Draw one legend for the whole figure, below it, from the labels of these axes."""
     handles, names = axes.get_legend_handles_labels()
     if handles:
         columns = len(handles) if sum(len(name) + 8 for name in names) < 95 else 3

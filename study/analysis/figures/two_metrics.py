@@ -40,9 +40,9 @@ GAPS = (
 
 @styled
 def trade_off(results: Results) -> Figure | None:
-    """Accuracy over the fairness gap (FSCL paper Fig. 9): the search with its front, and confirmed configurations.
+    """Draw accuracy over the fairness gap (FSCL paper Fig. 9): the search with its front, and fresh seeds.
 
-    For a final training of several metrics the first over the second; their study has its front in the place of this.
+    Of a final training with several metrics, the first over the second: its study has the figure of the front instead.
     """
     spec = results.spec
     metrics = trade_off_metrics(results) if spec.final_seeds is not None or not spec.objective.several else None
@@ -71,7 +71,7 @@ def trade_off(results: Results) -> Figure | None:
 
 
 def trade_off_marks(results: Results) -> tuple[list[Any], list[Any]]:
-    """The configurations with both metrics in the search, the baseline with them, and on fresh seeds."""
+    """Return what has both metrics: of the search, with the baseline, and of the configurations on fresh seeds."""
     metrics = trade_off_metrics(results)
     if metrics is None:
         return [], []
@@ -81,7 +81,7 @@ def trade_off_marks(results: Results) -> tuple[list[Any], list[Any]]:
 
 
 def trade_off_metrics(results: Results) -> tuple[str, str] | None:
-    """The two metrics to weigh against one another: (across, up); None where the study has no such pair."""
+    """Return the two metrics to weigh against one another, (across, up); None where the study has no such pair."""
     if results.spec.objective.several:
         up, across = results.spec.objective.metrics[:2]
         return across, up
@@ -94,13 +94,13 @@ def trade_off_metrics(results: Results) -> tuple[str, str] | None:
 
 
 def value_of(spec: StudySpec, candidate: Candidate, name: str) -> float | None:
-    """A metric of a configuration in the search: its mean over the replicates."""
+    """Return a metric of a configuration in the search: the mean over its replicates; None where one lacks it."""
     found = spread(epochs.value(spec.objective, trial, name) for trial in candidate.replicates)
     return found.mean if found and found.count == len(candidate.replicates) else None
 
 
 def point(spec: StudySpec, candidate: Candidate, across: str, up: str) -> tuple[float, float] | None:
-    """Both metrics of a configuration; None where one is missing."""
+    """Return both metrics of a configuration; None where one is missing."""
     x, y = value_of(spec, candidate, across), value_of(spec, candidate, up)
     return None if x is None or y is None else (x, y)
 
@@ -108,10 +108,10 @@ def point(spec: StudySpec, candidate: Candidate, across: str, up: str) -> tuple[
 def confirmed(
     results: Results, across: str, up: str
 ) -> tuple[tuple[str, str], list[tuple[Side, tuple[SeedStatistics, SeedStatistics]]]]:
-    """The configurations confirmed on fresh seeds, or the final training, on the test split where it was read.
+    """Return the configurations on fresh seeds, or the final training, on the test split where it was read.
 
     Returns:
-        The two metrics' names on that split, and the spreads of both for each configuration.
+        The two metrics' names on that split, and the statistics of both over seeds for each configuration.
     """
     sides = results.fresh_sides
     for names in ((f"test/{across.split('/')[1]}", f"test/{up.split('/')[1]}"), (across, up)):
@@ -124,8 +124,7 @@ def confirmed(
 def front(
     spec: StudySpec, points: Sequence[tuple[Candidate, tuple[float, float]]], across: str, up: str
 ) -> list[tuple[float, float]]:
-    """Of configurations with both metrics, those that keep the study's constraints and are not dominated in these two
-    metrics, from left to right; empty where none keeps them."""
+    """Return the points that keep the constraints and are not dominated in these metrics, from left to right."""
     kept = sorted(at for candidate, at in points if candidate.score.violation == 0)
     goal = Objective((across, up), (spec.direction(across) or "max", spec.direction(up) or "max"))
     scores = [score for x, y in kept if (score := goal.score({across: x, up: y}))]
@@ -139,7 +138,7 @@ def has_front(results: Results) -> bool:
 
 
 def _points(results: Results, across: str, up: str) -> list[tuple[Candidate, tuple[float, float]]]:
-    """The configurations of the search with both metrics."""
+    """Return the configurations of the search with both metrics."""
     return [(candidate, at) for candidate in results.candidates if (at := point(results.spec, candidate, across, up))]
 
 
@@ -201,7 +200,7 @@ def name_axes(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
 
 
 def limits(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
-    """Lines at the limits on these two metrics: the study's constraints, and those of the choice."""
+    """Draw lines at the limits on these two metrics: the study's constraints, and those of the choice."""
     for limit in dict.fromkeys((*spec.objective.constraints, *spec.objective.choose.limits)):
         options: dict[str, Any] = {"color": VERMILLION, "linewidth": 1.2, "linestyle": ":"}
         label = str(limit)
@@ -212,12 +211,12 @@ def limits(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
 
 
 def _reported(results: Results) -> set[str]:
-    """Metrics of the trials' last reports."""
+    """Return the metrics of the trials' last reports."""
     return {name for trial in results.record.trials.values() for name in (trial.reports[-1] if trial.reports else ())}
 
 
 def _title(names: tuple[str, str], told: Sequence[tuple[str, float, float]], where: str) -> str:
-    """Both metrics, across and up, of some configurations, and where they are from."""
+    """Return both metrics, across and up, of some configurations, and where they are from."""
     across, up = names
     texts = [f"{formatting.value(up, y)} and {formatting.value(across, x)} ({label})" for label, x, y in told]
     return f"{short(up).capitalize()} and {short(across)}{where}: {', '.join(texts)}"
@@ -228,7 +227,7 @@ def short(name: str) -> str:
 
 
 LONG_NAME_CHARACTERS = 24
-"""Letters of a metric's name from which on its axis has two lines."""
+"""Length above which the name of a metric and its note take two lines on an axis."""
 
 
 def _axis_label(spec: StudySpec, name: str) -> str:

@@ -21,8 +21,6 @@ from study.spec.load import papers_configurations
 from study.spec.schema import same
 from study.text import sentence_case
 
-# Whether a search was enough.
-
 
 class MoreSearch(Statement):
     """What more search of this kind would gain at most, or why that is not known."""
@@ -35,8 +33,10 @@ class MoreSearch(Statement):
 
 
 def more_search(results: Results, is_known: bool) -> MoreSearch | None:
-    """Return what more search of this kind would gain at most, or why that is not known; None where it is the other,
-    and before a trial of the search is complete."""
+    """Return what more search of this kind would gain at most (`is_known`), or why that is not known.
+
+    None where the other one applies, and before a trial of the search is complete.
+    """
     if results.spec.final_seeds is not None or results.spec.varied_data:
         return None
     if not any(trial.state == "complete" for trial in results.record.by_stage("search")):
@@ -46,18 +46,19 @@ def more_search(results: Results, is_known: bool) -> MoreSearch | None:
     return MoreSearch(results.spec, remaining) if is_told == is_known else None
 
 
-# Why a search gained nothing over its baseline, as far as the validation split can say it.
-
 ALIGNED, CONFLICTING = "val/aligned_accuracy", "val/conflicting_accuracy"
 ERROR = f"{CONFLICTING}_standard_error"
 
 BLIND = 0.1
-"""Standard error of the accuracy on conflicting samples from which on gains of 20 points may not be seen."""
+"""Smallest standard error of the accuracy on conflicting samples that may hide a gain of 20 points."""
 
 
 class GainUnseen(Statement):
-    """A gain on samples that conflict with the bias cannot be seen, by the standard error of their accuracy; None: no
-    validation sample does."""
+    """A gain on samples that conflict with the bias cannot be seen in validation.
+
+    Attributes:
+        error: standard error of their accuracy; None: no validation sample conflicts with the bias.
+    """
 
     error: float | None
 
@@ -71,7 +72,7 @@ class GainUnseen(Statement):
 
 
 def why_nothing_gained(spec: StudySpec, reference: Side, best: Side) -> GainUnseen | None:
-    """None if the search gained something, or nothing is known of samples that conflict with the bias."""
+    """Return why validation may hide a gain, for a search that gained nothing; None where nothing says so."""
     gain = best.against(reference, spec.metric)
     if gain is None or (gain.clear and spec.better(gain.value, 0.0)):
         return None
@@ -81,11 +82,8 @@ def why_nothing_gained(spec: StudySpec, reference: Side, best: Side) -> GainUnse
     return GainUnseen(error.mean if conflicting is not None and error is not None else None)
 
 
-# What came out.
-
-
 class NothingYet(Statement):
-    """No trial is complete that could be a result; the value of the baseline, where that is."""
+    """No trial that could be a result is complete; the baseline's value stands before, if it is known."""
 
     stage: Literal["any", "final", "search"]
     baseline: Side | None = None
@@ -103,7 +101,7 @@ NOTHING_YET = {
 
 
 class Reached(Statement):
-    """The value of a configuration that is compared with none."""
+    """The value of a configuration that nothing is compared with."""
 
     who: Literal["alone", "best", "first", "highest", "lowest"]
     side: Side
@@ -148,7 +146,7 @@ class DataDiffer(Statement):
 
 
 def conclusions(results: Results) -> list[Statement]:
-    """The search's gain over the baseline, which split chose, on which seeds, and what takes from it."""
+    """Return the search's gain over the baseline: which split chose, on which seeds, and what limits the gain."""
     spec, (reference, best), final = results.spec, results.sides, results.final_side
     if spec.final_seeds is not None:
         if final is None:
@@ -182,9 +180,10 @@ class IncumbentStays(Statement):
     """The margin keeps what leads from being chosen.
 
     Attributes:
-        lead: of what leads, over the incumbent.
+        lead: how far what leads is ahead of the incumbent.
         margin: in standard errors.
-        samples, conflicting: of validation, and those that conflict with the bias; None: not known.
+        samples: number of validation samples; None: not known.
+        conflicting: how many of them conflict with the bias; None: not known.
         is_papers: whether the incumbent has a paper's values.
     """
 
@@ -217,8 +216,10 @@ class IncumbentStays(Statement):
 
 
 def incumbent_stays(results: Results) -> Iterator[IncumbentStays]:
-    """Yield that the margin kept what leads from being chosen; nothing where it did not, or where what needs no search
-    is the result."""
+    """Yield that the margin kept what leads from being chosen.
+
+    Empty where it did not, and where what needs no search is the result.
+    """
     held, spec = results.standing, results.spec
     if held is None or (lead := held.passed_over) is None or lead.error is None or results.unbeaten:
         return
@@ -230,11 +231,11 @@ def incumbent_stays(results: Results) -> Iterator[IncumbentStays]:
 
 
 NEARLY_ALL = 0.99
-"""Accuracy from which on a table's result is to be doubted: tables seldom say so much of a class."""
+"""Smallest accuracy at which a table's result is to be doubted: tables seldom say so much of a class."""
 
 
 class TellsAlone(Statement):
-    """What is known of an input of the user's table that tells the class alone."""
+    """An input of the user's table that tells the class alone."""
 
     told: str
 
@@ -243,10 +244,10 @@ class TellsAlone(Statement):
 
 
 class Doubted(Statement):
-    """A result of nearly all.
+    """A result so near to 100% that it is to be doubted.
 
     Attributes:
-        inputs: how many tell the class alone; None: not known.
+        inputs: how many inputs tell the class alone; None: not known.
     """
 
     metric: str
@@ -261,7 +262,7 @@ class Doubted(Statement):
 
 
 def told_alone(results: Results, side: Side) -> Iterator[TellsAlone | Doubted]:
-    """Yield which inputs of the user's table tell the class alone, and what a result of nearly all may come from."""
+    """Yield which inputs of the user's table tell the class alone, and what a result near to 100% may come from."""
     if results.spec.function or results.spec.base["data"]["name"] != "table":
         return
     datasets = results.record.sessions[-1].get("datasets", {}) if results.record.sessions else {}
@@ -281,7 +282,7 @@ ALONE = f"No column alone tells the class, several together may: {OTHERS}"
 
 
 class RulesPick(Statement):
-    """The values of the best on fresh seeds that it ran on as a rule's pick alone."""
+    """The values of the best on fresh seeds, where it ran on them as a rule's pick alone."""
 
     side: Side
 
@@ -296,9 +297,6 @@ def _of_a_rule(results: Results, best: Side) -> Iterator[RulesPick]:
     fresh = results.of_a_rule(best)
     if fresh is not None and fresh.spread(results.spec.metric):
         yield RulesPick(fresh)
-
-
-# What a reader might assume to be known, and is not.
 
 
 class MarginSilent(Statement):
@@ -331,7 +329,7 @@ class NotAllStarted(Statement):
 
 
 class NotEnded(Statement):
-    """Trials in a state that is no end."""
+    """Trials that have not ended, by their state."""
 
     state: str
     trials: Sequence[int]
@@ -432,7 +430,7 @@ def caveats(results: Results) -> Iterator[Statement]:
 
 
 LITTLE_WEIGHT = 0.1
-"""Below it the weights of CCL-K are next to nothing: with form "released" a wide kernel's sum to about 1."""
+"""Sum of CCL-K's weights below which they are next to nothing: with form "released" a wide kernel's sum to about 1."""
 
 
 class NarrowKernel(Statement):
@@ -455,12 +453,16 @@ def _without_weight(record: StudyRecord) -> Iterator[NarrowKernel]:
 
 
 TOO_SMALL = 0.05
-"""Standard error by a split's samples from which on its figures say little: they may be 10 points off."""
+"""Smallest standard error by a split's samples at which its figures say little: they may be 10 points off."""
 
 
 class TooSmall(Statement):
-    """A split that is too small to tell a metric: its interval with the split's error, and how many of its samples
-    conflict with the bias."""
+    """A split that is too small to tell a metric.
+
+    Attributes:
+        interval: of the metric, with the split's error.
+        conflicting: how many of the split's samples conflict with the bias; None: not known.
+    """
 
     metric: str
     side: Side
@@ -519,9 +521,6 @@ def _final(results: Results, final: Side) -> Iterator[FinalReached]:
         yield FinalReached(final, {})
 
 
-# The best of the search against the baseline.
-
-
 class Gain(Statement):
     """How the best of the search stands to the baseline in the study's metric.
 
@@ -540,7 +539,11 @@ class Gain(Statement):
 
     @property
     def verdict(self) -> Literal["none", "unclear", "clear", "negative", "open"]:
-        """Of the same value; better within or beyond the spread over seeds; of a baseline that is the best; else."""
+        """Whether the best of the search is better than the baseline, and how surely.
+
+        `none`: of the same value; `unclear`, `clear`: better, within or beyond the spread over seeds; `negative`: not
+        better, and the baseline is the best of the study; `open`: none of these.
+        """
         better = self.best.spec.better(self.difference.value, 0.0)
         if self.difference.value == 0.0:
             return "none"
@@ -572,7 +575,7 @@ class Gain(Statement):
 
 
 class Change(Statement):
-    """By how much the best of the search differs from the baseline in a metric."""
+    """The difference of the best of the search to the baseline in a metric."""
 
     metric: str
     reference: Side
@@ -590,7 +593,7 @@ class Change(Statement):
         )
 
     def _told(self) -> str:
-        """The difference, and whether it exceeds the spread over seeds."""
+        """Return the difference, and whether it exceeds the spread over seeds."""
         name, best, difference = self.metric, self.best, self.difference
         if difference.interval == (0.0, 0.0):
             return "the same on all seeds"
@@ -615,8 +618,7 @@ def _gain(results: Results, reference: Side, best: Side) -> Iterator[Statement]:
 
 
 class Drop(Statement):
-    """What the search had promised of the best, and its mean where it ran again: the luck of a choice among many does
-    not last."""
+    """The value of the best in the search and its mean where it ran again: luck of a choice does not last."""
 
     side: Side
     searched: float
@@ -638,13 +640,13 @@ def _drop(results: Results, best: Side) -> Iterator[Drop]:
 
 
 def _value_text(side: Side, name: str | None = None) -> str:
-    """A metric of a side, by default the study's, and the seeds behind it."""
+    """Return a metric of a side, by default the study's, and the seeds behind it."""
     name = name or side.spec.metric
     return f"{name} {formatting.measured(side, name)} on {formatting.ran_on(side, name)}"
 
 
 def _seeds_text(name: str, reference: Side, chosen: Side) -> str:
-    """The seeds of both, once where they are the same."""
+    """Return the seeds of both sides, once where they are the same."""
     before, after = reference.seeds(name), chosen.seeds(name)
     if before == after:
         return f"both on {formatting.ran_on(chosen, name)}"

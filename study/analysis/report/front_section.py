@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_TOLD_CONFIGURATIONS = 5
-"""Configurations of a front whose values the sentences give; of a larger one the table does."""
+"""Size of the largest front whose values the sentences give; those of a larger one are in the table."""
 
 
 Judged = tuple[Candidate, Score]
@@ -27,7 +27,7 @@ Judged = tuple[Candidate, Score]
 
 
 class OnFront(Statement):
-    """What is on the front.
+    """The configurations on the front.
 
     Attributes:
         front: the best in the first metric first.
@@ -155,21 +155,18 @@ def _values(spec: StudySpec, candidate: Candidate, score: Score) -> str:
 
 
 def _judged(spec: StudySpec, candidate: Candidate, score: Score) -> Side:
-    """A configuration with the trials that it was judged by."""
+    """Return a configuration with the trials that it was judged by."""
     trials = candidate.repeats if score is candidate.confirmed_score else candidate.replicates
     joined = candidate.joined if score is candidate.confirmed_score else None
     return Side(_name(candidate), candidate.trial.number, trials, spec, joined=joined)
 
 
-# The table.
-
-
 def printed_front(results: Results) -> "pd.DataFrame":
-    """The front, the best in the first metric first; empty with one metric.
+    """Return the front as text, the best in the first metric first; empty with one metric.
 
     Columns: the trial, and whether it is the chosen one; each metric as it was judged, on fresh seeds or in the search;
-    on test, over the seeds on which it was read; whether it is on the front on test of those whose test was read, too;
-    the parameters.
+    on test, over the seeds on which it was read; whether it is also on the front of those whose test was read; the
+    parameters.
     """
     import pandas as pd  # here, so that sentences alone are told at once
 
@@ -194,8 +191,7 @@ def printed_front(results: Results) -> "pd.DataFrame":
 
 
 def front_section(results: Results, picture: Picture | None) -> Section | None:
-    """The front as figure and table, with what they mean; None with one metric, or before a configuration is
-    complete."""
+    """Return the front as figure, table and note; None with one metric, or before a configuration is complete."""
     table = printed_front(results)
     if table.empty:
         return None
@@ -203,7 +199,7 @@ def front_section(results: Results, picture: Picture | None) -> Section | None:
 
 
 def front_note(results: Results) -> str:
-    """Return what the table's columns are, what of the search's front is not on it, and for how many test was read."""
+    """Return what the columns are, what of the search's front is missing, and for how many test was read."""
     spec = results.spec
     front = results.front
     limits = f", of those that keep {', '.join(spec.search.constraints)}" if spec.search.constraints else ""

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def packed(text: str) -> str:
-    """A text as a page carries it: compressed by zlib, in base 64; a script of the page unpacks it."""
+    """Pack a text for a page, by zlib and base 64; a script of the page unpacks it."""
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 @cache
 def library() -> str:
-    """Plotly's script, as its Python package brings it, packed."""
+    """Return the packed script of Plotly that comes with its Python package."""
     from plotly.offline import get_plotlyjs
 
     return packed(get_plotlyjs())
@@ -62,7 +62,7 @@ class Table:
 
     @cached_property
     def numeric(self) -> list[bool]:
-        """The columns that hold numbers, as booleans."""
+        """Whether each column holds numbers."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.header)
         return [all(re.match(r"[+-]?\d|-$", cell) for cell in column) for column in columns]
 
@@ -106,7 +106,7 @@ class Page:
 def to_html(
     page: Page, pictures: Mapping[str, bytes], plots: Mapping[str, str] | None = None, reload: int | None = None
 ) -> str:
-    """One self-contained page: it needs no network and, where scripts run, no other file. Every text is escaped.
+    """Render a page as HTML that needs no network and, where scripts run, no other file. Every text is escaped.
 
     Args:
         pictures: PNG files by the names that the page uses.
@@ -126,7 +126,7 @@ def to_html(
 
 
 def to_markdown(page: Page) -> str:
-    """The same content as Markdown; pictures are links to `figures/NAME.png`, plots to the HTML page."""
+    """Render a page as Markdown; pictures are links to `figures/NAME.png`, plots to the HTML page."""
     parts = [
         f"# {escaped(page.title)}",
         *(f"**{escaped(title)}.** {escaped(text)}" for title, text in page.lead),
@@ -137,7 +137,7 @@ def to_markdown(page: Page) -> str:
 
 
 def markdown_table(frame: "pd.DataFrame") -> str:
-    """A frame of text as a Markdown table."""
+    """Render a frame of text as a Markdown table."""
     table_frame = Table(frame)
     return rows_as_markdown(table_frame.header, table_frame.rows, table_frame.numeric)
 

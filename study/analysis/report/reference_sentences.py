@@ -32,7 +32,7 @@ NEEDS = "it needs the group of whom it judges, and draws by chance"
 
 
 class NotCompared(Statement):
-    """References that lack one of these metrics of the study."""
+    """References that are not compared, as they lack one of these metrics of the study."""
 
     references: Sequence[Reference]
     metrics: Sequence[str]
@@ -43,11 +43,12 @@ class NotCompared(Statement):
 
 
 class ReferenceStays(Statement):
-    """A reference is the result.
+    """A reference that is the result.
 
     Attributes:
         side: the configuration that leads.
-        lead: of what leads over the reference, where the margin keeps it from being chosen.
+        lead: how far what leads is ahead of the reference, where the margin keeps it from being chosen.
+        leading: words for what leads.
         margin: in standard errors.
     """
 
@@ -98,7 +99,7 @@ class BesideReference(Statement):
 
     @property
     def gains(self) -> list[float]:
-        """By how much it is better in the first metric than the baseline, where that is another, and the reference."""
+        """Gain of the side in the first metric over the baseline, if that is another, and over the reference."""
         name = self.names[0]
         own, before = self.side.spread(name), self.baseline.spread(name) if self.baseline else None
         value = self.reference.metrics[name]
@@ -162,13 +163,12 @@ class NotFitted(Statement):
 
 
 def reference_notes(results: Results) -> Iterator[NotFitted]:
-    """Each reference that could not be fitted."""
+    """Yield each reference that could not be fitted."""
     yield from (NotFitted(name, why) for name, why in results.failed_references.items())
 
 
 def printed_references(results: Results, metrics: list[str]) -> "pd.DataFrame":
-    """The baseline, what needs no search and what the search found, a row each, with these metrics; empty without
-    references."""
+    """Return a row of text for the baseline, each reference and the search's best; empty without references."""
     import pandas as pd
 
     found = results.references
@@ -190,7 +190,7 @@ def _row(words: str, metrics: list[str], of: Side | Reference) -> dict[str, str]
 
 
 def references_frame(record: StudyRecord) -> "pd.DataFrame":
-    """A row per reference: its name, whether it was fitted, why not, the seconds that took, and every metric."""
+    """Return a row per reference: name, whether it was fitted and why not, seconds, and every metric."""
     import pandas as pd
 
     rows = [

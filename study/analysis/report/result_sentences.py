@@ -19,8 +19,6 @@ from study.ranking.summary import Extended, extended, sentence
 from study.spec.objective import Constraint
 from study.text import parameter, sentence_case
 
-# What the lead says of limits that the baseline or the best does not keep.
-
 Means = Sequence[tuple[Side, SeedStatistics]]
 """Sides with the metric of a limit over their seeds."""
 
@@ -44,7 +42,7 @@ class Limit(Statement):
 
 
 def limits(results: Results) -> Iterator[Limit]:
-    """Each constraint, for the baseline and the best configuration; nothing where there are none."""
+    """Yield each constraint with the baseline and the best configuration; none of a final training."""
     compared = [side for side in results.sides if side and results.spec.final_seeds is None]
     for limit in results.spec.objective.constraints:
         if means := [(side, spread) for side in compared if (spread := side.spread(limit.metric))]:
@@ -52,17 +50,15 @@ def limits(results: Results) -> Iterator[Limit]:
             yield Limit(limit, broken, [pair for pair in means if pair not in broken])
 
 
-# What the gain cost: a method that helps samples against the bias often loses some of those that go with it.
-
 ON = {
     "aligned_accuracy": "on samples that agree with the bias",
     "conflicting_accuracy": "on samples that conflict with the bias",
     "accuracy": "overall",
 }
-"""Accuracies whose changes belong together, and on which samples each is."""
+"""Accuracies whose changes belong together, and the samples that each is of."""
 
 MUCH = 0.05
-"""Loss of accuracy from which on a milder configuration is named."""
+"""Loss of accuracy above which a milder configuration is named."""
 
 
 class TradeOff(Statement):
@@ -87,8 +83,13 @@ class TradeOff(Statement):
 
 
 class Milder(Statement):
-    """A configuration that loses less accuracy: the study's metric and the accuracy that it had in the search, and the
-    least accuracy that was asked for."""
+    """A configuration that loses less accuracy.
+
+    Attributes:
+        value: of the study's metric in the search.
+        accuracy: on validation in the search.
+        least: smallest accuracy that was asked for.
+    """
 
     study: str
     trial: int
@@ -107,8 +108,11 @@ class Milder(Statement):
 
 
 def trade_off(results: Results) -> Iterator[TradeOff | Milder]:
-    """Yield how accuracy changed from the baseline to the best, with the bias, against it and over all; and a
-    configuration that costs less, where it cost much. Nothing where the study's own metric says it all."""
+    """Yield how accuracy changed from the baseline to the best, with the bias, against it and over all.
+
+    A method that helps samples against the bias often loses some that go with it. A configuration that costs less
+    accuracy follows, where the best costs much. Empty where the study's own metrics say it all.
+    """
     reference, best = results.sides
     if results.spec.function or results.spec.final_seeds is not None or best is None or reference is None:
         return
@@ -125,7 +129,7 @@ def trade_off(results: Results) -> Iterator[TradeOff | Milder]:
 
 
 def _milder(results: Results, reference: Side) -> Iterator[Milder]:
-    """The best configuration of those that lose less of the baseline's accuracy, if it is better than the baseline."""
+    """Yield the best configuration that is better than the baseline and loses little of its accuracy."""
     spec, own, whole = results.spec, reference.spread(results.spec.metric), reference.spread("val/accuracy")
     assert own
     assert whole
@@ -138,11 +142,11 @@ def _milder(results: Results, reference: Side) -> Iterator[Milder]:
 
 
 WIDTH = 110
-"""Of a terminal's lines."""
+"""Width of a terminal's lines in characters."""
 
 
 def lead(results: Results) -> dict[str, list[Statement]]:
-    """The lead's statements by title; parts that have nothing to say are left out."""
+    """Return the lead's statements by title, without parts that have nothing to say."""
     is_compared = not results.spec.varied_data
     parts: dict[str, list[Statement]] = {
         "Result": [*conclusions(results), *limits(results), *_parameters(results)],
@@ -186,7 +190,7 @@ class Lead:
 
 
 def document(results: Results) -> Lead:
-    """The same with its numbers."""
+    """Return the lead of a report with its numbers."""
     against, is_final = rivals(results), results.spec.final_seeds is not None
     return Lead(
         lead(results),
@@ -199,13 +203,13 @@ def document(results: Results) -> Lead:
 
 
 def lines(told: Lead, but: Sequence[str] = ()) -> list[str]:
-    """The parts for a terminal, but some of them."""
+    """Return the parts for a terminal, without those whose titles are in `but`."""
     parts = told.parts.items()
     return [line for title, said in parts if title not in but for line in wrapped(title.lower(), text_of(said))]
 
 
 def wrapped(title: str, text: str) -> list[str]:
-    """A text for a terminal, its title before it. Names and options stay in one piece, as they are typed."""
+    """Wrap a text for a terminal behind its title, without breaking names and options."""
     wrapper = textwrap.TextWrapper(WIDTH, f"{title:<10}", " " * 10, break_on_hyphens=False, break_long_words=False)
     return wrapper.wrap(text)
 
@@ -230,7 +234,7 @@ def _parameters(results: Results) -> Iterator[Parameters]:
 
 
 class Groups(Statement):
-    """Which groups a side serves worst: one sentence of that."""
+    """A sentence on which groups a side serves worst."""
 
     side: Side
     found: WorstGroup
@@ -241,8 +245,7 @@ class Groups(Statement):
 
 
 def _groups(results: Results) -> Iterator[Groups]:
-    """Which groups the best, or the final training, serves worst, on test where it was read; nothing where no group can
-    be named."""
+    """Yield which groups the best, or the final training, serves worst, on test where it was read."""
     won = results.best
     side = results.final_side or (side_of(results.spec, won) if won else None)
     if side is None or results.spec.varied_data:
@@ -265,7 +268,11 @@ class AmongRivals(Statement):
 
     @property
     def verdict(self) -> Literal["one seed", "better mean", "undecided", "best"]:
-        """Nothing tells them apart; another has the better mean; some cannot be told from the best; it is the best."""
+        """How the best compares with its rivals.
+
+        `one seed`: nothing tells them apart; `better mean`: another has it; `undecided`: some cannot be told from the
+        best.
+        """
         best, gap = self.rivals.best, self.rivals.gap.value
         if self.rivals.seeds[1] == 1:
             return "one seed"
@@ -305,8 +312,10 @@ class ToRunnerUp(Statement):
 
 
 def _how_sure(results: Results) -> Iterator[AmongRivals | ToRunnerUp]:
-    """The best against the others that ran on the same seeds; nothing where that is the baseline or needs no search,
-    see the result."""
+    """Yield the best against the others that ran on the same seeds.
+
+    Empty where the result is the baseline or needs no search.
+    """
     against, won, best = rivals(results), results.best, next(iter(results.candidates), None)
     if against is None or best is None or (won and won.trial.stage == "baseline") or results.above:
         return
@@ -328,7 +337,11 @@ class WentOn(Statement):
 
 
 class BestCame(Statement):
-    """As which of the search's configurations the best came, or what leads or was chosen, or the front last grew."""
+    """The place among the search's configurations at which the best came, or the front last grew.
+
+    Attributes:
+        what: `front`: where the front last grew; `first`: where what leads came; `chosen`, `best`: where that came.
+    """
 
     came: Came
     what: Literal["front", "first", "chosen", "best"]
@@ -347,7 +360,7 @@ BEST_CAME = {
 
 
 def _search(results: Results) -> Iterator[Statement]:
-    """When the best came, and what early stopping saved."""
+    """Yield which trials were extended, when the best came, and what early stopping saved."""
     if found := extended(results):
         yield WentOn(found)
     results = results.without_extensions
@@ -363,8 +376,15 @@ def _search(results: Results) -> Iterator[Statement]:
 
 
 class Cost(Statement):
-    """What a study took: configurations and those of them that were pruned, further trials on other seeds, epochs,
-    seconds on the clock and of all trials, hours of GPUs. Of a final training all trials are further ones."""
+    """What a study took.
+
+    Attributes:
+        configurations: of the search; 0 for a final training.
+        pruned: how many of them were pruned.
+        further: other trials, on other seeds.
+        clock: seconds on the clock.
+        busy: seconds of all trials.
+    """
 
     configurations: int
     pruned: int

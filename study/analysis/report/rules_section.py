@@ -11,11 +11,9 @@ from study.analysis.statistics.rule_picks import PickResult, RulePicks, rule_pic
 from study.ranking import Results
 from study.spec import StudySpec
 
-# The table of what each selection rule would have picked, as text.
-
 
 def printed_picks(spec: StudySpec, table: RulePicks) -> pd.DataFrame:
-    """One row per rule; what is known on fresh seeds only where any pick ran on them."""
+    """Return a row of text per rule; the columns of fresh seeds only where any pick ran on them."""
     is_fresh = any(result.trials for result in table.results)
     keys = param_keys(spec, [result.pick.candidate.trial for result in table.results])
     rows = []
@@ -29,7 +27,7 @@ def printed_picks(spec: StudySpec, table: RulePicks) -> pd.DataFrame:
 
 
 def _in_search(spec: StudySpec, result: PickResult, chosen: int | None) -> dict[str, str]:
-    """A pick in the search; of the study's own rule also what it chose by the fresh seeds, where that is another."""
+    """Return a pick in the search; of the study's own rule also its choice by fresh seeds, if that is another."""
     pick = result.pick
     name = numbered(pick.candidate.trial)
     fresh = f"; on {formatting.fresh(spec)} {chosen}" if pick.rule.is_own and chosen not in (None, pick.number) else ""
@@ -59,7 +57,7 @@ TITLE = "What each rule would have picked"
 
 
 def rules_section(results: Results) -> Section | None:
-    """The table with what it means; None where there was nothing to choose from, or but one rule to choose by."""
+    """Return the table of the rules' picks with notes; None with fewer than two configurations or rules."""
     if results.spec.final_seeds is not None or len(results.comparable) < 2:
         return None
     table = rule_picks(results)
@@ -70,7 +68,7 @@ def rules_section(results: Results) -> Section | None:
 
 
 def _notes(results: Results, table: RulePicks) -> Iterator[list[str]]:
-    """Paragraphs."""
+    """Yield the sentences of each paragraph."""
     yield list(cost(results.spec, table))
     yield list(_choice(results))
     yield list(_test(results, table))
@@ -103,7 +101,7 @@ def cost(spec: StudySpec, table: RulePicks) -> Iterator[str]:
 
 
 def _choice(results: Results) -> Iterator[str]:
-    """By which rule the study chose, and that the others change nothing."""
+    """Yield by which rule the study chose, and that the others change nothing."""
     best = results.best
     assert best is not None  # there are configurations
     confirmed = f", by its mean on {formatting.fresh(results.spec)}" if best.confirmed and results.is_confirmed else ""

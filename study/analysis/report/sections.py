@@ -33,13 +33,11 @@ from study.spec import StudySpec
 from study.spec.rungs import schedule
 from study.text import ends, flat, moment, parameter
 
-# The report's section on what each step from the baseline to the best is worth.
-
 TITLE = "Ablation"
 
 
 def ablation_section(results: Results) -> Section | None:
-    """The table with what it means; None where nobody asked for it, or nothing of it has run."""
+    """Return the ablation's table with what it means; None where nobody asked for it, or nothing of it has run."""
     ablation, by_metric = asked(results.record), ablation_effects(results)
     if ablation is None or results.spec.metric not in by_metric:
         return None
@@ -100,7 +98,7 @@ def _amount(name: str, effect: Effect) -> str:
 
 
 def _how(results: Results, ablation: Ablation) -> Iterator[str]:
-    """On which seeds, what is missing, how often test was read for it."""
+    """Yield on which seeds the ablation ran, how its steps were made, and what is missing."""
     yield f"All configurations run on {formatting.seeds(ablation.seeds)}."
     if not set(ablation.seeds) & set(results.confirm_seeds):
         yield "By none of these seeds the best was chosen, so its gain is not that of the luckiest."
@@ -126,8 +124,6 @@ def _how(results: Results, ablation: Ablation) -> Iterator[str]:
         yield f"{formatting.count(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."
 
 
-# The captions of the report's figures, in the order in which the page shows them.
-
 CAPTIONS = {
     "front": "{left} mark is one configuration of the search{mean}. The ring is what was chosen of the front: "
     "{rule}.{fresh}{line_of_front}",
@@ -144,7 +140,7 @@ CAPTIONS = {
     "parallel_coordinate": "Each line is one complete trial of the search{mean}.{missed}",
     "optimization_history": "Each mark is one complete trial of the search{mean}{line}.{missed}",
 }
-"""In braces what depends on the study, see `caption`."""
+"""Captions by figure; what depends on the study is in braces, see `caption`."""
 
 WHICH_MODELS = (
     "Features of the encoder at the last epoch, on the test split (validation where there is none): for the baseline "
@@ -163,7 +159,7 @@ MODEL_CAPTIONS = {
 
 
 def caption(name: str, results: Results) -> str:
-    """A figure's caption, with what its values stand on."""
+    """Return a figure's caption, with what its values are based on."""
     means = "" if len(results.spec.seeds) == 1 else f" (mean over its {len(results.spec.seeds)} seeds)"
     missed = " What is grey or dotted misses a constraint." if results.spec.search.constraints else ""
     kept = " keep the constraints and" if results.spec.search.constraints else ""
@@ -216,13 +212,11 @@ def _rungs(spec: StudySpec) -> str:
     return f" Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
 
 
-# What the summary says of groups: which is the worst, on how many samples, and how far its accuracy may be off.
-
 WORST = "worst_group_accuracy"
 
 
 def groups(results: Results) -> Iterator[str]:
-    """Paragraphs below the summary; none without bias labels."""
+    """Yield the paragraphs on groups below the summary; none without bias labels."""
     record = results.record
     compared = [side for side in (*results.sides, results.final_side) if side]
     if not any(side.spread(f"{split}/{name}") for side in compared for split in ("val", "test") for name in DEBIASED):
@@ -246,7 +240,7 @@ def groups(results: Results) -> Iterator[str]:
 
 
 def _worst(record: StudyRecord, side: Side, split: str) -> str | None:
-    """Which groups a side serves worst; no more than the metric where the sizes of the groups are unknown."""
+    """Return which groups a side serves worst; the metric alone where the sizes of the groups are unknown."""
     if found := worst_group(record, side, split):
         return " ".join(found.sentences(side.words))
     value = side.spread(f"{split}/{WORST}")
@@ -261,11 +255,8 @@ def _named(record: StudyRecord) -> str | None:
     return f"Groups by name: {'; '.join(f'{name}: {words}' for name, words in found.items())}." if found else None
 
 
-# What stands under the summary: over which seeds its numbers are, and what its interval allows for.
-
-
 def summary_note(results: Results) -> str:
-    """One sentence each on the spread, the seeds, and the interval where there is one."""
+    """Return a sentence each on the spread, the seeds, and the interval where there is one."""
     spec = results.spec
     note = f"Mean ± sample standard deviation over the seeds in the last column, {epochs.words(spec.objective)}."
     same = "" if spec.function else " All seeds use the same data and splits."
@@ -323,8 +314,12 @@ BEHIND = ("How sure", "Search", "Cost")
 
 
 def report_page(results: Results, pictures: Container[str], beside: pd.DataFrame | None = None) -> Page:
-    """The whole report; `pictures` are the names of the figures that could be drawn, `beside` the two final trainings
-    of a study."""
+    """Return the whole report.
+
+    Args:
+        pictures: names of the figures that could be drawn.
+        beside: the two final trainings of a study.
+    """
     record = results.record
     figures = [Picture(name, caption(name, results), name in OPTUNA) for name in CAPTIONS if name in pictures]
     seeds = [figure for figure in figures if figure.name == "seeds"]
@@ -387,7 +382,7 @@ BETTER = {"max": "higher", "min": "lower"}
 
 
 def _settings(results: Results) -> dict[str, str]:
-    """The data's title, every key that a trial starts from, and how the search works."""
+    """Return the data's title, every key that a trial starts from, and how the search works."""
     spec, record = results.spec, results.record
     search = spec.search
     settings = {"data": record.sessions[-1]["dataset"]} if record.sessions and "dataset" in record.sessions[-1] else {}
@@ -468,11 +463,11 @@ def _flat(values: Mapping[str, object]) -> list[tuple[str, object]]:
 
 
 LEFT_OUT = ("event", "time", "datasets", "groups")
-"""Of a session: what other rows or sections tell."""
+"""Fields of a session that other rows or sections tell."""
 
 
 def data_sets(datasets: Mapping[str, DataSet]) -> Iterator[tuple[str, str]]:
-    """A row for each data set: its samples, the shape of one, its fingerprint and where its files are from."""
+    """Yield a row for each data set: its samples, the shape of one, its fingerprint, its files' origin."""
     for data in datasets.values():
         rows = ", ".join(f"{count} {split}" for split, count in data["rows"].items() if count)
         shape = " x ".join(map(str, data.get("shape", ())))

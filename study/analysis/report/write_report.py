@@ -29,14 +29,13 @@ def write_report(
     reload: int | None = None,
     beside: pd.DataFrame | None = None,
 ) -> Path:
-    """Write `report.html` (self-contained), `report.md`, `figures/*.png` and `trials.csv` into a folder, and
-    `references.csv` where there are some.
+    """Write `report.html` (self-contained), `report.md`, `figures/*.png`, `trials.csv` and any `references.csv`.
 
-    A study in any state has a report. The same study gives the same files, byte for byte. A reader of a file sees the
-    old one or the new one.
+    A study in any state has a report. The same study gives the same files, byte for byte. Whoever reads a file
+    meanwhile sees the old one or the new one, never a part.
 
     Args:
-        pdf: `figures/*.pdf` as well; a folder that has some gets them in any case, so that none is of before.
+        pdf: write `figures/*.pdf` as well; a folder that has some gets them in any case, so that none is outdated.
         models: embeddings of trained models, see `study.analysis.statistics.embedding`, for figures of their features.
         reload: seconds after which a browser loads the page again; None: never.
         beside: a table of this final training and that of the baseline, or of what its study found.
@@ -64,7 +63,7 @@ def write_report(
 def _files(
     results: Results, models: Sequence[Embedding], pdf: bool, reload: int | None, beside: pd.DataFrame | None
 ) -> dict[str, bytes]:
-    """Every file of a report, by its path in the folder."""
+    """Return every file of a report, by its path in the folder."""
     drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(shown(name, results)))}
     if models:
         drawn |= {name: figure for name, draw in MODEL_FIGURES.items() if (figure := draw(models))}
@@ -84,7 +83,7 @@ def _files(
 
 @styled
 def as_png(figure: Figure) -> bytes:
-    """A figure as a PNG file without date and version.
+    """Encode a figure as PNG, without date and version.
 
     Fixes the figure's layout, so that files made from it afterwards have the same.
     """
@@ -97,7 +96,7 @@ def as_png(figure: Figure) -> bytes:
 
 @styled
 def as_pdf(figure: Figure) -> bytes:
-    """A figure as a PDF file, without date and version."""
+    """Encode a figure as PDF, without date and version."""
     stream = BytesIO()
     figure.savefig(stream, format="pdf", metadata={"Creator": None, "Producer": None, "CreationDate": None})
     return stream.getvalue()

@@ -71,7 +71,7 @@ class Effect:
 
 
 def effects(values: Mapping[Moved, BySeed], steps: Sequence[StepWords]) -> list[Effect]:
-    """All effects of an ablation: the path and its gain; of two steps and more each alone, removed, and interacting.
+    """Return all effects of an ablation: path and gain; of several steps each alone, removed, and interacting.
 
     Args:
         values: a metric by seed of each configuration of `study.ranking.ablation_steps.configurations`.
@@ -102,7 +102,7 @@ def effects(values: Mapping[Moved, BySeed], steps: Sequence[StepWords]) -> list[
 
 
 def measured(results: Results, ablation: Ablation, name: str) -> dict[Moved, dict[int, float]]:
-    """A metric by seed of each configuration of an ablation, of its complete trials."""
+    """Return a metric by seed of each configuration of an ablation, from its complete trials."""
     return {
         moved: {
             seed: value
@@ -114,10 +114,10 @@ def measured(results: Results, ablation: Ablation, name: str) -> dict[Moved, dic
 
 
 def ablation_effects(results: Results) -> dict[str, list[Effect]]:
-    """The effects of the ablation that was asked for, by metric: those of the study's objective and of its constraints,
-    on validation and, where it was read, on test.
+    """Return the effects of the ablation that was asked for, by metric.
 
-    Empty without one, or before any of its trials is complete.
+    Metrics are those of the study's objective and constraints, on validation and, where it was read, on test. Empty
+    without an ablation, or before any of its trials is complete.
     """
     ablation = asked(results.record)
     if ablation is None:
@@ -130,7 +130,7 @@ def ablation_effects(results: Results) -> dict[str, list[Effect]]:
 
 
 def step_words(spec: StudySpec, ablation: Ablation) -> list[StepWords]:
-    """The steps in words; of a step with more than `MOST_KEYS` keys the first of them."""
+    """Return the steps in words; of a step with more than `MOST_KEYS` keys the first of them."""
 
     def words(step: Step, params: Mapping[str, object]) -> str:
         there = {key: found for key in step if (found := value(spec, params, key)) is not None}
@@ -145,7 +145,7 @@ def step_words(spec: StudySpec, ablation: Ablation) -> list[StepWords]:
 
 
 def load_ablation(name: str) -> pd.DataFrame:
-    """The ablation of a study of this home, as `ablation_frame`.
+    """Load the ablation of a study of this home, as `ablation_frame`.
 
     Raises:
         UserError: there is no such study, or nobody asked for its ablation.
@@ -176,7 +176,7 @@ def ablation_frame(results: Results) -> pd.DataFrame:
 
 
 def frame_of(by_metric: Mapping[str, Sequence[Effect]]) -> pd.DataFrame:
-    """`ablation_frame` of these effects."""
+    """Return `ablation_frame` of these effects."""
     return frame_of_document(
         [
             {"metric": name, "part": effect.part, "configuration": effect.label, **_row(effect)}
@@ -187,7 +187,7 @@ def frame_of(by_metric: Mapping[str, Sequence[Effect]]) -> pd.DataFrame:
 
 
 def document(results: Results) -> list[dict[str, object]]:
-    """`ablation_frame` as plain values for JSON: a dictionary per line, None where a value is missing."""
+    """Return `ablation_frame` as plain values for JSON: a dictionary per line, None where a value is missing."""
     frame = ablation_frame(results)
     return [
         {str(key): None if value != value else value for key, value in row.items()} for row in frame.to_dict("records")
@@ -195,7 +195,7 @@ def document(results: Results) -> list[dict[str, object]]:
 
 
 def frame_of_document(lines: Sequence[Mapping[str, object]]) -> pd.DataFrame:
-    """`ablation_frame` of its lines."""
+    """Return `ablation_frame` from its lines as plain values."""
     kinds = dict.fromkeys(("mean", "sd", "effect", "low", "high"), float) | dict.fromkeys(("n", "pairs"), "int64")
     frame = pd.DataFrame(list(lines), columns=[*LABELS, "keys", *COLUMNS])
     return frame.astype(kinds)
@@ -209,7 +209,7 @@ def _line(
     keys: Step = (),
     confidence: float = CONFIDENCE,
 ) -> Effect:
-    """A line whose difference is that of a pair, the first minus the second."""
+    """Return a line whose difference is that of a pair, the first minus the second."""
     change = difference(*pair, confidence=confidence)
     return Effect(part, label, keys, spread(values.values()), change, len(set(pair[0]) & set(pair[1])))
 

@@ -16,10 +16,8 @@ from study.home.events import ENDED
 from study.ranking import SeedStatistics, spread
 from study.training.config import SECTIONS
 
-# A cell: the values that the trials at one place gave.
-
 STATISTICS = ("mean", "sd", "n", "over", "seeds", "pruned", "failed", "open", "unread", "repeated", "values")
-"""Of each cell in a table: what `Cell` has, and `mean`, `sd` and `n` of its values (NaN and 0 where there are none)."""
+"""What a table has of each cell: `mean`, `sd` and `n` of its values (NaN and 0 without any), and fields of `Cell`."""
 
 Configuration = tuple[Hashable, ...]
 """The values of a trial's parameters."""
@@ -63,7 +61,7 @@ class Cell:
         return dict(zip(self.seeds, self.values, strict=True)) if is_one else {}
 
     def statistics(self) -> dict[str, object]:
-        """As `STATISTICS`."""
+        """Return the cell's values by the names in `STATISTICS`."""
         spread = self.spread
         numbers = (spread.mean, spread.deviation, spread.count) if spread else (None, None, 0)
         return dict(zip(("mean", "sd", "n"), numbers, strict=True)) | {
@@ -72,7 +70,7 @@ class Cell:
 
 
 def cell(frame: pd.DataFrame, metric: str) -> Cell:
-    """The cell of some trials, rows of a `trials_frame`.
+    """Return the cell of some trials, rows of a `trials_frame`.
 
     Where a configuration was confirmed on fresh seeds, only those seeds count: the trial by which it was chosen is the
     luckiest of many. Otherwise all its seeds count.
@@ -100,7 +98,7 @@ def cell(frame: pd.DataFrame, metric: str) -> Cell:
 
 
 def param_columns(frame: pd.DataFrame) -> list[str]:
-    """The frame's parameters."""
+    """Return the frame's columns that are parameters."""
     return [name for name in map(str, frame.columns) if "/" not in name and name.split(".")[0] in SECTIONS]
 
 
@@ -109,7 +107,7 @@ FRESH = ("confirm", "rule")
 
 
 def _by_configuration(measured: pd.DataFrame, metric: str) -> dict[Configuration, dict[int, float]]:
-    """The metric by seed of each configuration, of those on fresh seeds alone where it has some."""
+    """Return the metric by seed of each configuration, from fresh seeds alone where it has some."""
     configurations: dict[Configuration, dict[bool, dict[int, float]]] = {}
     for params, stage, seed, value in zip(
         _configurations(measured),
@@ -124,26 +122,24 @@ def _by_configuration(measured: pd.DataFrame, metric: str) -> dict[Configuration
 
 
 def _configurations(frame: pd.DataFrame) -> list[Configuration]:
-    """Each trial's parameters."""
+    """Return each trial's parameters."""
     keys = param_columns(frame)
     return list(zip(*(map(_comparable, frame[key]) for key in keys), strict=True)) if keys else [()] * len(frame)
 
 
 def _comparable(value: object) -> Hashable:
-    """A parameter's value in a form in which equal values are equal, missing ones too, and true is not 1."""
+    """Return a parameter's value in a form in which equal values are equal, missing ones too, and true is not 1."""
     if isinstance(value, list | tuple):
         return tuple(map(_comparable, value))
     return None if value is None or value != value else (isinstance(value, bool), value)
 
 
-# The values of one parameter as rows or columns of a table: one per value, or bins where there are many.
-
 EXACT = 8
-"""Different numbers that get a level each; more are put into bins."""
+"""Most different numbers that get a level each; more are put into bins."""
 
 
 def levels(values: Iterable[object], bins: int | None) -> pd.Categorical:
-    """The place of each trial along one parameter.
+    """Return the level of each trial along one parameter.
 
     Args:
         values: of the parameter, one per trial.
@@ -167,14 +163,12 @@ def levels(values: Iterable[object], bins: int | None) -> pd.Categorical:
 
 
 def _level(value: object) -> float | str:
-    """A number as it is, everything else as text."""
+    """Return a number as it is, everything else as text."""
     value = value.item() if isinstance(value, np.number) else value
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
         return value
     return formatting.setting(value)
 
-
-# The tables.
 
 BINS = 5
 
@@ -211,7 +205,7 @@ def sensitivity(
     metric: str,
     bins: int | None = BINS,
 ) -> pd.DataFrame:
-    """Two parameters, or groups of parameters, against each other: the form of FairKL paper Table 12.
+    """Tabulate two parameters, or groups of parameters, against each other, as FairKL paper Table 12.
 
     Args:
         frame, metric, bins: as for `ablation`.
@@ -242,7 +236,7 @@ def sensitivity(
 def _cells(
     frame: pd.DataFrame, down: list[str], across: list[str], metric: str, bins: int | None
 ) -> tuple[list[Place], list[Place], dict[tuple[Place, Place], Cell]]:
-    """Places down and across a table, and the cell of every pair of them."""
+    """Return the places down and across a table, and the cell of every pair of them."""
     frame = frame[frame["stage"] != "ablation"]  # configurations between baseline and best, which nobody searched
     _check_keys(frame, [*down, *across])
     _check_metric(metric, [name for name in map(str, frame.columns) if "/" in name])
@@ -256,7 +250,7 @@ def _cells(
 
 
 def _places(by_key: list[pd.Categorical], trials: int) -> tuple[list[Place], list[Place]]:
-    """All places in order, and that of each trial. Of one parameter also the bins that no trial is in."""
+    """Return all places in order, and that of each trial; of one parameter also the bins that no trial is in."""
     of_trial: list[Place] = list(zip(*by_key, strict=True)) if by_key else [()] * trials
     if len(by_key) == 1:
         return [(level,) for level in by_key[0].categories], of_trial
@@ -293,7 +287,7 @@ def _index(places: list[Place], keys: list[str]) -> pd.Index:
 
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
-    """Means, deviations and ends of intervals as floats, NaN where there are none, counts as integers."""
+    """Convert means and deviations to floats, NaN where there are none, and counts to integers."""
     kinds = dict.fromkeys(("mean", "sd"), "float64") | dict.fromkeys(
         ("n", "pruned", "failed", "open", "unread", "repeated"), "int64"
     )

@@ -23,7 +23,7 @@ from study.text import parameter
 
 @dataclass(frozen=True)
 class Gap:
-    """A `Difference`, and whether too few seeds stand behind it to tell."""
+    """A `Difference`, and whether it rests on too few seeds to tell."""
 
     difference: float
     interval: tuple[float, float] | None
@@ -52,19 +52,14 @@ class Compared:
     settings: Mapping[str, object]
 
 
-# The best configurations of two studies, or two final trainings, against each other, where they ran on the same seeds,
-# data and splits.
-
-
 def against(first: Results, other: Results) -> dict[str, Gap]:
-    """The other study's best minus the first one's, by metric of the study and split; of final trainings the same.
+    """Return the other study's best minus the first one's, by metric; of final trainings their means.
 
     Both bests were chosen by what they are compared by. The interval allows for each pair that could have been chosen.
     Final trainings chose nothing.
 
     Returns:
-        Empty for the same study, or where data, splits
-        or epochs differ, or the bests share fewer than two seeds.
+        Empty for the same study, or where data, splits or epochs differ, or the bests share fewer than two seeds.
     """
     one, two = _best(other), _best(first)
     is_same = first.spec.name == other.spec.name
@@ -78,7 +73,10 @@ def against(first: Results, other: Results) -> dict[str, Gap]:
 
 
 def _best(results: Results) -> Side | None:
-    """The best configuration; the baseline, if it leads, was chosen as one more. Of a final training all its trials."""
+    """Return the best configuration, or all trials of a final training.
+
+    The baseline, if it leads, was chosen as one more.
+    """
     if results.spec.final_seeds is not None:
         return results.final_side
     chosen = results.best
@@ -91,11 +89,11 @@ def _measured_by(spec: StudySpec) -> list[object]:
 
 
 def compare(studies: Sequence[Results]) -> list[Compared]:
-    """Each study, in the given order, and the settings in which they differ.
+    """Compare studies: each in the given order, with the settings in which they differ.
 
     Raises:
-        UserError: fewer than two studies, the same one twice, some without a search beside some with one, one not begun
-            yet, or studies of different data or metrics.
+        UserError: fewer than two studies, one given twice, final trainings beside searches, one that has not begun, or
+            studies of different data or metrics.
     """
     _check(studies)
     is_final = studies[0].spec.final_seeds is not None
@@ -114,7 +112,7 @@ def compare(studies: Sequence[Results]) -> list[Compared]:
 
 
 def printed_comparison(compared: Sequence[Compared]) -> pd.DataFrame:
-    """The studies of `compare` as text, a column per study; no row in which none has a value."""
+    """Return the studies of `compare` as text, a column per study; no row in which none has a value."""
     told = [one.summary for one in compared]
     metrics, is_final = _compared_metrics(told), told[0].final is not None
     whose = ("final",) if is_final else ("baseline", "best")
@@ -142,7 +140,7 @@ def printed_comparison(compared: Sequence[Compared]) -> pd.DataFrame:
 
 
 def _against(compared: Sequence[Compared], metrics: Sequence[str], whose: str) -> dict[str, list[str]]:
-    """A line per metric in which two of the studies can be compared seed by seed."""
+    """Return a line per metric in which two of the studies can be compared seed by seed."""
     return {
         f"{whose} {name}, minus that of {compared[0].summary.name}": [
             _gain(one.against.get(name), name) for one in compared
@@ -153,7 +151,7 @@ def _against(compared: Sequence[Compared], metrics: Sequence[str], whose: str) -
 
 
 def _compared_metrics(told: Sequence[Summary]) -> list[str]:
-    """Those of the study on both splits; of final trainings also what stands beside them."""
+    """Return the study's metrics on both splits; of final trainings all that are shown and that each has."""
     finals = [one.final.metrics for one in told if one.final]
     if finals:
         return [name for name in told[0].shown if all(name in metrics for metrics in finals)]
@@ -181,7 +179,7 @@ def _check(studies: Sequence[Results]) -> None:
 
 
 def _data(results: Results) -> str:
-    """The data's names and their fingerprint: the same data may be named differently."""
+    """Return the data's names and their fingerprint: the same data may be named differently."""
     names = ", ".join(dict.fromkeys(str(section["name"]) for section in results.spec.data_sections))
     return f"{names}, fingerprint {results.record.sessions[-1].get('data', 'unknown')}"
 
@@ -201,7 +199,7 @@ COMPARED = ("sampler", "trials", "seed", "replicates", "constraints", "early_sto
 
 
 def _gains(results: Results) -> dict[str, Gap]:
-    """Best minus baseline, by metric; empty where the baseline is the best or one of the two is missing."""
+    """Return best minus baseline, by metric; empty where the baseline is the best or one of the two is missing."""
     (baseline, best), chosen = results.sides, summary(results).sides.get("best")
     if not baseline or not best or not chosen or best.number != chosen.trial:
         return {}
@@ -213,7 +211,7 @@ def _trials(counts: Mapping[str, int]) -> str:
 
 
 def _number(side: Told | None, name: str) -> str:
-    """A side's mean ± sd (n), `-` without values."""
+    """Return a side's mean ± sd (n), `-` without values."""
     value = side.metrics.get(name) if side else None
     return (
         f"{formatting.mean(name, SeedStatistics(value.mean, value.sd, value.n))} ({value.n})"

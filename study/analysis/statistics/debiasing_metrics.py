@@ -13,8 +13,10 @@ from study.ranking.difference import Side
 
 
 def counts(record: StudyRecord, side: Side, split: str) -> Counts | None:
-    """How many are right of each group of a split, by the mean over a side's seeds; None where the sizes of groups are
-    not known: without bias labels, of several data sets, or of very many groups."""
+    """Return how many samples of each group of a split are right, by the mean over a side's seeds.
+
+    None where the sizes of groups are not known: without bias labels, of several data sets, or of very many groups.
+    """
     cells = (record.groups or {}).get(split)
     if not cells:
         return None
@@ -27,18 +29,18 @@ def counts(record: StudyRecord, side: Side, split: str) -> Counts | None:
 
 
 def worst_group(record: StudyRecord, side: Side, split: str) -> WorstGroup | None:
-    """Which groups of a split a side serves worst; None where that is not known, or all are alike."""
+    """Return which groups of a split a side serves worst; None where that is not known, or all are alike."""
     found, names = counts(record, side, split), record.groups or {}
     return worst(found, names.get("classes"), names.get("biases")) if found else None
 
 
 def sampling_error(record: StudyRecord, side: Side, name: str) -> float | None:
-    """The standard error of a side's metric because its split is a sample, whatever the seeds do.
+    """Return the standard error of a side's metric because its split is a sample, whatever the seeds do.
 
-    What the trials reported with it, the mean over them. On the test split of older studies, which reported none, the
-    binomial error of an accuracy whose samples are counted: that of all, of aligned and of conflicting samples, and of
-    the worst group where groups have metrics of their own; with (right + 1) / (samples + 2) in the place of an accuracy
-    of 0 or 1. None where neither is known.
+    It is what the trials reported with the metric, the mean over them. On the test split of older studies, which
+    reported none, it is the binomial error of an accuracy whose samples are counted: of all, of aligned and of
+    conflicting samples, and of the worst group where groups have metrics of their own; (right + 1) / (samples + 2)
+    replaces an accuracy of 0 or 1. None where neither is known.
     """
     split, metric = name.split("/", 1)
     if reported := side.spread(f"{name}_standard_error"):
@@ -51,13 +53,13 @@ def sampling_error(record: StudyRecord, side: Side, name: str) -> float | None:
 
 
 def with_error(record: StudyRecord, side: Side, name: str) -> SeedStatistics | None:
-    """A side's metric over its seeds, with that error."""
+    """Return a side's metric over its seeds, with its `sampling_error`."""
     found = side.spread(name)
     return replace(found, split_error=sampling_error(record, side, name), is_share=is_share(name)) if found else None
 
 
 def samples(record: StudyRecord, side: Side, split: str, metric: str) -> int | None:
-    """Of how many samples of a split an accuracy is; None where that is not known, and for other metrics."""
+    """Return how many samples of a split an accuracy is of; None where that is not known, and for other metrics."""
     cells: Sequence[Sequence[int]] | None = (record.groups or {}).get(split)
     if not cells:
         return None

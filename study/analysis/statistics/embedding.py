@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from study.training import Trial
 
 MAX_SAMPLES = 5000
-"""Samples of a split, at most; of a larger split a random sample, since the number of pairs grows as the square."""
+"""Largest number of samples of a split; of a larger one a random sample, as the number of pairs grows as the square."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Embedding:
 
 
 def embeddings(results: Results, model_file: Callable[..., Path]) -> list[Embedding]:
-    """Of the baseline and each confirmed configuration, the best last, or of a final training: the first kept model.
+    """Compute embeddings of the baseline and each confirmed configuration, the best last, or of a final training.
 
-    Each at the epochs of `train.keep_epochs` and at the last one.
+    Each is that of the first kept model, at the epochs of `train.keep_epochs` and at the last one.
 
     Args:
-        model_file: where a trial's model is, by its number, or by that and an epoch.
+        model_file: returns where a trial's model is, by its number, or by that and an epoch.
 
     Raises:
         UserError: no model was kept, one cannot be read, or the data have changed since the training.
@@ -86,7 +86,7 @@ def embeddings(results: Results, model_file: Callable[..., Path]) -> list[Embedd
 
 
 def _kept(results: Results, model_file: Callable[..., Path]) -> Iterator[tuple[str, TrialRecord]]:
-    """Label and trial of the first kept model of each configuration; where epsilon is searched, it is in the label."""
+    """Yield label and trial of the first kept model of each configuration; a searched epsilon is in the label."""
     reference, best = results.sides
     others = [side_of(results.spec, candidate) for candidate in results.candidates if candidate.confirmed]
     others = [side for side in others if not best or side.number != best.number]

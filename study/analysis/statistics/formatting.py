@@ -39,32 +39,34 @@ LIMITS = {
 
 
 def value(metric: str, number: float | None) -> str:
-    """`76.2%`, or `0.123` for a metric other than an accuracy."""
+    """Return a value as `76.2%`, or `0.123` for a metric other than an accuracy."""
     if number is None or math.isnan(number):
         return MISSING
     return printed(metric, number)
 
 
 def mean(metric: str, spread: SeedStatistics | None) -> str:
-    """`76.2 ± 1.3%` (sample standard deviation), without the second part for a single value."""
+    """Return `76.2 ± 1.3%` (sample standard deviation), without the second part for a single value."""
     return MISSING if spread is None or math.isnan(spread.mean) else printed(metric, spread.mean, spread.deviation)
 
 
 def measured(side: "Side", metric: str) -> str:
-    """A side's `mean` of a metric."""
+    """Return the `mean` of a side's metric."""
     return mean(metric, side.spread(metric))
 
 
 def change(metric: str, number: float, signed: bool = True) -> str:
-    """`+16.0 points`, or `+0.012`."""
+    """Return a difference as `+16.0 points`, or `+0.012` for a metric other than an accuracy."""
     (text,) = _in_its_unit(metric, number)
     text = text if signed else text.removeprefix("+")
     return f"{text} points" if in_percent(metric) else text
 
 
 def _in_its_unit(metric: str, *numbers: float) -> list[str]:
-    """`+16.0` of percent, else `+0.012`, all with as many decimals as tell them apart; `+0.0004` where these would show
-    nothing of a number."""
+    """Return numbers as `+16.0` (percent) or `+0.012`, all with as many decimals as tell them apart.
+
+    A number of which these would show nothing is written as `+0.0004`.
+    """
     scale, digits = (100, 1) if in_percent(metric) else (1, 3)
     scaled = [round(scale * number, MOST_DIGITS) for number in numbers]
     while len({round(each, digits) for each in scaled}) < len(set(scaled)) and digits < MOST_DIGITS:
@@ -73,18 +75,18 @@ def _in_its_unit(metric: str, *numbers: float) -> list[str]:
 
 
 MOST_DIGITS = 12
-"""Decimals of a number at most: what is smaller is the noise of rounding."""
+"""Largest number of decimals: what is smaller is the noise of rounding."""
 
 
 ALIKE = "on every seed alike"
-"""In the place of an interval, where no seed gave another value than the others: their spread says nothing then."""
+"""Stands for an interval where all seeds gave the same value: their spread says nothing then."""
 
 VAGUE = "too few seeds to tell"
-"""In the place of an interval that two seeds alone make so wide that it holds zero."""
+"""Stands for an interval that two seeds alone make so wide that it holds zero."""
 
 
 def amount(metric: str, difference: "Difference", words: str = "95% interval ", where: str = "") -> str:
-    """`+16.0 points (95% interval +12.1 to +19.9)`; the change alone where there is no interval.
+    """Return `+16.0 points (95% interval +12.1 to +19.9)`; the change alone where there is no interval.
 
     Args:
         words: before the interval.
@@ -99,7 +101,7 @@ def amount(metric: str, difference: "Difference", words: str = "95% interval ", 
 
 
 def interval(metric: str, difference: "Difference") -> str:
-    """`+12.1 to +19.9`, in the unit of `change`; words in its place where it says nothing."""
+    """Return `+12.1 to +19.9`, in the unit of `change`; words in its place where it says nothing."""
     if difference.interval is None:
         return MISSING
     if difference.is_alike:
@@ -110,7 +112,7 @@ def interval(metric: str, difference: "Difference") -> str:
 
 
 def judged(metric: str, difference: "Difference", better: bool, where: str = "", over: str = "seeds") -> str:
-    """The `amount` of a difference, and what it tells beyond that.
+    """Return the `amount` of a difference, and whether it is beyond the spread over seeds.
 
     Args:
         better: whether its direction is the wanted one.
@@ -125,12 +127,12 @@ def judged(metric: str, difference: "Difference", better: bool, where: str = "",
 
 
 def between(metric: str, ends: tuple[float, float] | None) -> str:
-    """`64.1 to 79.9%`, the ends of a value's interval, in the unit of `value`."""
+    """Return `64.1 to 79.9%`, the ends of a value's interval, in the unit of `value`."""
     return MISSING if ends is None else printed_range(metric, *ends)
 
 
 def setting(value: object) -> str:
-    """A parameter's value; a float with four significant digits."""
+    """Return a parameter's value as text; a float with four significant digits."""
     if isinstance(value, float):
         return MISSING if math.isnan(value) else f"{value:.4g}"
     if value is None:
@@ -141,25 +143,25 @@ def setting(value: object) -> str:
 
 
 def count(number: int, singular: str, plural: str | None = None) -> str:
-    """`1 trial`, `3 trials`."""
+    """Return `1 trial`, `3 trials`."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
 
 
 def ordinal(number: int) -> str:
-    """`1st`, `2nd`, `11th`."""
+    """Return `1st`, `2nd`, `11th`."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
 
 
 def duration(seconds: float) -> str:
-    """`40 s`, `12 min`, `3.5 h`."""
+    """Return seconds as `40 s`, `12 min`, `3.5 h`."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def listed(items: Iterable[object]) -> str:
-    """`1`, `1 and 2`, `1, 2 and 3`; of more than twelve, the first ten and how many more there are."""
+    """Return `1`, `1 and 2`, `1, 2 and 3`; of more than twelve, the first ten and how many more there are."""
     texts = [str(item) for item in items] or [MISSING]
     if len(texts) > 12:
         return f"{', '.join(texts[:10])} and {len(texts) - 10} more"
@@ -168,15 +170,15 @@ def listed(items: Iterable[object]) -> str:
 
 
 def trials(numbers: Sequence[int]) -> str:
-    """`trial 3`, `trials 3 and 4`."""
+    """Return `trial 3`, `trials 3 and 4`."""
     return f"trial{'s' if len(numbers) > 1 else ''} {listed(numbers)}"
 
 
 def seeds(numbers: Sequence[int], folds: int = 0) -> str:
-    """`seed 0`, `3 seeds (1, 2, 3)`, with a note where a seed is repeated; `5 folds, each on a seed of its own`.
+    """Return `seed 0`, `3 seeds (1, 2, 3)`, or `5 folds, each time on a seed of its own (...)`.
 
     Args:
-        folds: on how many folds they ran, 0: the data have none.
+        folds: how many folds the trials ran on; 0: the data have none.
     """
     if folds > 1 and len(numbers) > 1:
         times = f" {len(numbers) // folds} times" if len(numbers) >= 2 * folds else ""
@@ -190,26 +192,23 @@ def seeds(numbers: Sequence[int], folds: int = 0) -> str:
 
 
 def fresh(spec: StudySpec) -> str:
-    """What configurations run on again: `fresh seeds`, or `all folds`, each of them on a fresh seed."""
+    """Return what configurations run on again: `fresh seeds`, or `all folds`, each of them on a fresh seed."""
     return "fresh seeds" if spec.folds is None else "all folds"
 
 
 def ran_on(side: "Side", metric: str) -> str:
-    """The folds and seeds behind a side's value of a metric."""
+    """Return the folds and seeds behind a side's value of a metric, in words."""
     return seeds(side.seeds(metric), len({trial.fold for trial in side.trials} - {None}))
 
 
-# On which seeds a number stands, in words.
-
-
 def best(spec: StudySpec) -> str:
-    """Return what the best configuration is called: with several metrics by which rule it is that."""
+    """Return what the best configuration is called; with several metrics, by which rule it is the best."""
     rules = {"first": "first metric", "knee": "knee", "limit": "limit"}
     return f"best by {rules[spec.objective.choose.name]}" if spec.objective.several else "best"
 
 
 def with_direction(spec: StudySpec, name: str) -> str:
-    """A metric's name and which values of it are better."""
+    """Return a metric's name and which values of it are better."""
     words = {"max": " (higher is better)", "min": " (lower is better)", None: ""}
     return name + words[spec.direction(name)]
 

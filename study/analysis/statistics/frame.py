@@ -20,7 +20,7 @@ FIXED = ("stage", "state", "kind", "reason", "seed", "fold", "repeats", "epochs"
 
 
 def load(name: str) -> "pd.DataFrame":
-    """The trials of a study of this home (`STUDY_HOME`, else `./studies`), in any state, as `trials_frame`.
+    """Load the trials of a study of this home (`STUDY_HOME`, else `./studies`), in any state, as `trials_frame`.
 
     Raises:
         UserError: there is no such study.
@@ -56,7 +56,7 @@ def load(name: str) -> "pd.DataFrame":
 
 
 def trials_frame(results: Results) -> "pd.DataFrame":
-    """One row per trial, indexed by its number.
+    """Return one row per trial, indexed by its number.
 
     Returns:
         The columns of `FIXED` (`kind` of failure, `reason` of failure or pruning, `seconds` from the start of the last
@@ -78,7 +78,7 @@ def trials_frame(results: Results) -> "pd.DataFrame":
 
 
 def epochs_frame(record: StudyRecord) -> "pd.DataFrame":
-    """One row per trial and epoch: `trial`, `epoch`, then every reported metric, NaN where it is not finite."""
+    """Return one row per trial and epoch: `trial`, `epoch`, then every metric, NaN where it is not finite."""
     import pandas as pd
 
     rows = [{"trial": trial.number, **report} for trial in record.trials.values() for report in trial.reports]
@@ -88,33 +88,33 @@ def epochs_frame(record: StudyRecord) -> "pd.DataFrame":
 
 
 def param_keys(spec: StudySpec, trials: Iterable[TrialRecord]) -> list[str]:
-    """Dotted keys that the study searches, then any others that its trials have."""
+    """Return the dotted keys that the study searches, then any others that its trials have."""
     return list(dict.fromkeys([*spec.search.space, *(key for trial in trials for key in trial.params)]))
 
 
 def metric_names(spec: StudySpec, trials: Collection[TrialRecord]) -> list[str]:
-    """The study's metric, then every other that the trials have, by name."""
+    """Return the study's metric, then every other that the trials have, by name."""
     kinds = {id(epoch.names): epoch.names for trial in trials for epoch in trial.reports}  # few: names are shared
     names = {name for kind in (*kinds.values(), *(trial.tested for trial in trials)) for name in kind}
     return [spec.metric, *sorted(names - {spec.metric, "epoch"})]
 
 
 def param(spec: StudySpec, trial: TrialRecord, key: str) -> object:
-    """The value that a trial ran with, None for a key that does not apply to it."""
+    """Return the value that a trial ran with, None for a key that does not apply to it."""
     if key in trial.params:
         return trial.params[key]
     return _form(spec, trial, key).get(key.partition(".")[2])
 
 
 def shown(spec: StudySpec, trial: TrialRecord, key: str) -> str:
-    """The same for people; `-` for a key that does not apply to the trial."""
+    """Return the value that a trial ran with as text; `-` for a key that does not apply to it."""
     value = param(spec, trial, key)
     applies = value is not None or key in trial.params or key.partition(".")[2] in _form(spec, trial, key)
     return parameter(value) if applies else "-"
 
 
 def numbered(trial: TrialRecord) -> str:
-    """`7`, or `0 (baseline)`."""
+    """Return a trial's number as text: `7`, or `0 (baseline)`."""
     return f"{trial.number} (baseline)" if trial.stage == "baseline" else str(trial.number)
 
 
@@ -130,10 +130,10 @@ def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str
 
 
 def varied(spec: StudySpec) -> dict[str, Domain]:
-    """The searched parameters, constants left out."""
+    """Return the searched parameters without constants."""
     return {key: domain for key, domain in spec.search.space.items() if len(set(map(repr, domain.ends()))) > 1}
 
 
 def thin(items: Sequence[T], most: int) -> Sequence[T]:
-    """At most `most` of the items, evenly chosen, in order."""
+    """Return at most `most` of the items, evenly chosen, in order."""
     return items if len(items) <= most else [items[place * len(items) // most] for place in range(most)]

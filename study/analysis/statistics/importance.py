@@ -35,13 +35,13 @@ BURN_IN, DRAWS = 200, 800
 MAIN_SCALE, PAIR_SCALE = 0.5, 0.1
 """Scales of the half-Cauchy priors, in deviations of the response."""
 PAIR_COLUMNS = 2
-"""Of each input, for the products of a pair."""
+"""Columns of each input that go into the products of a pair."""
 MANY_INPUTS = 8
-"""Of more inputs only the first column of each goes into products."""
+"""Number of inputs above which only the first column of each goes into products."""
 
 
 NOTHING = 0.01
-"""A share that is printed as none."""
+"""Share below which the lower end of an interval is taken as 0."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Shares:
 
     @property
     def remainder(self) -> Array:
-        """(draws,)."""
+        """Share of each draw that inputs and pairs leave: (draws,)."""
         return 1.0 - self.mains.sum(1) - self.interactions
 
 
@@ -72,7 +72,7 @@ class Share:
 
     @classmethod
     def of(cls, draws: Array) -> "Share":
-        """From draws of it; an interval that begins below one percent begins at 0."""
+        """Build a share from draws of it; an interval that begins below one percent begins at 0."""
         ordered = np.sort(draws)
         within = math.ceil(0.95 * len(ordered))
         first = int((ordered[within - 1 :] - ordered[: len(ordered) - within + 1]).argmin())
@@ -81,11 +81,11 @@ class Share:
 
 
 def variance_shares(inputs: Sequence[Array], weights: Sequence[Array], responses: Array) -> Shares:
-    """The shares of the inputs, and of their pairs.
+    """Draw the shares of the inputs, and of their pairs, from their posterior.
 
     Args:
         inputs: for each input its columns, (N, columns).
-        weights: of the columns of each: their expected sizes, squared, beside one another.
+        weights: for each input its columns' expected squared sizes, relative to one another.
         responses: (N,).
     """
     middle, scale = responses.mean(), max(float(responses.std()), 1e-12)
@@ -104,7 +104,7 @@ def variance_shares(inputs: Sequence[Array], weights: Sequence[Array], responses
 
 
 def _gibbs(design: Array, targets: Array, relative: Array, group: NDArray[np.intp], scales: Array) -> Array:
-    """(draws, groups) shares."""
+    """Draw (draws, groups) shares by a Gibbs sampler."""
     generator = np.random.default_rng(0)
     gram, projected, total = design.T @ design, design.T @ targets, (targets**2).sum()
     count, sizes = len(design), np.bincount(group, minlength=len(scales))
@@ -129,7 +129,7 @@ def _gibbs(design: Array, targets: Array, relative: Array, group: NDArray[np.int
 
 
 def _products(one: Array, other: Array) -> Array:
-    """(N, columns of the one * columns of the other)."""
+    """Return (N, columns of the one * columns of the other)."""
     return np.asarray((one[:, :, None] * other[:, None, :]).reshape(len(one), -1))
 
 
@@ -141,10 +141,10 @@ def _products(one: Array, other: Array) -> Array:
 
 
 LEVELS = 50
-"""A range of more steps is taken for a continuous one."""
+"""Number of steps above which a range is taken for a continuous one."""
 
 DEGREE = 7
-"""Of the polynomials of a range: a peak a quarter as wide as the range is still seen."""
+"""Degree of the polynomials of a range: a peak a quarter as wide as the range is still seen."""
 
 
 @dataclass(frozen=True)
@@ -164,18 +164,18 @@ class Axis:
 
     @property
     def count(self) -> int:
-        """Columns."""
+        """Number of columns."""
         if not self.ordered:
             return self.levels - 1
         return min(DEGREE, self.levels - 1) if self.levels else DEGREE
 
     @property
     def weights(self) -> Array:
-        """(columns,): a column's expected share beside the others': less for polynomials of higher degree."""
+        """(columns,): expected share of each column relative to the others, less for higher degrees."""
         return 1.0 / np.arange(1, self.count + 1) ** 2 if self.ordered else np.ones(self.count)
 
     def columns(self, trials: Iterable[Mapping[str, object]]) -> Array:
-        """(N, columns) from the trials' parameters; 0 for a trial without the parameter, or with a foreign value."""
+        """Return (N, columns) from the trials' parameters; 0 where a trial has no value or a foreign one."""
         places = np.array([self._place(params.get(self.key), self.key in params) for params in trials], dtype=float)
         known = np.isfinite(places)
         found = np.zeros((len(places), self.count))
@@ -189,7 +189,7 @@ class Axis:
         return found
 
     def _place(self, value: object, given: bool) -> float:
-        """Between 0 and 1, NaN for a value that has no place."""
+        """Return where a value lies, between 0 and 1; NaN for a value that has no place."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
         from study.spec.distributions import unit
@@ -208,7 +208,7 @@ class Axis:
 
 
 def axes(results: Results) -> dict[str, Axis]:
-    """The searched parameters of a study, constants left out, by key."""
+    """Return the searched parameters of a study by key, without constants."""
     from study.spec.distributions import of_domains
 
     of_space = of_domains(results.spec.search.space, results.integers)
@@ -228,7 +228,7 @@ def _axis(key: str, distribution: "BaseDistribution") -> Axis:
 
 
 def _on_levels(levels: int, count: int) -> Array:
-    """(levels, count): polynomials of rising degree that are orthonormal over equally likely levels."""
+    """Return (levels, count): polynomials of rising degree that are orthonormal over equally likely levels."""
     places = np.linspace(-1.0, 1.0, levels)
     basis, upper = np.linalg.qr(legendre.legvander(places, count))
     signs = np.sign(np.diag(upper))
@@ -261,7 +261,7 @@ class Importances:
 
 
 def importances(results: Results) -> "pd.DataFrame":
-    """`explained` as a table.
+    """Return `explained` as a table.
 
     Returns:
         Indexed by `parameter`, the most important first: `share` of the metric's variance over the space, `low` and
@@ -278,7 +278,7 @@ def importances(results: Results) -> "pd.DataFrame":
 
 @once
 def explained(results: Results) -> Importances:
-    """The importance of each searched parameter, from the search's complete trials.
+    """Compute the importance of each searched parameter, from the search's complete trials.
 
     What early stopping ended has no value, so that with it the shares speak of what it let through. A parameter that
     not every trial has is evaluated on those that have it, beside the parameters that these have in common.
@@ -312,7 +312,7 @@ def explained(results: Results) -> Importances:
 
 
 def _values(results: Results) -> tuple[list[TrialRecord], NDArray[np.float64]]:
-    """The complete trials by number, and their values."""
+    """Return the complete trials by number, and their values."""
     complete = [candidate for candidate in results.searched if _within(candidate.trial, results.spec)]
     complete.sort(key=lambda candidate: candidate.trial.number)
     values = np.array([candidate.value for candidate in complete])
@@ -326,7 +326,7 @@ def _within(trial: TrialRecord, spec: StudySpec) -> bool:
 
 
 def _groups(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[tuple[int, ...], list[str]]:
-    """The parameters that the same trials have, by the places of these trials, the most trials first."""
+    """Group the parameters that the same trials have, by the places of these trials, the most trials first."""
     groups: dict[tuple[int, ...], list[str]] = {}
     for key in varied(spec):
         members = tuple(place for place, trial in enumerate(trials) if key in trial.params)
@@ -337,7 +337,7 @@ def _groups(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[tuple[int, .
 def _of_group(
     results: Results, trials: Sequence[TrialRecord], responses: NDArray[np.float64], keys: Sequence[str]
 ) -> Importances:
-    """The shares of these parameters, among all that these trials have in common."""
+    """Compute the importance of these parameters, among all that these trials have in common."""
     shared = {key: axis for key, axis in axes(results).items() if all(key in trial.params for trial in trials)}
     params = [trial.params for trial in trials]
     inputs, weights = [axis.columns(params) for axis in shared.values()], [axis.weights for axis in shared.values()]

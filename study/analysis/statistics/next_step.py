@@ -45,19 +45,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Where the best lies at the edge of what was searched, so that a wider range may hold a better one.
-
 OUTER = 0.05
 """Share of a range, on its own scale, that is its edge."""
 
 FALSE_ALARMS = 0.05
-"""Share of the searches in which no parameter matters that may name one."""
+"""Largest share of searches, among those in which no parameter matters, that may name one."""
 
 STEPS = 5
-"""Values that a range in steps must have at least: of fewer, one is at an edge too often."""
+"""Smallest number of values of a range in steps: of fewer, one is at an edge too often."""
 
 AHEAD, BEHIND = 3, 6
-"""Other configurations in the better third and behind it, at least: fewer show no trend."""
+"""Smallest numbers of other configurations in the better third and behind it: fewer show no trend."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +78,11 @@ class Edge:
 
 
 def edges(results: Results) -> list[Edge]:
-    """The searched ranges at whose edge the best configuration lies, where that is more than chance.
+    """Return the searched ranges at whose edge the best configuration lies, where that is more than chance.
 
     Two things must hold. The best configuration lies in the outer `OUTER` of the range on its scale, or has the range's
-    end where it is searched in steps. And of the other configurations that ended, the better third lies nearer to
-    this edge than the rest (Mann-Whitney, one-sided, normal approximation with ties; pruned ones count as worse than
+    end where it is searched in steps. And of the other configurations that ended, the better third lies nearer to this
+    edge than the rest (Mann-Whitney, one-sided, normal approximation with ties; pruned ones count as worse than
     complete ones). The level of that test is chosen so that, in a search where no parameter matters, at most
     `FALSE_ALARMS` of the searches name any: by chance the best lies at an edge far more often.
     """
@@ -122,7 +120,7 @@ def _is_scale(domain: Domain) -> bool:
 
 
 def _width(domain: Domain, whole: bool) -> float:
-    """The share of a uniformly drawn parameter's values that are at one edge."""
+    """Return the share of a uniformly drawn parameter's values that are at one edge."""
     assert domain.low is not None
     assert domain.high is not None
     step = domain.step or (1 if whole and not domain.log else None)
@@ -140,7 +138,10 @@ def _place(domain: Domain, value: object) -> float | None:
 
 
 def _nearer(distances: Sequence[float]) -> float:
-    """The chance that the first third of some distances, in random order, is as small against the rest as it is."""
+    """Return the p value of the first third of some distances being smaller than the rest.
+
+    It is the chance, over random orders, that the first third is as small against the rest as it is.
+    """
     first = len(distances) // 3
     ahead, behind = distances[:first], distances[first:]
     if len(ahead) < AHEAD or len(behind) < BEHIND:
@@ -167,11 +168,8 @@ def _further(spec: StudySpec, key: str, params: Mapping[str, object], end: str, 
     return True
 
 
-# The best configuration against the others that were compared with it on the same seeds.
-
-
 def peers_of_best(results: Results) -> Sequence[Side]:
-    """The best configuration of the search and those that were compared with it on the same seeds, in their order."""
+    """Return the best of the search and those that were compared with it on the same seeds, in their order."""
     ranked = results.candidates
     if not ranked:
         return []
@@ -186,7 +184,7 @@ def peers_of_best(results: Results) -> Sequence[Side]:
 
 
 def _is_worse(spec: StudySpec, best: Side, other: Side) -> bool:
-    """Return whether a configuration is left out."""
+    """Return whether a configuration is worse than the best beyond the spread over seeds."""
     gap = best.against(other, spec.metric)
     return bool(gap and gap.clear and spec.better(gap.value, 0.0))
 
@@ -219,7 +217,7 @@ class Rivals:
 
 
 def rivals(results: Results) -> Rivals | None:
-    """The rivals of the best searched configuration.
+    """Return the rivals of the best searched configuration.
 
     None where fewer than two configurations were compared, or the study has several metrics: a front has no single
     best.
@@ -238,8 +236,6 @@ def rivals(results: Results) -> Rivals | None:
     return Rivals(best, others[0], gap, len(peers), (min(ran), max(ran)), tuple(undecided))
 
 
-# How many paired seeds make a difference clear.
-
 POWER, CASES = 0.8, "4 of 5 cases"
 """Chance with which a true difference is to come out as clear; the same in words."""
 
@@ -247,7 +243,7 @@ SEEDS_CONFIDENCE = 0.9
 """Confidence of the range of seeds needed: each of its ends is wrong in at most 5% of studies."""
 
 MOST_SEEDS = 20
-"""More than these nobody runs to tell two configurations apart."""
+"""Largest number of seeds that anybody runs to tell two configurations apart."""
 
 
 @dataclass(frozen=True)
@@ -268,17 +264,17 @@ class SeedsNeeded:
 
 
 def seeds_needed(gap: Difference, seeds: int) -> SeedsNeeded:
-    """The seeds that a difference needs whose interval holds zero.
+    """Estimate the seeds that a difference needs whose interval holds zero.
 
     Few seeds know neither the difference nor its spread, so both are taken as unknown: T = difference / standard error
     has the noncentral t distribution F, whose noncentrality over the root of the seeds is the effect. Its bounds solve
     F(T) = level (Hedges and Olkin 1985, ch. 5). That the difference was not clear shifts T: its largest effect solves
-    F(T) / F(limit of clear) instead, which is right whenever it is asked. For the best of several, T is too large
-    by luck; the lower bound takes that out by the ratio of the quantiles for one and for several.
+    F(T) / F(limit of clear) instead, which is right whenever it is asked. For the best of several, T is too large by
+    luck; the lower bound takes that out by the ratio of the quantiles for one and for several.
 
     Args:
         gap: with an interval, not clear, its standard error above 0.
-        seeds: behind it.
+        seeds: number of seeds behind it.
     """
     assert gap.error
     assert gap.freedom is not None
@@ -294,12 +290,15 @@ def seeds_needed(gap: Difference, seeds: int) -> SeedsNeeded:
 
 
 def _enough_seeds(size: float, seeds: int, among: int) -> int | None:
-    """The fewest seeds, more than these, whose power is enough; None: more than `MOST_SEEDS`."""
+    """Return the fewest seeds, more than these, whose power is enough; None: more than `MOST_SEEDS`."""
     return next((more for more in range(seeds + 1, MOST_SEEDS + 1) if power(size, more, among) >= POWER), None)
 
 
 def _noncentrality(measured: float, freedom: float, level: float, limit: float = math.inf) -> float:
-    """With which noncentrality T is at most the measured one with chance `level`, given that it is below a limit."""
+    """Return the noncentrality at which T is at most `measured` with chance `level`.
+
+    The chance is conditional on T being below `limit`.
+    """
 
     def beyond(noncentrality: float) -> float:
         return _below(measured, freedom, noncentrality) / _below(limit, freedom, noncentrality) - level
@@ -311,7 +310,7 @@ def _noncentrality(measured: float, freedom: float, level: float, limit: float =
 
 
 def power(size: float, seeds: int, among: int = 1) -> float:
-    """The chance that a true difference is clear.
+    """Return the chance that a true difference is clear.
 
     Args:
         size: the difference in standard deviations of the paired differences.
@@ -323,8 +322,10 @@ def power(size: float, seeds: int, among: int = 1) -> float:
 
 
 def _below(limit: float, freedom: float, noncentrality: float) -> float:
-    """The noncentral t's distribution function, as the mean over its standard deviation: SciPy's fails where the
-    noncentrality is large."""
+    """Return the noncentral t's distribution function, as the mean over its standard deviation.
+
+    SciPy's fails where the noncentrality is large.
+    """
     from scipy.special import ndtr
 
     return 1.0 if math.isinf(limit) else float(ndtr(limit * _deviations(freedom) - noncentrality).mean())
@@ -332,7 +333,7 @@ def _below(limit: float, freedom: float, noncentrality: float) -> float:
 
 @cache
 def _deviations(freedom: float) -> "NDArray[np.float64]":
-    """Sample standard deviations of values with standard deviation 1, of equal chance, in order."""
+    """Return sample standard deviations of values with standard deviation 1, of equal chance, in order."""
     import numpy as np
     from scipy.special import chdtri
 
@@ -340,13 +341,13 @@ def _deviations(freedom: float) -> "NDArray[np.float64]":
 
 
 LATE_SHARE = 0.25
-"""The last trials of a search in which the best one is taken as a sign that more trials would find better ones."""
+"""Share of a search, at its end, in which a best trial is taken as a sign that more trials would find better ones."""
 
 MIN_TRIALS = 8
-"""Of fewer trials the best is among the last by chance alone too often."""
+"""Smallest number of trials for that sign: of fewer, the best is among the last by chance alone too often."""
 
 CONFIRMED = 5
-"""Configurations and seeds that a first confirmation is proposed with."""
+"""Number of configurations and of seeds that are proposed for a first confirmation."""
 
 Kind = Literal["resume", "widen", "search", "confirm", "seeds", "enough"]
 
@@ -435,10 +436,10 @@ class TakeReference(Statement):
 
 
 class Enough(Statement):
-    """Nothing asks for more.
+    """No step is left that the measurements ask for.
 
     Attributes:
-        trials: of the search; None where that asks for no more of them.
+        trials: number of the search's trials.
         is_used_up: whether every configuration was tried.
         is_confirmed: whether the seeds were measured, too.
         keep: whether the baseline is to be kept, and whether by the margin.
@@ -481,20 +482,22 @@ class Step:
 
 @dataclass(frozen=True)
 class Came:
-    """When the best configuration came: `place` of the `of` configurations that the search began, from 1. With several
-    metrics, when the front last grew."""
+    """The place of the best configuration among the `of` that the search began, from 1.
+
+    With several metrics, the place of the one with which the front last grew.
+    """
 
     place: int
     of: int
 
     @property
     def late(self) -> bool:
-        """Return whether that was among the last."""
+        """Whether the place is among the last ones of a search that is long enough."""
         return self.of >= MIN_TRIALS and self.place > (1 - LATE_SHARE) * self.of
 
 
 def came(results: Results) -> Came | None:
-    """When the best searched configuration came; None without one, or where the search was of a single one."""
+    """Return when the best searched configuration came; None without one, or in a search of a single one."""
     _, best = results.sides
     numbers = [trial.number for trial in results.record.by_stage("search") if trial.state != "waiting"]
     if best is None or len(numbers) < 2:
@@ -504,8 +507,10 @@ def came(results: Results) -> Came | None:
 
 
 def last_growth(results: Results) -> int | None:
-    """The last trial that came onto the front of those that keep the constraints, where no earlier one has its values:
-    as none came after it, it is on the front still. None where none keeps them."""
+    """Return the last trial that came onto the front of those that keep the constraints with values of its own.
+
+    As none came after it, it is still on the front. None where no configuration keeps the constraints.
+    """
     kept = [candidate for candidate in results.searched if candidate.score.violation == 0]
     by_values: dict[Sequence[float], list[int]] = {}
     for place in objective.front([candidate.score for candidate in kept]):
@@ -514,8 +519,10 @@ def last_growth(results: Results) -> int | None:
 
 
 def next_steps(results: Results) -> list[Step]:
-    """The steps that apply, the one to take first; none for a final training, while a driver is at work, or of a
-    complete study whose trials have different data."""
+    """Return the steps that apply, the one to take first.
+
+    Empty for a final training, while a driver is at work, and for a complete study whose trials have different data.
+    """
     if results.spec.final_seeds is not None or results.record.state == "running":
         return []
     name = results.spec.name
@@ -542,8 +549,10 @@ def next_steps(results: Results) -> list[Step]:
 
 
 def is_over_baseline(results: Results) -> bool | None:
-    """Return whether the search found what is better than the baseline, of several metrics in any; None where its seeds
-    do not tell. What ran on one seed is taken as better: whether it is, `confirm` tells."""
+    """Return whether the search found what is better than the baseline, with several metrics in any.
+
+    None where its seeds do not tell. What ran on one seed is taken as better: whether it is, `confirm` tells.
+    """
     reference, best = results.sides
     won = results.best
     if reference is None or best is None or won is None:
@@ -555,7 +564,7 @@ def is_over_baseline(results: Results) -> bool | None:
 
 
 def _enough(results: Results) -> Enough:
-    """Return what was not asked for; of so few trials that `edges` cannot judge them, that this is not known."""
+    """Return the step when nothing asks for more."""
     trials, held = sum(trial.state != "waiting" for trial in results.record.by_stage("search")), results.standing
     keep: Literal["margin", "better"] = "margin" if held and held.passed_over else "better"
     is_kept = is_over_baseline(results) is False
@@ -569,7 +578,10 @@ def is_used_up(results: Results) -> bool:
 
 
 def _seeds(results: Results, reference: Side | None, best: Side) -> list[Step]:
-    """More seeds for the best and the baseline, or else for the best and the runner-up; that they would not tell."""
+    """Return the step of more seeds for the best and the baseline, or else for the best and the runner-up.
+
+    Empty where more seeds are not needed.
+    """
     if reference is not None:
         gain = best.against(reference, results.spec.metric)
         if gain is not None and not results.spec.better(gain.value, 0.0):

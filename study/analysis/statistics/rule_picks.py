@@ -53,7 +53,7 @@ class RulePicks:
         return {result.pick.number: result.test for result in self.results if result.test}
 
     def turned(self, value: float) -> float:
-        """A test value turned so that larger is better."""
+        """Reverse the sign of a test value where smaller is better, so that larger is better."""
         return -value if self.better == "min" else value
 
 
@@ -88,16 +88,15 @@ def picks_frame(results: Results) -> pd.DataFrame:
         Indexed by rule: `needs`, `own` (whether the study searched by it), `trial` (the pick), `value` in the search,
         `violation` (by how much it misses the rule's limit), `ties` (configurations that share the top), `among`,
         `rank` (by the study's own ranking). On fresh seeds, missing where there are none: `val mean`, `val sd`, `val n`
-        of the rule's metric; `test mean`, `test sd`, `test n` and `regret` of the test metric `judge`. Then
-        the pick's parameters. Empty where there is nothing to pick from: nothing is complete, or it is a final
-        training.
+        of the rule's metric; `test mean`, `test sd`, `test n` and `regret` of the test metric `judge`. Then the pick's
+        parameters. Empty where there is nothing to pick from: nothing is complete, or it is a final training.
     """
     rows = document(results.spec, rule_picks(results))
     return pd.DataFrame(rows, columns=None if rows else ["rule"]).set_index("rule")
 
 
 def document(spec: StudySpec, table: RulePicks) -> list[dict[str, object]]:
-    """`picks_frame` as plain values for JSON: a dictionary per rule, None where a value is missing."""
+    """Return `picks_frame` as plain values for JSON: a dictionary per rule, None where a value is missing."""
     keys = list(
         dict.fromkeys(key for result in table.results for key in param_keys(spec, [result.pick.candidate.trial]))
     )

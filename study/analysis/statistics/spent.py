@@ -19,8 +19,8 @@ class Spent:
 
     Attributes:
         epochs, full_epochs: that they ran, and would have run.
-        saved: what was not run, as a fraction of what would have been; nan where there is no trial.
-        seconds, full_seconds: the same, where an epoch not run is taken to cost what the trial's own epochs did.
+        saved: share of the full epochs that was not run; nan where there is no trial.
+        seconds, full_seconds: that they took, and would have taken if each further epoch cost what the trial's own did.
     """
 
     trials: int
@@ -32,7 +32,7 @@ class Spent:
 
 
 def spent(results: Results) -> dict[str, Spent]:
-    """By state, `complete` and `pruned` (stopped early), and of `all` of these; of the search and the baseline.
+    """Compute the cost of the search and the baseline for `complete` and `pruned` trials, and for `all` of these.
 
     Failed trials are left out: nobody chose to stop them.
     """
@@ -42,8 +42,13 @@ def spent(results: Results) -> dict[str, Spent]:
 
 
 class Saved(Statement):
-    """What early stopping by a rule saved: how many trials it pruned, and what of the search's epochs and seconds was
-    not run."""
+    """What early stopping by a rule saved.
+
+    Attributes:
+        pruned: number of trials.
+        share: of the search's epochs.
+        seconds: of trial time.
+    """
 
     rule: str
     pruned: int
@@ -67,7 +72,7 @@ def saved(results: Results) -> Saved | None:
 
 
 def seconds(trial: TrialRecord) -> float:
-    """The time of a trial's last run and of those before it was extended, 0 where it has not ended."""
+    """Return the seconds of a trial's last run and of those before it was extended, 0 where it has not ended."""
     return trial.seconds or 0.0
 
 

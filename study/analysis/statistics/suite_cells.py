@@ -13,13 +13,11 @@ from study.ranking import difference as by_seed
 from study.ranking.picks import fresh_trials
 from study.spec.suite import Suite, SuiteSearch
 
-# What the searches of a suite gave: the test metric of each rule's pick, by method, data set, search and seed.
-
 Place = tuple[str, str]
 """A method and a data set, by their labels."""
 
 Found = Callable[[SuiteSearch], Results | None]
-"""Gives the study of a search, None where it has not begun."""
+"""Function that returns the study of a search, None where it has not begun."""
 
 NOT_YET = "not yet"
 FAILED = "failed"
@@ -41,7 +39,7 @@ class Judged:
     missing: dict[Place, dict[str, int]] = field(default_factory=dict)
 
     def means(self, place: Place) -> dict[int, float]:
-        """The mean over fresh seeds of each search of a place."""
+        """Return the mean over fresh seeds of each search of a place."""
         return {number: fmean(by_seed.values()) for number, by_seed in self.values.get(place, {}).items()}
 
 
@@ -54,7 +52,7 @@ class Spent:
 
 
 def results(suite: Suite, found: Found) -> tuple[dict[str, Judged], dict[str, Spent], dict[str, int]]:
-    """The results of every rule, what each method took, and how many searches are in which state."""
+    """Return the results of every rule, what each method took, and how many searches are in which state."""
     by_rule = {rule: Judged() for rule in suite.rules}
     epochs, seconds = dict.fromkeys(suite.methods, 0), dict.fromkeys(suite.methods, 0.0)
     states: dict[str, int] = {}
@@ -76,7 +74,7 @@ def results(suite: Suite, found: Found) -> tuple[dict[str, Judged], dict[str, Sp
 
 
 def _values(suite: Suite, cell: SuiteSearch, study: Results | None) -> Mapping[str, dict[int, float] | str]:
-    """By rule the judge's values by seed, or why there are none: a search counts once all of it is over."""
+    """Return by rule the judge's values by seed, or why there are none: a search counts once all of it is over."""
     if study is None or study.record.state != "complete":
         failed = study is not None and study.record.state == "failed"
         reason = FAILED if failed else NOT_YET
@@ -125,7 +123,7 @@ class Estimate:
     count: int
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-        """By Student's t; None without a standard error."""
+        """Return the interval by Student's t; None without a standard error."""
         if self.error is None:
             return None
         reach = float(stdtrit(self.freedom, (1 + confidence) / 2)) * self.error
@@ -133,7 +131,7 @@ class Estimate:
 
 
 def estimate(values: Iterable[float]) -> Estimate | None:
-    """The mean of independent values; None without any."""
+    """Estimate the mean of independent values; None without any."""
     numbers = list(values)
     if not numbers:
         return None
@@ -142,7 +140,7 @@ def estimate(values: Iterable[float]) -> Estimate | None:
 
 
 def average(parts: Sequence[Estimate | None]) -> Estimate | None:
-    """The mean of independent estimates, one per data set: its error counts the searches, not how data sets differ.
+    """Average independent estimates, one per data set: the error counts the searches, not how data sets differ.
 
     Its degrees of freedom are those of Welch (1947) and Satterthwaite (1946). None if a part is missing.
     """
@@ -173,14 +171,14 @@ def difference(one: Sequence[Searches], other: Sequence[Searches]) -> Estimate |
 
 
 def _between(one: Searches, other: Searches) -> Estimate | None:
-    """`study.ranking.difference.difference` of the searches that both have, the number as the seed."""
+    """Return `study.ranking.difference.difference` of the searches that both have, the number as the seed."""
     both = sorted(one.keys() & other.keys())
     gap = by_seed.difference({number: one[number] for number in both}, {number: other[number] for number in both})
     return Estimate(gap.value, gap.error, gap.freedom or 0, len(both)) if gap else None
 
 
 def leaders(values: Mapping[str, Sequence[Searches]], better: float = 1.0) -> dict[str, bool | None]:
-    """The best method, and of each other whether it is told from the best.
+    """Return which methods are told from the best one.
 
     All pairs could have been looked at, so each interval is at 1 - 0.05 / pairs (Bonferroni): under equal methods, any
     is told from the best in at most one of twenty tables.
@@ -236,7 +234,7 @@ class RuleTable:
 
 
 def rule_table(rule: str, judge: str, methods: tuple[str, ...], data: tuple[str, ...], results: Judged) -> RuleTable:
-    """The table of one rule from its results."""
+    """Build the table of one rule from its results."""
     better = -1.0 if lower_is_better(judge) else 1.0
     means = {(method, label): results.means((method, label)) for method in methods for label in data}
     cells = {place: estimate(values.values()) for place, values in means.items()}
@@ -261,12 +259,12 @@ def rule_table(rule: str, judge: str, methods: tuple[str, ...], data: tuple[str,
 
 
 def document(table: RuleTable) -> dict[str, object]:
-    """The same as plain values for JSON; fractions for percent."""
+    """Return a rule's table as plain values for JSON; fractions for percent."""
     return {"rule": table.rule, "judge": table.judge, "cells": cell_rows(table), "averages": average_rows(table)}
 
 
 def cell_rows(table: RuleTable) -> list[dict[str, object]]:
-    """A row for each method and data set."""
+    """Return a row for each method and data set."""
     return [
         {
             "method": method,
@@ -284,7 +282,7 @@ def cell_rows(table: RuleTable) -> list[dict[str, object]]:
 
 
 def average_rows(table: RuleTable) -> list[dict[str, object]]:
-    """A row for each method, over all data sets."""
+    """Return a row for each method, over all data sets."""
     leading = table.leading[AVERAGE]
     return [{"method": one, **_plain(table.averages[one], leading.get(one))} for one in table.methods]
 

@@ -22,14 +22,14 @@ TEX = {
 }
 
 FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-"""Before a tabular: makes it no wider than the text."""
+"""LaTeX before a tabular that makes it no wider than the text."""
 
 
 def to_markdown(table: pd.DataFrame | Grid, best: Along | None = None, digits: int = 1) -> str:
-    """A table of `ablation`, `sensitivity` or `load_ablation`, or a `Grid`, as Markdown, its notes below.
+    """Render a table of `ablation`, `sensitivity` or `load_ablation`, or a `Grid`, as Markdown, its notes below.
 
     Args:
-        table: to write.
+        table: to render.
         best: along each `row` or `column` the best is bold and the second in italics; None: nothing is marked.
         digits: of a frame's percentages, see `Grid`.
     """
@@ -50,9 +50,9 @@ def to_latex(
     digits: int = 1,
     caption: str = "",
 ) -> str:
-    r"""The same as a LaTeX `table`, made no wider than the text. The best is bold, the second underlined.
+    r"""Render a table as a LaTeX `table`, made no wider than the text. The best is bold, the second underlined.
 
-    It needs `\usepackage{booktabs,graphicx}`.
+    It needs `\usepackage{booktabs,graphicx}`. Arguments are those of `to_markdown`.
     """
     grid = _grid(table, best, digits)
     body = [
@@ -79,7 +79,7 @@ def to_latex(
 
 
 def to_csv(table: pd.DataFrame | Grid) -> str:
-    """The same as CSV, a line per cell: labels, metric, mean, sd, n (not rounded, no percentages), remark.
+    """Render a table as CSV, a line per cell: labels, metric, mean, sd, n (not rounded, no percentages), remark.
 
     No text is a formula for a spreadsheet, see `study.text`.
     """
@@ -96,12 +96,12 @@ def to_csv(table: pd.DataFrame | Grid) -> str:
 
 
 def csv_text(frame: pd.DataFrame, index: bool = True) -> str:
-    """A frame as CSV, in which no text is a formula for a spreadsheet."""
+    """Render a frame as CSV, in which no text is a formula for a spreadsheet."""
     return frame.map(lambda cell: neutral_cell(cell) if isinstance(cell, str) else cell).to_csv(index=index)
 
 
 def latex(text: str) -> str:
-    """Text that LaTeX prints as it is, on one line."""
+    """Escape text so that LaTeX prints it as it is, on one line."""
     return "".join(TEX.get(letter, letter) for letter in " ".join(text.split()))
 
 
@@ -133,7 +133,7 @@ def _latex_entry(grid: Grid, entry: Entry) -> str:
 
 
 def _latex_header(grid: Grid) -> Iterable[str]:
-    """A line per level of the columns' labels; adjacent equal labels are merged, except on the last level."""
+    """Yield a line per level of the columns' labels; adjacent equal labels are merged, except on the last level."""
     for level, head in enumerate(grid.heads):
         is_last = level == len(grid.heads) - 1
         spans = _spans(grid.columns, level) if not is_last else [(at, 1) for at in range(len(grid.columns))]
@@ -150,13 +150,13 @@ def _latex_header(grid: Grid) -> Iterable[str]:
 
 
 def _spans(columns: Sequence[Place], level: int) -> list[tuple[int, int]]:
-    """(first column, number of columns) of each run of columns with the same labels down to a level."""
+    """Return (first column, number of columns) of each run of columns with the same labels down to a level."""
     runs = [list(run) for _, run in groupby(range(len(columns)), key=lambda at: columns[at][: level + 1])]
     return [(run[0], len(run)) for run in runs]
 
 
 def _row_labels(grid: Grid, row: int) -> list[str]:
-    """A row's labels; an outer one that equals the one above is not repeated."""
+    """Return a row's labels; an outer one that equals the one above is not repeated."""
     place, above = grid.rows[row], grid.rows[row - 1] if row else ()
     same = [place[: level + 1] == above[: level + 1] for level in range(len(place) - 1)]
     return [

@@ -17,10 +17,8 @@ from study.metrics import is_share, lower_is_better
 from study.ranking import SeedStatistics, spread
 from study.ranking.difference import difference
 
-# Whether our number agrees with a paper's, differs from it, or cannot be told apart, by a stated test.
-
 MARGIN = 0.01
-"""The default margin of fractions: a difference of one percentage point does not matter."""
+"""Default margin of fractions: a difference of one percentage point does not matter."""
 
 RELATIVE = 0.05
 """The margin of other numbers, as a fraction of the printed one."""
@@ -51,7 +49,7 @@ def verdict(ours: SeedStatistics | None, theirs: SeedStatistics | None, margin: 
 
 
 def widest(printed: SeedStatistics | None) -> SeedStatistics | None:
-    """A printed spread as the sample's, if it is the population's (divided by n): the wider of its two readings.
+    """Convert a printed spread to the sample's as if it were the population's (divided by n): the wider reading.
 
     Papers say how many values are behind a number, hardly ever which of the two deviations it is. Of three values they
     differ by a factor of 1.22, by which a 95% interval that takes the wrong one would be a 90% interval.
@@ -62,7 +60,7 @@ def widest(printed: SeedStatistics | None) -> SeedStatistics | None:
 
 
 def margin_of(metric: str, theirs: SeedStatistics | None) -> float:
-    """The margin for a printed number: `MARGIN` where the metric is a fraction, else `RELATIVE` of the number."""
+    """Return the margin for a printed number: `MARGIN` for a fraction, else `RELATIVE` of the number."""
     if is_share(metric) or theirs is None:
         return MARGIN
     return RELATIVE * abs(theirs.mean)
@@ -74,7 +72,7 @@ RULE = (
     "not agree and zero lies outside the 95% interval; otherwise, or with fewer than two values or no known spread "
     "on a side, it cannot be told. A printed deviation is read as the population's, the wider of its two readings."
 )
-"""To stand under a table."""
+"""Note to print under a table."""
 
 
 # Judges a table's claims, given its uncertainty: Student's t for each comparison of two cells that a claim has.
@@ -94,7 +92,7 @@ CLAIM_RULE = (
     f"where the contrary of one is shown at {1 - CONFIDENCE:.0%} divided by the number of comparisons. Otherwise, or "
     "where a cell has fewer than two values, it cannot be told. A tie is not better."
 )
-"""To stand under a table of claims."""
+"""Note to print under a table of claims."""
 
 ClaimWord = Literal["holds", "does not hold", "cannot tell"]
 Order = tuple[Cell, Cell]
@@ -181,8 +179,6 @@ def _mean(cell: Cell) -> float:
     return round(fmean(cell.values), DECIMALS)
 
 
-# The table.
-
 OURS, PAPER, VERDICT = "ours", "paper", "verdict"
 
 Labels = tuple[str, str]
@@ -194,10 +190,10 @@ def compare_with_paper(
     ours: Mapping[Labels, Cell],
     paper: Mapping[Labels, Entry],
 ) -> Grid:
-    """Three lines per row: our numbers, the paper's, the verdicts.
+    """Tabulate three lines per row: our numbers, the paper's, the verdicts.
 
-    A row without any cell of ours has the paper's line alone; a row in which the paper prints nothing has ours alone.
-    A cell of which the paper prints nothing has no verdict.
+    A row without any cell of ours has the paper's line alone; a row in which the paper prints nothing has ours alone. A
+    cell of which the paper prints nothing has no verdict.
 
     Args:
         rows, columns: labels, in the printed order.
@@ -241,7 +237,7 @@ def compare_with_paper(
 
 
 def claims_table(results: Mapping[str, ClaimResult]) -> pd.DataFrame:
-    """The verdict on each claim of a published table, by its text, as text; `CLAIM_RULE` explains it."""
+    """Return the verdict on each claim of a published table, by its text, as text; `CLAIM_RULE` explains it."""
     return pd.DataFrame(
         {
             "claim": list(results),

@@ -70,7 +70,7 @@ class Grid:
     gaps_in_percent: bool = False
 
     def number(self, entry: Entry) -> str:
-        """`90.51 ± 1.55`, or `90.51 [1.55]`, without a unit, `-` for a missing number, empty for an entry of words."""
+        """Return `90.51 ± 1.55`, or `90.51 [1.55]`, without a unit; `-` for a missing number, empty for words."""
         spread = entry.spread
         if spread is None:
             return formatting.MISSING if entry.metric else ""
@@ -81,7 +81,7 @@ class Grid:
         return " ".join([mean, *(f"[{one}]" if entry.bracketed else f"± {one}" for one in deviation)])
 
     def marked(self, along: Along) -> "Grid":
-        """The same grid with the best and second-best of each row or column marked; equal printed numbers share a mark.
+        """Mark the best and second-best of each row or column in a copy; equal printed numbers share a mark.
 
         A number without another of its metric and source to compare with gets no mark, nor does one of a metric of
         which neither direction is better.
@@ -107,15 +107,13 @@ class Grid:
         return replace(self, entries=entries)
 
     def _form(self, metric: str, mean: float) -> tuple[float, int]:
-        """The factor of a number, and its digits after the decimal point."""
+        """Return the factor of a number, and its digits after the decimal point."""
         if in_percent(metric) or (self.gaps_in_percent and is_share(metric)):
             return 100.0, self.digits
         if is_share(metric):
             return 1.0, self.digits + 2
         return 1.0, max(0, 3 - math.floor(math.log10(abs(mean)))) if mean else 3
 
-
-# Tables of cells as printed grids, with notes that explain the numbers.
 
 OVER = {
     ("seeds",): "over seeds",
@@ -135,7 +133,7 @@ KINDS = {
 
 
 def to_grid(table: pd.DataFrame, digits: int = 1) -> Grid:
-    """A table of `ablation` or `sensitivity`, as those functions give it.
+    """Convert a table of `ablation` or `sensitivity`, as those functions return it, to a grid.
 
     Args:
         digits: see `Grid`.
@@ -156,7 +154,7 @@ def to_grid(table: pd.DataFrame, digits: int = 1) -> Grid:
 
 
 def to_entry(cell: Cell, cells: Collection[Cell], source: str = "") -> Entry:
-    """A cell as it is printed, with its counts unless all cells of the table have the same.
+    """Return a cell as it is printed, with its counts unless all cells of the table have the same.
 
     Args:
         cells: all of the table.
@@ -170,7 +168,7 @@ def to_entry(cell: Cell, cells: Collection[Cell], source: str = "") -> Entry:
 
 
 def notes_on(cells: Collection[Cell], gaps_in_percent: bool = False) -> list[str]:
-    """Notes on the numbers of these cells: unit, what ± is taken over, how many, what the brackets count.
+    """Return notes on the numbers of these cells: unit, what ± is taken over, how many, what the brackets count.
 
     Args:
         gaps_in_percent: as in `Grid`.
@@ -228,9 +226,6 @@ def _place(label: object) -> Place:
     return label if isinstance(label, tuple) else (label,)
 
 
-# The table of an ablation: what each step from the baseline to the best is worth, as text and as a grid for papers.
-
-
 @dataclass(frozen=True)
 class Line:
     """A configuration in a metric: its value, and what its step is worth; no step: the baseline."""
@@ -246,7 +241,7 @@ def is_ablation(table: pd.DataFrame) -> bool:
 
 
 def printed_ablation(frame: pd.DataFrame) -> pd.DataFrame:
-    """An `ablation_frame` as text: a row per configuration, for each metric its value and what its step is worth."""
+    """Return an `ablation_frame` as text: a row per configuration with each metric and its step's worth."""
     names = _metrics_of(frame)
     rows = []
     for place, lines in _rows_of(frame).items():
@@ -260,7 +255,9 @@ def printed_ablation(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def ablation_grid(frame: pd.DataFrame, digits: int = 1) -> Grid:
-    """An `ablation_frame` as a grid: a row per configuration, a column per metric, in brackets what its step is worth.
+    """Return an `ablation_frame` as a grid: a row per configuration, a column per metric.
+
+    What a configuration's step is worth stands in brackets.
 
     Args:
         digits: of percentages, see `Grid`.
@@ -295,7 +292,7 @@ def _metrics_of(frame: pd.DataFrame) -> list[str]:
 
 
 def _rows_of(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, Line]]:
-    """The lines of a printed table by their labels, each by metric."""
+    """Return the lines of a printed table by their labels, each by metric."""
     rows: dict[tuple[str, str], dict[str, Line]] = {}
     for line in frame.to_dict("records"):
         place = PARTS[line["part"]], str(line["configuration"])
@@ -308,7 +305,7 @@ def _rows_of(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, Line]]:
 
 
 def _effect(metric: str, line: Line) -> str:
-    """`+3.1 points (+0.5 to +5.7)`; empty for the baseline, which is no step."""
+    """Return `+3.1 points (+0.5 to +5.7)`; empty for the baseline, which is no step."""
     if line.effect is None:
         return formatting.MISSING if line.is_step else ""
     text = formatting.change(metric, line.effect.value)
@@ -316,7 +313,7 @@ def _effect(metric: str, line: Line) -> str:
 
 
 def _entry(metric: str, line: Line, digits: int) -> Entry:
-    """An entry with its step in the same unit, as `71.5 ± 1.2 (+3.1; +0.5 to +5.7)`."""
+    """Return an entry with its step in the same unit, as `71.5 ± 1.2 (+3.1; +0.5 to +5.7)`."""
     spread, effect = line.spread, ""
     if line.effect:
         scale, shown = (100, digits) if is_share(metric) else (1, 3)

@@ -22,8 +22,10 @@ STAGES = ("baseline", "search", "replicate", "confirm", "rule", "ablation", "fin
 
 
 def printed_configurations(results: Results) -> pd.DataFrame:
-    """The best complete configurations of the search, the best first, then the baseline: each metric in the search, on
-    the fresh seeds once any ran on some, and the parameters."""
+    """Return the best complete configurations of the search, the best first, then the baseline, as text.
+
+    Columns: each metric in the search, on the fresh seeds once any ran on some, and the parameters.
+    """
     spec = results.spec
     keys = param_keys(spec, results.record.trials.values())
     listed = [*results.candidates[:TOP], results.baseline]
@@ -55,19 +57,22 @@ def _on_fresh_seeds(spec: StudySpec, candidate: Candidate) -> dict[str, str]:
 
 
 def _title(spec: StudySpec, name: str) -> str:
-    """A metric's name; of several metrics also which values are better."""
+    """Return a metric's name; with several metrics also which values are better."""
     return formatting.with_direction(spec, name) if spec.objective.several else name
 
 
 def summary_metrics(results: Results) -> list[str]:
-    """The metrics of the summary, see `study.metrics.selection_rules.leading`."""
+    """Return the metrics of the summary, see `study.metrics.selection_rules.leading`."""
     names = split_metrics(results.spec, list(_sides_by_name(results).values()))
     return selection_rules.leading(results.spec.objective.needed, names, results.record.groups or {}) or names[:2]
 
 
 def printed_first(results: Results) -> pd.DataFrame:
-    """The rows of `printed_summary` for `summary_metrics`, and how far the best's value, or the final training's, may
-    be off because its split is a sample, where that is known; of a final training also the interval by both."""
+    """Return the rows of `printed_summary` for `summary_metrics`, with the split's error where it is known.
+
+    It is how far the value of the best or the final training may be off because its split is a sample. A final training
+    also has the interval by both errors.
+    """
     by_name = _sides_by_name(results)
     side = by_name.get("best") or by_name.get("final") or by_name.get("baseline")
     metrics = _measured(summary_metrics(results), by_name)
@@ -90,8 +95,14 @@ def printed_first(results: Results) -> pd.DataFrame:
 
 
 def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> pd.DataFrame:
-    """The baseline against the best configuration, or the final training alone: a row per metric, all or some, the
-    study's own on both splits first; mean ± sd of each side, the difference with its 95% interval, the seeds."""
+    """Return the baseline against the best configuration, or the final training alone, as text: a row per metric.
+
+    The study's own metrics on both splits come first. Columns: mean ± sd of each side, the difference with its 95%
+    interval, the seeds.
+
+    Args:
+        metrics: to show; None: all.
+    """
     by_name, won = _sides_by_name(results), results.best
     rows = []
     known = {name: side for name, side in by_name.items() if side}
@@ -118,12 +129,15 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
 
 
 def _measured(metrics: Sequence[str], by_name: dict[str, Side | None]) -> list[str]:
-    """Those of the metrics of which a side has a value."""
+    """Return those of the metrics of which a side has a value."""
     return [name for name in metrics if any(side and side.spread(name) for side in by_name.values())]
 
 
 def printed_beside(results: Results) -> pd.DataFrame:
-    """The study's metrics at other epochs than the one that counts, see `study.ranking.summary`; empty without any."""
+    """Return the study's metrics at other epochs than the chosen one; empty without any.
+
+    See `study.ranking.summary.beside`.
+    """
     by_side = {
         name: {
             f"{metric} {which}": spread
@@ -145,7 +159,7 @@ def printed_beside(results: Results) -> pd.DataFrame:
 
 
 def printed_counts(record: StudyRecord) -> pd.DataFrame:
-    """Counts of the trials of each stage (rows) in each state (columns), and totals; without empty rows and columns."""
+    """Count the trials of each stage (rows) in each state (columns) and in all, without empty rows and columns."""
     trials = list(record.trials.values())
     stages = [stage for stage in STAGES if any(trial.stage == stage for trial in trials)]
     states = [state for state in STATES if any(trial.state == state for trial in trials)]
@@ -170,5 +184,5 @@ def _gain(by_name: dict[str, Side | None], metric: str) -> Difference | None:
 
 
 def _in_search(spec: StudySpec, candidate: Candidate, name: str) -> SeedStatistics | None:
-    """A metric over the seeds that the search saw."""
+    """Return a metric over the seeds that the search saw."""
     return spread(epochs.value(spec.objective, trial, name) for trial in candidate.replicates)

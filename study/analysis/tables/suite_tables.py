@@ -31,8 +31,6 @@ from study.spec.sampler_facts import SAMPLERS
 from study.spec.suite import Suite
 from study.text import escaped, sentence_case
 
-# The sentences about a suite's tables: each only where the numbers carry it.
-
 
 def table_notes(suite: Suite, table: RuleTable) -> list[str]:
     """Return what the numbers of one rule's table say, and what they do not."""
@@ -40,7 +38,7 @@ def table_notes(suite: Suite, table: RuleTable) -> list[str]:
 
 
 def state_note(suite: Suite, states: Mapping[str, int]) -> str:
-    """The size of a suite and how far it is; while it is not over, that the numbers are of a part of it."""
+    """Return the size of a suite and how far it is; while it is not over, that the numbers are of a part of it."""
     methods, data = formatting.count(len(suite.methods), "method"), formatting.count(len(suite.data), "data set")
     each, searches = (formatting.count(number, "search", "searches") for number in (suite.searches, len(suite.cells)))
     size = f"{methods} on {data}, {each} of each"
@@ -139,16 +137,16 @@ def _missing(suite: Suite, table: RuleTable) -> Iterator[str]:
         yield f"{formatting.count(fewer, 'search', 'searches')} with a value on fewer than {suite.seeds} fresh seeds."
 
 
-# The table of a suite for one rule as a printed grid, and the table of what methods took.
-
 ALL = "all methods"
 
 
 def table_grid(table: RuleTable, searches: int) -> Grid:
-    """Methods by data sets, with the average of several; the best of a column and those not told from it are marked.
+    """Return methods by data sets, with the average over several data sets.
+
+    The best of a column and those not told from it are marked.
 
     Args:
-        searches: planned in each cell; fewer are told.
+        searches: planned in each cell; where there are fewer, the entry says so.
     """
     several = len(table.data) > 1
     rows = []
@@ -161,7 +159,7 @@ def table_grid(table: RuleTable, searches: int) -> Grid:
 
 
 def cost_grid(spent: Mapping[str, Spent]) -> Grid:
-    """By method what its searches took, the runs on fresh seeds of all rules included."""
+    """Return by method what its searches took, the runs on fresh seeds of all rules included."""
     lines = dict(spent)
     if len(spent) > 1:
         lines[ALL] = Spent(sum(one.epochs for one in spent.values()), sum(one.seconds for one in spent.values()))
@@ -170,7 +168,7 @@ def cost_grid(spent: Mapping[str, Spent]) -> Grid:
 
 
 def rules_grid(tables: Sequence[RuleTable], searches: int) -> Grid:
-    """The averages of every rule beside each other."""
+    """Return the averages of every rule beside each other."""
     first = tables[0]
     rows = [[replace(_average(table, method, searches), mark=None) for table in tables] for method in first.methods]
     columns = [(table.rule,) for table in tables]
@@ -223,10 +221,10 @@ class SuiteTables:
 
 
 def suite_tables(suite: Suite, found: Found) -> SuiteTables:
-    """The tables of a suite in any state.
+    """Build the tables of a suite in any state.
 
     Args:
-        found: gives the study of a search, None where it has not begun.
+        found: returns the study of a search, None where it has not begun.
     """
     by_rule, spent, states = results(suite, found)
     tables = [_table(suite, rule, one) for rule, one in by_rule.items()]
@@ -238,7 +236,7 @@ def _table(suite: Suite, rule: str, found: Judged) -> RuleTable:
 
 
 def markdown(tables: SuiteTables) -> str:
-    """Every rule's table with its notes, what methods took, and how the tables are read."""
+    """Render every rule's table with its notes, what methods took, and how the tables are read."""
     suite = tables.suite
     parts = [f"# {escaped(suite.name)}", escaped(state_note(suite, tables.states))]
     for table in tables.tables:
@@ -251,7 +249,7 @@ def markdown(tables: SuiteTables) -> str:
 
 
 def latex(tables: SuiteTables) -> str:
-    """Every rule's table with its notes, as a LaTeX `table` each."""
+    """Render every rule's table with its notes, as a LaTeX `table` each."""
     suite = tables.suite
     common = [state_note(suite, tables.states), *suite_notes(suite)]
     grids = [
@@ -263,7 +261,7 @@ def latex(tables: SuiteTables) -> str:
 
 
 def to_csv(tables: SuiteTables) -> str:
-    """A line for each rule, method and data set, and for each average; not rounded, fractions for percent."""
+    """Render a CSV line for each rule, method and data set, and for each average; not rounded, no percentages."""
     lines = []
     for table in tables.tables:
         for row in [*cell_rows(table), *({"data": AVERAGE, **row} for row in average_rows(table))]:
@@ -274,7 +272,7 @@ def to_csv(tables: SuiteTables) -> str:
 
 
 def to_json(tables: SuiteTables) -> dict[str, object]:
-    """All of it as plain values."""
+    """Return the whole of a suite's results as plain values."""
     spent = {method: {"epochs": one.epochs, "seconds": one.seconds} for method, one in tables.spent.items()}
     return {
         **tables.suite.to_document(),

@@ -79,7 +79,7 @@ class Peers(Protocol):
     """The trials of one rung, which say whether another one is among their best 1/`reduction`."""
 
     def admit(self, standing: RungScore) -> bool:
-        """Return whether a trial that is not among them is good enough to go on; True where there are none."""
+        """Return whether a trial that is not in the rung is good enough to go on; True where the rung is empty."""
 
     def add(self, standing: RungScore) -> None:
         """Add a trial."""

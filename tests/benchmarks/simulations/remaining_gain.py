@@ -159,7 +159,7 @@ SEARCHES = {
     "random search with ASHA on the quickstart's space, seed noise 1 point": ("random", "asha"),
     "Sobol points on the quickstart's space, seed noise 1 point": ("qmc", "none"),
 }
-"""SuggestionSource and early stopping."""
+"""Sampler and early stopping."""
 
 
 def search(name: str, seed: int, trials: int) -> tuple[Floats, Floats]:
