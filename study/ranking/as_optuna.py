@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from urllib.parse import quote
 
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
@@ -12,7 +13,6 @@ from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
-from sqlalchemy import URL, make_url
 
 from study.errors import UserError, nearest
 from study.home.folder import StudyFolder
@@ -229,18 +229,18 @@ def _opened(storage: str, name: str) -> tuple[optuna.Study | None, list[str]]:
         FileNotFoundError: there is no such file, which SQLite would make.
         Exception: of the database's driver, or of Optuna.
     """
+    kind, _, rest = storage.partition("://")
+    place = storage if not rest else rest.partition("?")[0].removeprefix("/") if kind[:6] == "sqlite" else None
     opened: JournalStorage | RDBStorage
-    url = make_url(storage) if "://" in storage else None
-    place = storage if url is None else url.database if url.get_backend_name() == "sqlite" else None
-    if place is not None:
+    if place is None:
+        opened = RDBStorage(storage, skip_table_creation=True)
+    else:
         with open(place, "rb") as content:
             is_database = content.read(len(SQLITE)) == SQLITE
-        if not is_database:
-            opened = JournalStorage(JournalFileBackend(place))
+        if is_database:
+            opened = RDBStorage(f"sqlite:///file:{quote(place)}?mode=ro&uri=true", skip_table_creation=True)
         else:
-            url = URL.create("sqlite", database=place)
-    if url is not None:
-        opened = RDBStorage(url.render_as_string(hide_password=False), skip_table_creation=True)
+            opened = JournalStorage(JournalFileBackend(place))
     names = optuna.get_all_study_names(opened)
     return (optuna.load_study(study_name=name, storage=opened) if name in names else None), names
 

@@ -471,10 +471,12 @@ def with_features(
     def by_a_task(model: Mapping[str, Any], dataset: Dataset) -> Mapping[str, Any]:
         tell("features of the pictures, computed once and kept: by one task of the cluster")
         task = compute.remote(model, dataset, places)
-        while not ray.wait([task], timeout=0.2)[0]:
-            if stopping():
-                ray.cancel(task, force=True)
-                raise StudyOverSignal
+        while not stopping():
+            if ray.wait([task], timeout=0.2)[0]:
+                break
+        else:
+            ray.cancel(task, force=True)
+            raise StudyOverSignal
         try:
             inputs: Mapping[str, Any] = ray.get(task)
         except ray.exceptions.RayError as error:  # of the task, or because no node can run it
