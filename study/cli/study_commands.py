@@ -244,7 +244,9 @@ def import_trials(
     top: Annotated[int, typer.Option("--top", min=1, help="How many configurations, at most.")] = 10,
     renamed: Annotated[
         list[str] | None,
-        typer.Option("--rename", metavar="NAME=KEY", help="The key that a parameter is; may be repeated."),
+        typer.Option(
+            "--rename", metavar="NAME=KEY", help="The key that a parameter is, `NAME=`: left out; may be repeated."
+        ),
     ] = None,
 ) -> None:
     """Have a search try the best of an Optuna study first. Example: study import my.db mine quickstart -o q.yaml"""

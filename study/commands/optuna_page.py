@@ -73,7 +73,8 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
         storage, name: of that study, see `study.ranking.as_optuna.best_trials`.
         file: the study file that searches the same parameters, which `out` is made of.
         top: how many, at most.
-        renamed: `NAME=KEY`, for parameters that are called neither as a searched key nor as its last part.
+        renamed: `NAME=KEY`, for parameters that are called neither as a searched key nor as its last part; `NAME=` for
+            those that are left out.
 
     Returns:
         Sentences on what was read.
@@ -94,7 +95,7 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
     keys = _keys(spec.space.domains, {parameter for trial in trials for parameter in trial.params}, renamed)
     given = []
     for trial in trials:
-        values = {keys[parameter]: value for parameter, value in trial.params.items()}
+        values = {keys[parameter]: value for parameter, value in trial.params.items() if parameter in keys}
         given.append(fitted(spec.space, values, Document(f"{name}, trial {trial.number}", {})))
     enqueued = [dict(params) for params in distinct([*spec.search.enqueue, *given])]
     document.set("search.enqueue", enqueued, str(source))
@@ -117,13 +118,16 @@ def _keys(space: Iterable[str], parameters: Iterable[str], renamed: Iterable[str
     given, searched = dict(one.partition("=")[::2] for one in renamed), list(space)
     found: dict[str, str] = {}
     for parameter in sorted(parameters):
+        if given.get(parameter) == "":
+            del given[parameter]
+            continue
         alike = [key for key in searched if parameter == key or parameter.rstrip("_") == key.partition(".")[2]]
         key = given.pop(parameter, alike[0] if len(alike) == 1 else "")
         if key not in searched:
-            hint = nearest(key or parameter, searched)
+            given_as = f"--rename {parameter}={key}: {key}" if key else parameter
             raise UserError(
-                f"{parameter}: is not searched. {hint}Say which key it is by --rename {parameter}=KEY. "
-                f"Allowed: {', '.join(searched)}"
+                f"{given_as}: is not searched. {nearest(key or parameter, searched)}Say which key it is by "
+                f"--rename {parameter}=KEY, or leave it out by --rename {parameter}= . Allowed: {', '.join(searched)}"
             )
         if twice := [other for other in found if found[other] == key]:
             raise UserError(f"{twice[0]} and {parameter} are both {key}. Say which key each is by --rename NAME=KEY")

@@ -15,6 +15,7 @@ from typing import Any
 import optuna
 import pytest
 from helpers import ROOT, Told, append_event, quickstart, write_ledger
+from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
@@ -168,6 +169,22 @@ def test_of_constraints_and_several_metrics_the_feasible_front_is_taken(tmp_path
     assert [trial.number for trial in best_trials(storage, "limited", 5)] == [1]
 
 
+def test_a_parameter_that_is_not_searched_may_be_left_out(tmp_path: Path) -> None:
+    study = optuna.create_study(study_name="theirs", storage=f"sqlite:///{tmp_path / 'more.db'}")
+    ranges = {"alpha": FloatDistribution(0.01, 1.0), "act": CategoricalDistribution(["relu", "tanh"])}
+    given = {"lambda_": 1.0, "method.epsilon": 0.1}
+    known = {"lambda_": FloatDistribution(0.0, 2.0), "method.epsilon": CategoricalDistribution([0.0, 0.1])}
+    study.add_trial(
+        optuna.create_trial(params={"alpha": 0.5, "act": "relu", **given}, distributions=ranges | known, value=1.0)
+    )
+    out = tmp_path / "imported.yaml"
+    with pytest.raises(UserError, match=r"act: is not searched.*--rename act= "):
+        import_trials(str(tmp_path / "more.db"), "theirs", "fairkl_digits", out, 1, ())
+    told = import_trials(str(tmp_path / "more.db"), "theirs", "fairkl_digits", out, 1, ["act="])
+    assert "1 configurations" in told[-1] or "1 configuration" in told[-1]
+    assert load_study(str(out)).search.enqueue[-1] == {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.1}
+
+
 def test_their_configurations_are_tried_first(tmp_path: Path) -> None:
     out = tmp_path / "imported.yaml"
     told = import_trials(optunas(tmp_path), "theirs", "fairkl_digits", out, 2, ())
@@ -186,7 +203,7 @@ def test_their_configurations_are_tried_first(tmp_path: Path) -> None:
     [
         (9, [], {}, r"search\.trials: 4 given, allowed is at least \d"),
         (1, [], {"alpha": 5.0}, r"theirs, trial 4: method\.alpha: 5\.0 given, allowed is from 0\.\d+ to 1\.0"),
-        (1, ["alpha=method.alfa"], {}, r"alpha: is not searched\. Did you mean 'method\.alpha'\?"),
+        (1, ["alpha=method.alfa"], {}, r"--rename alpha=method\.alfa: .* Did you mean 'method\.alpha'\?"),
         (1, ["beta=method.alpha"], {}, r"--rename beta: no such parameter\. Allowed: alpha, lambda_, method\.epsilon"),
         (1, ["lambda_=method.alpha"], {}, r"alpha and lambda_ are both method\.alpha"),
     ],

@@ -91,6 +91,14 @@ def test_the_gain_over_both_is_one_statement() -> None:
     assert beside.gains == pytest.approx([0.2, 0.1])
 
 
+def test_what_is_better_on_test_than_the_result_is_named_there() -> None:
+    on_val, on_test = said(BesideReference, Results(*REFERENCED["behind on test"]))
+    assert on_val.ahead == ()
+    assert on_test.names == ["test/accuracy"]
+    better = ["logistic_regression_class_balanced", "hist_gradient_boosting_class_balanced"]
+    assert [one.name for one in on_test.ahead] == better
+
+
 def test_a_lower_metric_gains_by_being_lower() -> None:
     spec = referenced_spec(f"search.metric={ODDS}")
     found = referenced({"logistic_regression": (0.9, 0.2)}, [(0.7, 0.05)])

@@ -1,13 +1,14 @@
 """Studies told trial by trial, so that together with the kept ones they make the software say all that it can say."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from helpers import Told, quickstart, record
 
 from study.analysis.report.caveats import Doubted, NotRead, TellsAlone, caveats
 from study.analysis.report.result_sentences import lead
-from study.analysis.statistics.next_step import next_steps
+from study.analysis.statistics.next_step import TrialFailed, next_steps
 from study.commands.final_training import final_study
 from study.home.events import Referenced
 from study.home.record import StudyRecord
@@ -115,18 +116,29 @@ def referenced_spec(*others: str) -> StudySpec:
     return quickstart(*WHOLE, metric, "search.references=true", "search.confirm={top: 0, seeds: 2}", *others)
 
 
-def referenced(beside: dict[str, Values], searched: list[Values], baseline: Values = (0.5, 0.3)) -> StudyRecord:
-    """A complete study with these references and trials, all of standard error 2 points."""
+def referenced(
+    beside: dict[str, Values],
+    searched: list[Values],
+    baseline: Values = (0.5, 0.3),
+    tested: Mapping[str, float] = MappingProxyType({}),
+) -> StudyRecord:
+    """A complete study with these references and trials, all of standard error 2 points.
+
+    Args:
+        tested: accuracy on the test split, by the reference; of every trial under `search`.
+    """
 
     def trial(stage: str, values: Values, **more: Any) -> Told:
         further = {ERROR: 0.02, ODDS: values[1]}
-        return Told(stage, [values[0]], further=further, **more)
+        on_test = {"test/accuracy": tested["search"]} if "search" in tested else {}
+        return Told(stage, [values[0]], further=further, tested=on_test, **more)
 
     own = [{**PARAMS, "method.alpha": 0.02 + 0.01 * place} for place in range(len(searched))]
     trials = [trial("search", values, params=params) for values, params in zip(searched, own, strict=True)]
     found = over(trial("baseline", baseline, params=dict(referenced_spec().search.baseline or {})), *trials)
     for name, (accuracy, odds) in beside.items():
         metrics = {"val/accuracy": accuracy, ERROR: 0.02, ODDS: odds}
+        metrics |= {"test/accuracy": tested[name]} if name in tested else {}
         found.apply(Referenced(name, metrics, 1.0, time=90.0))
     return found
 
@@ -148,6 +160,21 @@ REFERENCED = {
     "needs the group": (
         referenced_spec(),
         referenced({"threshold_optimizer": (0.9, 0.0), **LOSES}, [(0.7, 0.2)]),
+    ),
+    "behind on test": (
+        referenced_spec(),
+        referenced(
+            {
+                **LOSES,
+                "logistic_regression_class_balanced": (0.58, 0.1),
+                "hist_gradient_boosting_class_balanced": (0.5, 0.1),
+            },
+            [(0.7, 0.2)],
+            tested={
+                **{"search": 0.8, "logistic_regression": 0.75, "majority": 0.3},
+                **{"logistic_regression_class_balanced": 0.9, "hist_gradient_boosting_class_balanced": 0.82},
+            },
+        ),
     ),
     "the baseline leads": (referenced_spec(), referenced(LOSES, [(0.4, 0.2)], baseline=(0.55, 0.2))),
 }
@@ -260,8 +287,9 @@ def all_told() -> dict[str, Results]:
 
 
 def by_hand() -> list[Statement]:
-    """Statements that rest on a user's files."""
+    """Statements that rest on a user's files, and of a study that failed."""
     side = Results(ALONE, over(Told("search", [0.995]))).sides[1]
     assert side is not None
     telling = TellsAlone("column 'copy' alone tells the class: right in 98.0%")
-    return [telling, *(Doubted("val/accuracy", side, inputs) for inputs in (1, 0, None)), NotRead(3, "no memory")]
+    doubted = (Doubted("val/accuracy", side, inputs) for inputs in (1, 0, None))
+    return [telling, *doubted, NotRead(3, "no memory"), TrialFailed("boom", 0, "BUG: RuntimeError: my own bug")]

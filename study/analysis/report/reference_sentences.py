@@ -89,6 +89,7 @@ class BesideReference(Statement):
         names: the study's metrics, as the reference has them.
         baseline: the baseline, where that is another configuration.
         is_surpassed: whether a reference is above it that needs the group.
+        ahead: on the test split of one metric, the other references that are better there, the best first.
     """
 
     names: Sequence[str]
@@ -96,6 +97,7 @@ class BesideReference(Statement):
     reference: Reference
     baseline: Side | None
     is_surpassed: bool
+    ahead: Sequence[Reference] = ()
 
     @property
     def gains(self) -> list[float]:
@@ -111,7 +113,7 @@ class BesideReference(Statement):
     def __str__(self) -> str:
         is_val, who = self.names[0].startswith("val/"), sentence_case(self.side.words)
         needs = "neither a search nor the group" if self.is_surpassed else "no search"
-        without = f"the best that needs {needs} ({self.reference.words})"
+        without = f"the best on validation that needs {needs} ({self.reference.words})"
         if self.side.spec.objective.several:
             pairs = (
                 f"{name} {formatting.measured(self.side, name)} against "
@@ -123,7 +125,12 @@ class BesideReference(Statement):
         told = [formatting.change(self.names[0], gain, signed=not is_more) for gain in self.gains]
         over = " and ".join(map(" over ".join, zip(told, ["the baseline", without][-len(told) :], strict=True)))
         verb = "gains" if is_more else "has"
-        return f"{who} {verb} {over}." if is_val else f"On the test split it {verb} {over}."
+        if is_val:
+            return f"{who} {verb} {over}."
+        better = [f"{one.words} ({formatting.value(self.names[0], one.metrics[self.names[0]])})" for one in self.ahead]
+        verb_of_all = "is" if len(better) == 1 else "are"
+        there = f" {sentence_case(formatting.listed(better))} {verb_of_all} better on it." if better else ""
+        return f"On the test split it {verb} {over}.{there}"
 
 
 def reference_result(results: Results) -> Iterator[Statement]:
@@ -142,10 +149,21 @@ def reference_result(results: Results) -> Iterator[Statement]:
         for split in ("val", "test"):
             names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
             if known := [name for name in names if best.metrics.get(name) is not None and side.spread(name)]:
-                yield BesideReference(known, side, best, baseline, bool(results.above))
+                ahead = _ahead(results, known, side) if split == "test" else ()
+                yield BesideReference(known, side, best, baseline, bool(results.above), ahead)
     yield from (Unchosen(other, spec) for other in results.above if other.kind.needs_group)
     if unjudged := [one for one in results.references if one.score is None]:
         yield NotCompared(unjudged, spec.objective.needed)
+
+
+def _ahead(results: Results, metrics: Sequence[str], side: Side) -> list[Reference]:
+    """Return the references that need no group and are better on a split, the best first; none with several metrics."""
+    [name, *others], own = metrics, side.spread(metrics[0])
+    if others or own is None:
+        return []
+    known = [(value, one) for one in results.references if (value := one.metrics.get(name)) is not None]
+    better = [pair for pair in known if results.spec.better(pair[0], own.mean) and not pair[1].kind.needs_group]
+    return [one for _, one in sorted(better, key=lambda pair: pair[0], reverse=results.spec.mode == "max")]
 
 
 def _values(spec: StudySpec, of: Reference) -> str:

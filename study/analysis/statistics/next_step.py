@@ -361,6 +361,20 @@ class StepReason(Statement):
         return STEP_REASONS[self.why]
 
 
+class TrialFailed(Statement):
+    """A trial without which the study cannot go on, and why it failed."""
+
+    study: str
+    trial: int
+    why: str
+
+    def __str__(self) -> str:
+        more = typed("logs", self.study, "--trial", self.trial)
+        return (
+            f"Trial {self.trial} failed: {self.why.rstrip('.')} ({more}). Once its cause is mended, it can run again."
+        )
+
+
 STEP_REASONS = {
     "not over": "The study is not over.",
     "own seeds alone": "The search's own seeds alone chose the best, so it is not known how much of its value is luck.",
@@ -526,6 +540,10 @@ def next_steps(results: Results) -> list[Step]:
     if results.spec.final_seeds is not None or results.record.state == "running":
         return []
     name = results.spec.name
+    failed = [trial for trial in results.record.trials.values() if trial.state == "failed"]
+    if results.record.state == "failed" and failed:
+        cause = TrialFailed(name, failed[0].number, failed[0].why or "")
+        return [Step("resume", cause, typed("resume", name, "--failed"))]
     if results.record.state != "complete":
         return [Step("resume", StepReason("not over"), typed("resume", name))]
     reference, best = results.sides

@@ -11,9 +11,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.analysis.statistics.debiasing_metrics import sampling_error, worst_group
-from study.analysis.statistics.next_step import MOST_SEEDS, edges, last_growth, power, seeds_needed
+from study.analysis.statistics.next_step import (
+    MOST_SEEDS,
+    TrialFailed,
+    edges,
+    last_growth,
+    next_steps,
+    power,
+    seeds_needed,
+)
+from study.home.events import Closed
 from study.ranking import Results
 from study.ranking.difference import Difference, chosen_quantile
+
+
+def test_a_study_that_a_failed_trial_stopped_goes_on_by_running_it_again() -> None:
+    found = record(Told("baseline", [0.5], "failed"), Told("search", [0.6]))
+    found.trials[0].kind, found.trials[0].reason = "BUG", "RuntimeError: my own"
+    found.apply(Closed("failed"))
+    [step] = next_steps(Results(quickstart(), found))
+    assert isinstance(step.why, TrialFailed)
+    assert (step.why.trial, step.why.why) == (0, found.trials[0].why)
+    assert step.command == "study resume quickstart --failed"
 
 
 @pytest.mark.slow
