@@ -36,7 +36,11 @@ def init(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="The study's name.")] = None,
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="DATA", help="A data set's name, a folder of images, or a .csv or .parquet."),
+        typer.Option(
+            "--data",
+            metavar="DATA",
+            help="A data set's name, a folder of images, or a table (.csv, .parquet, .xlsx ...).",
+        ),
     ] = None,
     target: Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="The column of the class.")] = None,
     bias: Annotated[

@@ -43,6 +43,13 @@ class SeedStatistics:
     split_error: float | None = None
     is_share: bool = True
 
+    def __float__(self) -> float:
+        return self.mean
+
+    def __str__(self) -> str:
+        spread = "" if self.deviation is None else f" ± {self.deviation:.2g}"
+        return f"{self.mean:.4g}{spread} ({self.count} seed{'s' * (self.count != 1)})"
+
     def to_document(self) -> dict[str, float | None]:
         """Return plain values for JSON: mean, sd, n."""
         return {"mean": self.mean, "sd": self.deviation, "n": self.count}

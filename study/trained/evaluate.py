@@ -105,7 +105,9 @@ def evaluate(
     _check(description.facts, dataset.facts, split)
     if config.train.with_val:
         if split == "val":
-            raise UserError("--split val: the model was trained on this split")
+            is_trained_on = data.key(section) == data.key(description.config["data"])
+            better = "" if is_trained_on else ", and of new data it has none: --split all takes every sample"
+            raise UserError(f"--split val: the model was trained on this split{better}")
         config = replace(config, train=replace(config.train, with_val=False))
     # the network that inferred groups for the training is no part of the model
     config = replace(config, train=replace(config.train, inferred_groups="none"))
