@@ -28,6 +28,7 @@ from study.commands.init_columns import ask_columns, ask_missing_values
 from study.data import cells, findings, label_files, table_format, user_data
 from study.data.image_files import MIN_SIDE
 from study.data.label_files import is_hidden
+from study.data.positive_class import likely_positive, positive_class
 from study.data.sets import image_folder
 from study.data.table_format import TABLES
 from study.errors import UserError, nearest
@@ -402,12 +403,12 @@ def _with_positive(section: dict[str, Any], asker: Asker) -> dict[str, Any]:
     if section["name"] not in OWN:
         return section
     names = data.describe(section).class_names
-    likely, given = user_data.likely_positive(names), section.get("positive")
-    if names and given is None and likely is not None and likely != user_data.positive_class(names):
+    likely, given = likely_positive(names), section.get("positive")
+    if names and given is None and likely is not None and likely != positive_class(names):
         question = f"Positive class, which equal opportunity and auc are of, {' or '.join(names)}"
         answer = asker("--set data.positive", None, question, likely, one_of(*names))
         section = {**section, "positive": answer}
-    if positive := user_data.positive_class(data.describe(section).class_names):
+    if positive := positive_class(data.describe(section).class_names):
         asker.say(f"positive class: {positive}. The other one: data.positive in the file, or --set data.positive=NAME")
     return section
 

@@ -10,6 +10,7 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from ruamel.yaml import YAML
 
+from study.analysis.statistics.formatting import count
 from study.errors import UserError, nearest
 from study.files import check_output, write_output
 from study.home.folder import StudyFolder
@@ -109,7 +110,7 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
     write_output(out, text.getvalue())
     return [
         *(f"{parameter} is {key}" for parameter, key in keys.items() if parameter != key),
-        f"{out}: {len(given)} configurations of {name} are tried first, the best of them by its own values",
+        f"{out}: tried first are {count(len(given), 'configuration')} of {name}, the best by its own values",
     ]
 
 
@@ -127,7 +128,7 @@ def _keys(space: Iterable[str], parameters: Iterable[str], renamed: Iterable[str
             given_as = f"--rename {parameter}={key}: {key}" if key else parameter
             raise UserError(
                 f"{given_as}: is not searched. {nearest(key or parameter, searched)}Say which key it is by "
-                f"--rename {parameter}=KEY, or leave it out by --rename {parameter}= . Allowed: {', '.join(searched)}"
+                f"--rename {parameter}=KEY; --rename {parameter}= leaves it out. Allowed: {', '.join(searched)}"
             )
         if twice := [other for other in found if found[other] == key]:
             raise UserError(f"{twice[0]} and {parameter} are both {key}. Say which key each is by --rename NAME=KEY")

@@ -7,10 +7,11 @@ from typing import Any
 
 from study import data, models
 from study.commands import check_metrics
-from study.data import cells, findings, user_data
+from study.data import cells, findings
 from study.data.cells import Contents, Counts
 from study.data.dataset import Facts
 from study.data.findings import Finding
+from study.data.positive_class import positive_class, positive_class_warnings
 from study.errors import UserError
 from study.metrics import group_names
 from study.metrics.selection_rules import RULES
@@ -91,7 +92,7 @@ def named_groups(spec: StudySpec) -> dict[str, str]:
 
 def cell_lines(cells: Counts) -> Iterator[str]:
     """Yield the counts of a data set as lines of text."""
-    if positive := user_data.positive_class(cells.class_names):
+    if positive := positive_class(cells.class_names):
         yield f"positive class: {positive}"
     if cells.unknown:
         yield f"samples: not counted: {cells.unknown}"
@@ -373,7 +374,7 @@ def text(plan: Plan) -> str:
 def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[Counts, list[str]]:
     """Return the cells of a data set, and warnings."""
     counts, facts = cells.count(section), spec.describe(section)
-    of_classes = [*data.notes(section), *user_data.positive_class_warnings(section, facts)]
+    of_classes = [*data.notes(section), *positive_class_warnings(section, facts)]
     if counts.unknown:
         return counts, of_classes
     check_metrics.check_counts(spec, section, counts)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data import findings, label_files, user_data
+from study.data import findings, label_files
 from study.data.findings import WITHOUT, Finding
 from study.data.label_files import LARGEST
+from study.data.positive_class import likely_positive
 from study.data.table_format import plain_number
 from study.errors import UserError
 from study.text import quoted, some
@@ -323,7 +324,7 @@ def no_input(column: "pd.Series") -> Iterator[Finding]:
 def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     """Describe how each input is read, a line for each kind, and how many numbers a row becomes."""
     words = {name: sorted(rows[name].unique()) for name in features if not is_number(rows[name])}
-    truths = [name for name, values in words.items() if user_data.likely_positive(values)]
+    truths = [name for name, values in words.items() if likely_positive(values)]
     kinds = {
         "numbers": [name for name in features if name not in words],
         "yes or no": truths,

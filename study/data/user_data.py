@@ -630,19 +630,6 @@ def _condition(
     return label_files.numbers(table, options.condition, path, decimal_of(options, path)) if options.condition else None
 
 
-# Of two classes the second, class 1, is the positive one for every metric that has one.
-
-YES = (
-    "yes y true t 1 approved accepted granted hired admitted positive pos good passed pass successful success repaid "
-    "paid on"
-)
-NO = (
-    "no n false f 0 -1 denied declined rejected refused negative neg bad failed fail unsuccessful failure defaulted "
-    "unpaid off"
-)
-"""Class names, in small letters, that are clearly positive or negative where one of each list stands together."""
-
-
 def with_positive_last(labels: Labels, positive: str | None, path: Path) -> Labels:
     """Make the class of this name the last, which every metric takes for the positive one.
 
@@ -666,35 +653,6 @@ def with_positive_last(labels: Labels, positive: str | None, path: Path) -> Labe
     if labels.bias is None or theirs is None or len(theirs) != 2 or not _alike(names, theirs):
         return turned
     return replace(turned, bias=np.where(labels.bias < 0, labels.bias, 1 - labels.bias), bias_names=theirs[::-1])
-
-
-def positive_class(class_names: Sequence[str] | None) -> str | None:
-    """Return the name of the positive class; None: there are not two classes with names."""
-    return class_names[1] if class_names and len(class_names) == 2 else None
-
-
-def likely_positive(class_names: Sequence[str] | None) -> str | None:
-    """Guess the positive class by its name, as `yes` beside `no`; None where the names do not tell."""
-    if not class_names or len(class_names) != 2:
-        return None
-    lower, yes, no = [name.strip().lower() for name in class_names], YES.split(), NO.split()
-    return next((class_names[place] for place in (0, 1) if lower[place] in yes and lower[1 - place] in no), None)
-
-
-def positive_class_warnings(section: Mapping[str, Any], facts: Facts) -> list[str]:
-    """Warn where the names suggest that the other class is the positive one, and no key says which is.
-
-    Args:
-        section: `data` of a study.
-    """
-    taken, better = positive_class(facts.class_names), likely_positive(facts.class_names)
-    if better is None or better == taken or section.get("positive") is not None or "positive" not in section:
-        return []
-    key = f'"{better}"' if better.lower() in ("yes", "y", "true", "1", "on") else better  # YAML reads no text there
-    return [
-        f"the positive class is {quoted(str(taken))}, the second by alphabet; equal_opportunity and auc are of it. If "
-        f"you mean {quoted(better)}, say data.positive: {key}"
-    ]
 
 
 def _alike(ours: Sequence[str], theirs: Sequence[str]) -> bool:

@@ -5,8 +5,9 @@ from typing import Any
 
 from study import models, ranking
 from study.catalogue import FITTED
-from study.data import Dataset, Facts, user_data
+from study.data import Dataset, Facts
 from study.data.cells import contents
+from study.data.positive_class import positive_class
 from study.home.record import TrialRecord
 from study.metrics import METRICS, group_names, is_standard_error
 from study.metrics.worst_group import Counts, wilson, worst_group
@@ -131,7 +132,7 @@ def _data(spec: StudySpec, dataset: Dataset, description: str) -> Iterator[str]:
     yield f"{escaped(section)}; fingerprint {dataset.fingerprint}. {counts}."
     if dataset.facts.class_names:
         yield f"Classes: {', '.join(map(escaped, dataset.facts.class_names))}."
-    if positive := user_data.positive_class(dataset.facts.class_names):
+    if positive := positive_class(dataset.facts.class_names):
         yield f"Positive class: {escaped(positive)}; the true positive rate is of it."
     if dataset.facts.bias_names:
         yield f"Bias (sensitive, spurious) classes: {', '.join(map(escaped, dataset.facts.bias_names))}."

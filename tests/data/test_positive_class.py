@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from study import data
-from study.data import user_data
+from study.data.positive_class import likely_positive, positive_class_warnings
 from study.errors import UserError
 from study.training import metrics
 
@@ -86,12 +86,12 @@ def test_what_is_no_class_of_two_is_refused(
     ],
 )
 def test_names_may_tell_which_class_is_meant(names: tuple[str, ...], positive: str | None) -> None:
-    assert user_data.likely_positive(names) == positive
+    assert likely_positive(names) == positive
 
 
 @pytest.mark.parametrize(("keys", "warned"), [({}, True), ({"positive": "denied"}, False)])
 def test_the_other_way_round_is_warned_of_unless_it_is_said(tmp_path: Path, keys: Any, warned: bool) -> None:
     of = {"positive": None, **section(tmp_path, ("approved", "denied"), **keys)}
-    found = user_data.positive_class_warnings(of, data.describe(of))
+    found = positive_class_warnings(of, data.describe(of))
     assert bool(found) == warned
     assert not warned or "data.positive: approved" in found[0]
