@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from damaged_files import DAMAGE, halve, text
+from damaged_files import DAMAGE, halve, outlast_connections, text
 from runs import Runs
 from servers import MlflowServer
 from tracked_study import SPEC, STATUS, append_second_session, make_home, make_study
@@ -132,6 +132,7 @@ def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFo
     runs.client.log_text(runs.by_name["trial 0, seed 0"].info.run_id, "by a function of one's own", "made/note.txt")
     before, artifacts = runs_of(home), files(home)
     halve(home.database)
+    outlast_connections()
     end = resumed(home, folder)
     assert end.untracked is None
     (note,) = end.mended
@@ -194,6 +195,7 @@ def test_a_database_without_a_table_is_told(home: Home, folder: StudyFolder) -> 
     with pytest.raises(StudyStoppedError, match=r"cannot be told: .*experiments.* Move .*mlflow.db away, then"):
         resumed(home, folder)
     home.database.rename(home.path / "away.db")
+    outlast_connections()
     assert resumed(home, folder).untracked is None
     assert {name: run.info.status for name, run in Runs(home.tracking_uri, SPEC.name).by_name.items()} == STATUS
 
@@ -205,6 +207,7 @@ def test_other_studies_whose_runs_were_in_it_are_named(home: Home, folder: Study
     tracker.start()
     assert tracker.finish() is None
     text(home.database)
+    outlast_connections()
     with pytest.raises(UserError, match=r"mlflow.db: damaged: file is not a database.*study resume quickstart and"):
         check_database(home)
     assert again(home, folder)[0].endswith(OTHERS)
