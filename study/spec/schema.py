@@ -171,6 +171,11 @@ class Domain(Strict):
         """Return the values that must be valid for the whole domain to be: both ends, or every choice."""
         return list(self.choices) if self.choices is not None else [self.low, self.high]
 
+    @property
+    def has_real_range(self) -> bool:
+        """Whether it is plainly a range of real numbers: it has no step, and an end that is no whole number."""
+        return self.step is None and any(end is not None and end % 1 != 0 for end in (self.low, self.high))
+
     def applies(self, params: Mapping[str, Any]) -> bool:
         """Return whether `when` holds for a trial with these parameters."""
         return all(key in params and among(params[key], values) for key, values in self.when.items())

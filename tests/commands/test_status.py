@@ -1,6 +1,8 @@
 """The studies of a home at a glance."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -146,6 +148,18 @@ def test_the_studys_metric_comes_first_then_groups_and_gaps_and_the_lead_is_told
     assert "how sure  On seed 0 alone nothing tells trial 2 from the other complete configuration." in found
     assert "search    The best of the search came as the 2nd of 2." in found
     assert status.document(home.find("mine")).lead.best_came == Came(2, 2)
+
+
+def test_what_is_left_to_do_of_a_range_of_real_numbers_is_told_without_pytorch(home: Home) -> None:
+    """Whose import takes more than a second."""
+    write_ledger(home.create(quickstart("name=whole")).ledger_file, Told("baseline", [0.5]), Told("search", [0.6]))
+    code = (
+        "import sys; from pathlib import Path; from study.home.folder import Home; from study.commands import status; "
+        f"shown = status.document(Home(Path({str(home.path)!r})).find('whole')); "
+        "print('torch' in sys.modules, bool(shown))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["False", "True"]
 
 
 def test_a_study_without_an_epoch_has_no_pace_yet(home: Home) -> None:

@@ -72,6 +72,7 @@ def check(spec: StudySpec, cut: int) -> None:
         found.append(params)
         sampler.tell(end(number, params))
     there = count_configurations(spec.search, spec.space)
+    assert there is None or not any(domain.has_real_range for domain in spec.search.space.values())
     assert len(found) == min(SUGGESTIONS, there or SUGGESTIONS)
     for number, params in enumerate(found):
         assert spec.space.contains(params)
