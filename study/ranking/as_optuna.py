@@ -202,28 +202,32 @@ def best_trials(storage: str, name: str, most: int) -> list[FrozenTrial]:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     shown = public(storage)
     try:
-        study, names = _opened(storage, name)
+        with _opened(storage) as opened:
+            names = optuna.get_all_study_names(opened)
+            found = _best_first(optuna.load_study(study_name=name, storage=opened)) if name in names else None
     except FileNotFoundError:
         raise UserError(f"{shown}: no such file") from None
     except Exception as error:  # of a database's driver, of Optuna, of JSON: of whatever reads it
         told = " ".join(str(error).replace(storage, shown).split())[:300]
         raise UserError(f"{shown}: cannot be read as a storage of Optuna: {told}") from error
-    if study is None:
+    if found is None:
         raise UserError(f"{shown}: has no study {name!r}. {nearest(name, names)}Allowed: {some(names) or 'none'}")
-    if len(study.directions) > 1:
-        found = study.best_trials
-    else:
-        complete = study.get_trials(states=[TrialState.COMPLETE])
-        kept = [trial for trial in complete if all(excess <= 0 for excess in trial.constraints.values())]
-        is_max = study.direction == StudyDirection.MAXIMIZE
-        found = sorted(kept, key=lambda trial: trial.value or 0.0, reverse=is_max)
     if not found:
         raise UserError(f"{shown}: the study {name!r} has no complete trial that keeps its constraints")
     return found[:most]
 
 
-def _opened(storage: str, name: str) -> tuple[optuna.Study | None, list[str]]:
-    """Open a study, None if there is none of this name, and read the names of all; nothing is written into a database.
+def _best_first(study: optuna.Study) -> list[FrozenTrial]:
+    if len(study.directions) > 1:
+        return study.best_trials
+    complete = study.get_trials(states=[TrialState.COMPLETE])
+    kept = [trial for trial in complete if all(excess <= 0 for excess in trial.constraints.values())]
+    return sorted(kept, key=lambda trial: trial.value or 0.0, reverse=study.direction == StudyDirection.MAXIMIZE)
+
+
+@contextmanager
+def _opened(storage: str) -> Iterator[JournalStorage | RDBStorage]:
+    """Open a storage for the block; nothing is written into a database.
 
     Raises:
         FileNotFoundError: there is no such file, which SQLite would make.
@@ -241,8 +245,12 @@ def _opened(storage: str, name: str) -> tuple[optuna.Study | None, list[str]]:
             opened = RDBStorage(f"sqlite:///file:{quote(place)}?mode=ro&uri=true", skip_table_creation=True)
         else:
             opened = JournalStorage(JournalFileBackend(place))
-    names = optuna.get_all_study_names(opened)
-    return (optuna.load_study(study_name=name, storage=opened) if name in names else None), names
+    try:
+        yield opened
+    finally:
+        if isinstance(opened, RDBStorage):
+            opened.remove_session()
+            opened.engine.dispose()
 
 
 SQLITE = b"SQLite format 3\0"

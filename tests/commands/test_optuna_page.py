@@ -9,6 +9,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import optuna
 import pytest
 from helpers import ROOT, Told, append_event, quickstart, write_ledger
 from optuna.distributions import CategoricalDistribution, FloatDistribution
-from optuna.storages import JournalStorage
+from optuna.storages import JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 from servers import free_port
@@ -100,13 +102,21 @@ def test_the_dashboard_tells_what_the_ledger_says_to_this_machine_alone(tmp_path
 STORAGES = ["database", "file", "journal"]
 
 
+@contextmanager
+def new_study(storage: str | JournalStorage, **options: Any) -> Iterator[optuna.Study]:
+    """A study of Optuna's; a database is closed at the end of the block."""
+    opened = RDBStorage(storage) if isinstance(storage, str) else storage
+    yield optuna.create_study(storage=opened, **options)
+    if isinstance(opened, RDBStorage):
+        opened.remove_session()
+        opened.engine.dispose()
+
+
 def optunas(folder: Path, kind: str = "file", direction: str = "maximize", **fixed: Any) -> str:
     """A storage with a study of five trials, whose values are 0 to 4 and whose lambda_ is a tenth of that, and one that
     failed."""
-    storage: Any = f"sqlite:///{folder / 'optuna.db'}"
-    if kind == "journal":
-        storage = JournalStorage(JournalFileBackend(str(folder / "optuna.journal")))
-    study = optuna.create_study(study_name="theirs", storage=storage, direction=direction)
+    storage = f"sqlite:///{folder / 'optuna.db'}"
+    journal = JournalStorage(JournalFileBackend(str(folder / "optuna.journal")))
 
     def objective(trial: optuna.Trial) -> float:
         trial.suggest_float("alpha", 0.001, 10.0)
@@ -114,9 +124,10 @@ def optunas(folder: Path, kind: str = "file", direction: str = "maximize", **fix
         trial.suggest_categorical("method.epsilon", [0.0, 0.1, 0.25])
         return trial.number if trial.number < 5 else float("nan")
 
-    for number in range(6):
-        study.enqueue_trial({"alpha": 0.5, "method.epsilon": 0.1, "lambda_": number / 10, **fixed})
-    study.optimize(objective, n_trials=6)
+    with new_study(journal if kind == "journal" else storage, study_name="theirs", direction=direction) as study:
+        for number in range(6):
+            study.enqueue_trial({"alpha": 0.5, "method.epsilon": 0.1, "lambda_": number / 10, **fixed})
+        study.optimize(objective, n_trials=6)
     return {"journal": str(folder / "optuna.journal"), "file": str(folder / "optuna.db")}.get(kind, str(storage))
 
 
@@ -143,7 +154,7 @@ def test_what_is_no_storage_is_refused_and_none_is_made(tmp_path: Path) -> None:
 
 def test_a_database_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "50% of it?.db"
-    with sqlite3.connect(file) as database:
+    with closing(sqlite3.connect(file)) as database:
         database.execute("CREATE TABLE alembic_version (version_num TEXT)")
     before = file.read_bytes()
     with pytest.raises(UserError, match="cannot be read as a storage of Optuna"):
@@ -159,29 +170,28 @@ def test_no_message_shows_a_password() -> None:
 
 def test_of_constraints_and_several_metrics_the_feasible_front_is_taken(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path / 'several.db'}"
-    study = optuna.create_study(study_name="front", storage=storage, directions=["maximize", "minimize"])
-    for values in ([0.9, 0.5], [0.5, 0.1], [0.4, 0.2]):
-        study.add_trial(optuna.create_trial(values=values))
+    with new_study(storage, study_name="front", directions=["maximize", "minimize"]) as study:
+        for values in ([0.9, 0.5], [0.5, 0.1], [0.4, 0.2]):
+            study.add_trial(optuna.create_trial(values=values))
     assert [trial.number for trial in best_trials(storage, "front", 5)] == [0, 1]
-    study = optuna.create_study(study_name="limited", storage=storage, direction="maximize")
-    for excess in (0.1, -0.1):
-        study.add_trial(optuna.create_trial(value=0.5 + excess, constraints={"gap": excess}))
+    with new_study(storage, study_name="limited", direction="maximize") as study:
+        for excess in (0.1, -0.1):
+            study.add_trial(optuna.create_trial(value=0.5 + excess, constraints={"gap": excess}))
     assert [trial.number for trial in best_trials(storage, "limited", 5)] == [1]
 
 
 def test_a_parameter_that_is_not_searched_may_be_left_out(tmp_path: Path) -> None:
-    study = optuna.create_study(study_name="theirs", storage=f"sqlite:///{tmp_path / 'more.db'}")
     ranges = {"alpha": FloatDistribution(0.01, 1.0), "act": CategoricalDistribution(["relu", "tanh"])}
     given = {"lambda_": 1.0, "method.epsilon": 0.1}
     known = {"lambda_": FloatDistribution(0.0, 2.0), "method.epsilon": CategoricalDistribution([0.0, 0.1])}
-    study.add_trial(
-        optuna.create_trial(params={"alpha": 0.5, "act": "relu", **given}, distributions=ranges | known, value=1.0)
-    )
+    told = optuna.create_trial(params={"alpha": 0.5, "act": "relu", **given}, distributions=ranges | known, value=1.0)
+    with new_study(f"sqlite:///{tmp_path / 'more.db'}", study_name="theirs") as study:
+        study.add_trial(told)
     out = tmp_path / "imported.yaml"
     with pytest.raises(UserError, match=r"act: is not searched.*--rename act= leaves it out"):
         import_trials(str(tmp_path / "more.db"), "theirs", "fairkl_digits", out, 1, ())
-    told = import_trials(str(tmp_path / "more.db"), "theirs", "fairkl_digits", out, 1, ["act="])
-    assert told[-1] == f"{out}: tried first are 1 configuration of theirs, the best by its own values"
+    said = import_trials(str(tmp_path / "more.db"), "theirs", "fairkl_digits", out, 1, ["act="])
+    assert said[-1] == f"{out}: tried first are 1 configuration of theirs, the best by its own values"
     assert load_study(str(out)).search.enqueue[-1] == {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.1}
 
 
@@ -221,9 +231,9 @@ def test_what_does_not_fit_is_refused_with_its_trial_and_nothing_is_written(
 
 def test_a_parameter_that_no_trial_of_theirs_has_is_missing(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path / 'half.db'}"
-    study = optuna.create_study(study_name="half", storage=storage)
-    study.enqueue_trial({"alpha": 0.5})
-    study.optimize(lambda trial: trial.suggest_float("alpha", 0.1, 1.0), n_trials=1)
+    with new_study(storage, study_name="half") as study:
+        study.enqueue_trial({"alpha": 0.5})
+        study.optimize(lambda trial: trial.suggest_float("alpha", 0.1, 1.0), n_trials=1)
     with pytest.raises(UserError, match=r"half, trial 0: method\.lambda: is missing: allowed is from"):
         import_trials(storage, "half", "fairkl_digits", tmp_path / "out.yaml", 1, ())
 
