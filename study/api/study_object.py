@@ -330,12 +330,14 @@ class Study:
         name: str | None = None,
         address: str | None = None,
         quiet: bool = False,
+        whole: bool = False,
     ) -> "Study":
         """Train the best configuration on these seeds, as `study train` does.
 
         Args:
             seeds: None: those of this training if it is there, else of another final training of the study, else three
                 that the study did not use.
+            whole: keep a frozen network's weights with the models, which then need no others.
 
         Returns:
             The final training, a study of its own: `train().model()` predicts.
@@ -352,7 +354,7 @@ class Study:
         (file,) = self.export(self.folder.best_file)
         best = load_study(str(file))
         final = final_study(best, default_seeds(self._home, best, name) if seeds is None else list(seeds), name)
-        return Study(self._home, run_in_driver(view(quiet), self._home, train, final, address=address))
+        return Study(self._home, run_in_driver(view(quiet), self._home, train, final, address=address, whole=whole))
 
     def model(self, seed: int | None = None, device: str | None = None) -> "Model":
         """Load the model of a final training: the one that its card is about, or that of a seed.

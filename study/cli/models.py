@@ -70,6 +70,10 @@ def train(
         Literal["train", "train+val"],
         typer.Option("--data", help="The splits to train on; with train+val nothing validates."),
     ] = "train",
+    whole: Annotated[
+        bool,
+        typer.Option("--whole", help="Keep a frozen network's weights among the models' files, and register them."),
+    ] = False,
     name: Rename = None,
     assignments: Set = None,
     address: AnyAddress = None,
@@ -91,7 +95,7 @@ def train(
         remote, with_val = Jobs(address), data == "train+val"
         chosen = parse_seeds(seeds) if seeds is not None else on_cluster.seeds(remote, given, name, with_val)
         final = final_study(given, chosen, name, with_val)
-        words = options(seeds=",".join(map(str, chosen)), data=data, quiet=quiet)
+        words = options(seeds=",".join(map(str, chosen)), data=data, whole=whole, quiet=quiet)
         on_cluster.check_training(remote, final)
         done = train_there(remote, given, final, words, {"STUDY_OWNER": owner()})
         show_submitted(remote, final.name, done, follow)
@@ -105,7 +109,7 @@ def train(
     study = final_study(given, chosen, name, with_val)
     if study.folds:
         tell(f"{study.name} trains on all samples outside test (data.folds), {study.epochs} epochs", sys.stderr)
-    show(running.train(Home.locate(), study, view(quiet), address))
+    show(running.train(Home.locate(), study, view(quiet), address, whole))
 
 
 def predict(

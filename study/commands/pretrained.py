@@ -92,7 +92,7 @@ def _of_file(section: Mapping[str, Any], weights: str) -> dict[str, Any]:
             if problem := models.unsuited(model, facts):
                 raise UserError(f"--weights: {problem}")
             initial_weights.find(model)
-            models.build(model, facts)
+            models.build({**model, "frozen": False}, facts)
         except UserError as error:
             problems.append(str(error))
         else:

@@ -42,6 +42,7 @@ from study.sweep.ray_runtime import SharedRay, check_machine, check_taken, set_v
 from study.text import flat
 from study.tracking import Tracker
 from study.tracking.connection import check_server
+from study.trained.model_files import keep_network
 from study.training.function_loading import FILE, PICKLE, check_folds, digest, place
 from study.upstream.ray_internals import is_job
 
@@ -373,11 +374,12 @@ def ablate(home: Home, name: str, view: View, request: AblationRequest, address:
     return None if is_measured else run_session(home, folder, datasets, view, address)
 
 
-def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -> RunEnd:
+def train(home: Home, spec: StudySpec, view: View, address: str | None = None, whole: bool = False) -> RunEnd:
     """Train a configuration on several seeds; seeds that were trained before are kept.
 
     Args:
         spec: a final training, see `study.commands.final_training.final_study`.
+        whole: whether a frozen network's weights are kept among the models' files.
 
     Raises:
         UserError: see `start`; or the name belongs to another configuration.
@@ -387,6 +389,9 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None) -
     is_new = not (home.path / spec.name).exists()
     folder = final_training.extend(home, spec, brought(home, spec))
     with _withdrawn_if_refused(home, folder) if is_new else nullcontext():
+        if whole:
+            with resumable(folder):
+                keep_network(folder, spec)
         return run_session(home, folder, datasets, view, address)
 
 

@@ -7,7 +7,7 @@ only: a model in MLflow says it without SciPy.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from study.metrics.group_names import Names, group
@@ -163,10 +163,7 @@ class WorstGroup:
         Args:
             model: whose predictions these are.
         """
-        found = [*self._lowest(model), *self._too_small()]
-        if self.of_enough:
-            told = f"{self.of_enough.name}, {self.of_enough.counted}"
-            found.append(f"on {self.split} the worst of those with {MIN_SHOWN_GROUP} samples or more is {told}")
+        found = [*self._lowest(model), *self._too_small(), *self._of_enough()]
         if self.absent:
             found.append(f"no sample on {self.split} is of {_listed(self.absent, NAMED)}")
         if self.unknown:
@@ -174,6 +171,17 @@ class WorstGroup:
         if self.worst or self.too_small or self.of_enough:
             found.append("in brackets are Wilson's 95% intervals")
         return [f"{text[0].upper()}{text[1:]}." for text in found]
+
+    def line(self) -> str:
+        """Say the first of it in one sentence, of groups that are equally bad the largest."""
+        alike = f", and {len(self.worst) - 1} more as bad" if len(self.worst) > 1 else ""
+        first = [*replace(self, worst=self.worst[:1])._lowest("the model"), *self._of_enough(), *self._too_small()][0]
+        return f"{first[0].upper()}{first[1:]}{alike}. The model card says more."
+
+    def _of_enough(self) -> Iterator[str]:
+        if self.of_enough:
+            told = f"{self.of_enough.name}, {self.of_enough.counted}"
+            yield f"on {self.split} the worst of those with {MIN_SHOWN_GROUP} samples or more is {told}"
 
     def _lowest(self, model: str) -> Iterator[str]:
         if self.lowest is None:

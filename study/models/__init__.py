@@ -66,7 +66,7 @@ def unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
 def build(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encoder":
     """Build the encoder of a `model` section for a data set, freshly initialised from torch's generator.
 
-    For rows of a frozen network's features (see `seen`) it is what is trained on them.
+    Where the network is frozen it is what is trained on its rows of features (see `seen`).
 
     Args:
         begins: load the weights that the section names, if it names any; False: the caller loads others.
@@ -78,7 +78,7 @@ def build(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encod
     if not (is_frozen and facts.is_table) and (problem := unsuited(model, facts)) is not None:
         raise UserError(f"model.name: {problem}")
     if is_frozen:
-        return _frozen(model, facts, begins)
+        return _frozen(model, seen(model, facts), begins)
     module, own = _choice(model)
     encoder: Encoder = module.build(own, facts)
     if begins and model.get("weights") is not None:
@@ -130,20 +130,17 @@ def without_maps(model: Mapping[str, Any], facts: Facts) -> Facts:
 
 
 def _frozen(model: Mapping[str, Any], facts: Facts, begins: bool) -> "Encoder":
-    """Build what is trained on a frozen network's features, with that network where the data are images."""
+    """Build what is trained on a frozen network's features."""
     import torch
 
     from study.models import backbone, frozen
 
-    of_rows = facts.is_table
-    if of_rows and not trains_stages(model):
-        return frozen.build(model, facts.shape[0] - backbone.beside(model), None, of_rows)
-    with torch.random.fork_rng(devices=[]):  # what is trained begins as it does on rows
-        trunk = build(
-            frozen.trunk_section(model), replace(facts, shape=PICTURE) if of_rows else facts, begins or not of_rows
-        )
+    if not trains_stages(model):
+        return frozen.build(model, facts.shape[0] - backbone.beside(model), None)
+    with torch.random.fork_rng(devices=[]):  # what is trained begins as it does without stages
+        trunk = build(frozen.trunk_section(model), replace(facts, shape=PICTURE), begins)
     assert isinstance(trunk, backbone.Backbone)  # no other network has the key
-    return frozen.build(model, trunk.features, trunk, of_rows)
+    return frozen.build(model, trunk.features, trunk)
 
 
 def weights(model: Mapping[str, Any]) -> dict[str, str] | None:

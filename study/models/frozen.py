@@ -29,25 +29,17 @@ PART = 4096
 class Frozen(Encoder):
     """Layers on the features of a frozen network: its last stages if they are trained, a scaling, an adapter if any.
 
-    It takes rows that end in features (B, E + F), before them the maps of trained stages, or images (B, C, H, W) where
-    the network is available. The network is no part of its state and has no gradient.
+    It takes rows that end in features (B, E + F), before them the maps of trained stages. The network that made the
+    rows is no part of it, see `study.training.features`.
 
     Args:
         width: of the features, F: the last columns of a row.
         layers: the trained ones.
-        trunk: the network with its weights; None: only rows are taken.
         columns: of a row, without the maps of trained stages, which come first.
         stages: that are trained; the features before them stay as they are in a row.
     """
 
-    def __init__(
-        self,
-        width: int,
-        layers: BackboneOptions,
-        trunk: Backbone | None,
-        columns: int,
-        stages: LastStages | None = None,
-    ) -> None:
+    def __init__(self, width: int, layers: BackboneOptions, columns: int, stages: LastStages | None = None) -> None:
         super().__init__()
         self.mean: Tensor
         self.deviation: Tensor
@@ -58,13 +50,11 @@ class Frozen(Encoder):
         self.stages, self.columns = stages, columns
         self.adapter: nn.Module = MLP(width, own) if layers.adapter else nn.Identity()
         self.features = layers.adapter_width if layers.adapter else width
-        self._trunk = None if trunk is None else (trunk.eval(),)  # in a tuple, which a module does not look into
 
     def forward(self, inputs: Tensor) -> Tensor:
-        kept = self._kept(inputs)
-        rows = kept[:, -self._width :].float()
+        rows = inputs[:, -self._width :].float()
         if self.stages is not None:
-            channels, maps = self.stages.channels, kept[:, : -self.columns].float()
+            channels, maps = self.stages.channels, inputs[:, : -self.columns].float()
             side = math.isqrt(maps.shape[1] // channels)
             trained = self.stages(maps.unflatten(1, (channels, side, side)))
             rows = torch.cat([rows[:, : -trained.shape[1]], trained], 1)[:, -self._width :]
@@ -87,36 +77,20 @@ class Frozen(Encoder):
         self.deviation.copy_((own * own[varies].mean()).sqrt().where(varies, 1.0))
 
     def rows(self, inputs: Tensor) -> Tensor:
-        """Return all features of images by the frozen network, or those of rows, float32 (B, E + L + F)."""
-        return self._kept(inputs)[:, -self.columns :].float()
-
-    @torch.no_grad()
-    def _kept(self, inputs: Tensor) -> Tensor:
-        """Return rows as they are kept, of images or of such rows."""
-        if inputs.ndim == 2:
-            return inputs
-        assert self._trunk is not None, "the network was built for rows alone"
-        trunk = self._trunk[0].to(inputs.device)
-        return stored(trunk.rows(inputs))
+        """Return all features of rows, without maps, float32 (B, E + L + F)."""
+        return inputs[:, -self.columns :].float()
 
 
-def stored(features: Tensor) -> Tensor:
-    """Convert features to the form in which they are kept: float16, none of them infinite."""
-    most = torch.finfo(torch.float16).max
-    return features.float().clamp(-most, most).half()
-
-
-def build(model: Mapping[str, Any], last: int, trunk: Backbone | None, of_rows: bool) -> Frozen:
+def build(model: Mapping[str, Any], last: int, trunk: Backbone | None) -> Frozen:
     """Build the trained layers of a `model` section.
 
     Args:
         last: features of the network's last layer.
-        trunk: the network with its weights; None: only rows are taken, and no stages are trained.
-        of_rows: the network is there for its trained stages alone.
+        trunk: the network whose last stages are trained; None: none are.
     """
     layers, stages = options(BackboneOptions, model), None
     if layers.trained_stages != "none":
         assert trunk is not None
         stages = LastStages(trunk, layers.trained_stages, layers.lr_factor)
     width = late_width(model, layers.joined) + last
-    return Frozen(width, layers, None if of_rows else trunk, beside(model) + last, stages)
+    return Frozen(width, layers, beside(model) + last, stages)

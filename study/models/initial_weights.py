@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -153,6 +154,18 @@ def take_places(places: Mapping[str, Place]) -> None:
     `begin` refuses a file whose content has changed since.
     """
     _told_places.update(places)
+
+
+@contextmanager
+def at(model: Mapping[str, Any], file: Path) -> Iterator[None]:
+    """Look for the weights of a `model` section in this file, within the block."""
+    before = dict(_told_places)
+    _told_places[_key(model)] = str(file), sha256(file)
+    try:
+        yield
+    finally:
+        _told_places.clear()
+        _told_places.update(before)
 
 
 def _key(model: Mapping[str, Any]) -> str:

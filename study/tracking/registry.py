@@ -44,23 +44,32 @@ def save_model(path: Path, model: Model, description: Description, form: "Form")
             path=str(path),
             mlflow_model=form,
             python_model=str(Path(__file__).with_name("pyfunc_model.py")),
-            artifacts={"description": model.description.as_uri(), "weights": model.weights.as_uri()},
+            artifacts={
+                name: file.as_uri()
+                for name in ("description", "weights", "network")
+                if (file := getattr(model, name)) is not None
+            },
             code_paths=[str(Path(__file__).parents[1])],
             signature=_signature(description),
             pip_requirements=[
-                f"{library}=={version(library).partition('+')[0]}" for library in _libraries(description)
+                f"{library}=={version(library).partition('+')[0]}"
+                for library in _libraries(description, model.network is not None)
             ],
         )
     for cache in path.rglob("__pycache__"):
         shutil.rmtree(cache)
 
 
-def _libraries(description: Description) -> list[str]:
-    """Return the libraries that the model needs, also for a frozen network's weights and for scikit-learn's models."""
+def _libraries(description: Description, whole: bool) -> list[str]:
+    """Return the libraries that the model needs, also for a frozen network's weights and for scikit-learn's models.
+
+    Args:
+        whole: the weights are among the model's files.
+    """
     model = description.config["model"]
     fitted = ["scikit-learn", "skops"] if description.config["method"]["name"] == FITTED else []
     package = published.PACKAGED[model["name"]].package if model["name"] in published.PACKAGED else ""
-    brings = package and model.get("frozen") and model["weights"] in published.weights_of(model["name"])
+    brings = package and not whole and model.get("frozen") and model["weights"] in published.weights_of(model["name"])
     fitted += ["timm"] if model["name"] == "timm" else []
     return [*REQUIREMENTS, *fitted, *([package.replace("_", "-")] if brings and find_spec(package) else [])]
 
@@ -113,7 +122,7 @@ def register(home: Home, folder: StudyFolder, name: str, model: Model) -> str | 
     try:
         client = open_mlflow(home)
         description = Description.read(model.description)
-        if not _is_registered(client, name, description):
+        if not _is_registered(client, name, description, model):
             _register(client, name, progress, model, description)
     except UserError as error:
         return str(error)
@@ -169,10 +178,15 @@ def _absent(error: Exception, client: "MlflowClient", name: str) -> str | None:
     return f"not in the registry. {name} has the aliases: {', '.join(aliases) or 'none'}; versions: {numbers or 'none'}"
 
 
-def _is_registered(client: "MlflowClient", name: str, description: Description) -> bool:
-    tag = {"study.model": description.weights_digest, "study.id": description.told["study_id"]}
+def _is_registered(client: "MlflowClient", name: str, description: Description, model: Model) -> bool:
+    tag = {"study.model": description.weights_digest, "study.id": description.told["study_id"], **_of_network(model)}
     versions = client.search_model_versions(f"name = '{name}'")
     return any(tag.items() <= version.tags.items() for version in versions)
+
+
+def _of_network(model: Model) -> dict[str, str]:
+    """Return the tag of a model with the weights of its frozen network inside."""
+    return {} if model.network is None else {"study.network": model.network.name}
 
 
 def _register(
@@ -186,6 +200,7 @@ def _register(
         "study.name": description.told["study"],
         "study.seed": str(description.told["seed"]),
         "study.model": description.weights_digest,
+        **_of_network(model),
     }
     if worst := description.worst_group:
         tags["study.worst_group"] = " ".join(worst.sentences())[:MAX_DESCRIPTION_CHARACTERS]

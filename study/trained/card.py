@@ -55,12 +55,16 @@ FAIRNESS = (
 """Gaps between groups as fractions, 0 is fair. The first is fairlearn's, the second the papers' mean."""
 
 
-def card(results: Results, trial: TrialRecord, dataset: Dataset, description: str) -> str:
+def card(
+    results: Results, trial: TrialRecord, dataset: Dataset, description: str, size: str = "", whole: bool = False
+) -> str:
     """Return a model card in Markdown.
 
     Args:
         trial: the complete final trial whose weights it describes.
         description: docstring of the data set's module; the first line is used.
+        size: how large it is and how long a sample takes; empty: not known.
+        whole: whether a frozen network's weights are among the model's files.
     """
     trials = [trial for trial in results.record.by_stage("final") if trial.state == "complete"]
     seeds = ", ".join(str(trial.seed) for trial in trials)
@@ -71,7 +75,8 @@ def card(results: Results, trial: TrialRecord, dataset: Dataset, description: st
         f"# {results.spec.name}",
         f"{made} on seeds {seeds}. The weights are those of seed {trial.seed}, {_preference(results.spec, dataset)}.",
         *_worst(results.spec, trial, dataset),
-        *_beginning(results),
+        *_beginning(results, whole),
+        *(["## Size and time", size] if size else []),
         "## Data",
         *_data(results.spec, dataset, description),
         "## Metrics",
@@ -89,18 +94,21 @@ def card(results: Results, trial: TrialRecord, dataset: Dataset, description: st
     return "\n\n".join(parts) + "\n"
 
 
-def _beginning(results: Results) -> Iterator[str]:
+def _beginning(results: Results, whole: bool) -> Iterator[str]:
     """Yield which weights training began from, or stays on, where it was not random ones."""
     model = results.spec.base["model"]
     is_frozen = model.get("frozen")
     begins = "It is trained on features of a frozen network with" if is_frozen else "Training began from"
     if models.trains_stages(model):
         begins = "It is trained on maps and features of a frozen network, whose last stages train along, with"
-    needed = " Their file is needed wherever the model is used." if is_frozen else ""
+    where = "is among the model's files" if whole else "is needed wherever the model is used"
+    needed = f" Their file {where}." if is_frozen else ""
+    needed += " What they learned of their own data, biases too, may be in this model."
+    needed += " Features are rounded to float16, as in training." if is_frozen else ""
     for entry in results.record.sessions[-1].get("weights", ()):
         yield (
             f"{begins} the weights {escaped(entry['name'])} ({escaped(entry['file'])}, SHA-256 "
-            f"{entry['sha256']}).{needed} What they learned of their own data, biases too, may be in this model."
+            f"{entry['sha256']}).{needed}"
         )
 
 

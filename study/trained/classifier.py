@@ -1,7 +1,9 @@
 """A trained model that classifies, loaded from its files alone, without its training data."""
 
+import platform
+import time
 from collections.abc import Mapping
-from dataclasses import replace
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,14 +11,33 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from study import files
+from study import files, models
 from study.data import Split
 from study.errors import UserError
 from study.files import below
 from study.methods import Method
+from study.models import initial_weights
 from study.trained.description import Description
+from study.training import features
 from study.training.device import Resident, take
 from study.training.evaluation import Evaluation, networks
+
+BATCHES, PASSES, LONG_ENOUGH = (8, 64, 512, 4096), 3, 0.1
+"""Samples whose time is measured, more until a pass takes so many seconds; and the number of passes."""
+
+
+def processor() -> str:
+    """Return the name of this machine's CPU."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return " ".join(line.partition(":")[2].split())
+    return platform.processor() or platform.machine()
+
+
+def _size(what: str, module: torch.nn.Module, file: Path) -> str:
+    count = sum(parameter.numel() for parameter in module.parameters())
+    return f"{what}: {f'{count:,} parameters, ' if count else ''}{file.stat().st_size / 1e6:.3g} MB on disk"
 
 
 class Classifier:
@@ -35,17 +56,20 @@ class Classifier:
         self.description, self.facts = description, description.facts
         self.device = take(device)
         state = weights(description, folder)
-        try:
-            config = description.trial_config
-            if config.model.get("frozen"):  # training augmented rows of features; here whole images are given
-                train = replace(config.train, augmentation="none", evaluation_size=None)
-                config = replace(config, train=train)
-            self._train = config.train
-            modules = networks(config, self.facts, begins=False)
-            modules.load_state_dict(dict(state))
-        except (UserError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            reason = (str(error) or type(error).__name__).splitlines()[0]
-            raise UserError(f"{folder / description.weights}: does not fit this version of study: {reason}") from None
+        self._network, self._sizes = None, list[str]()
+        with description.frozen_network(folder):
+            try:
+                config = description.trial_config
+                self._train, self._seen = config.train, models.seen(config.model, self.facts)
+                if description.frozen is not None:
+                    self._network = features.network(config.model, self.facts, self.device)
+                    self._sizes.append(_size("Frozen network", self._network, initial_weights.find(config.model)[0]))
+                modules = networks(config, self._seen, begins=False)
+                modules.load_state_dict(dict(state))
+                self._sizes.append(_size("Trained", modules, below(folder, description.weights)))
+            except (UserError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+                why = f"does not fit this version of study: {(str(error) or type(error).__name__).splitlines()[0]}"
+                raise UserError(f"{folder / description.weights}: {why}") from None
         self._networks = modules.to(self.device).eval()
         self._method = cast(Method, modules["method"])
 
@@ -76,11 +100,43 @@ class Classifier:
             UserError: the inputs do not have the model's shape or type, or its method decides by more than its scores.
         """
         self._check(inputs)
+        return self._scores(inputs).softmax(1).float().cpu().numpy()
+
+    def size_and_time(self) -> str:
+        """Say how large the model is, and how long a sample takes: the time is measured, on one thread of this CPU."""
+        facts, generator, threads = self.facts, np.random.default_rng(0), torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            for samples in BATCHES:
+                noise: NDArray[Any] = generator.integers(0, 256, (samples, *facts.shape), np.uint8)
+                inputs = noise.astype(np.float32) if facts.is_table else noise
+                if (seconds := min(self._seconds(inputs) for _ in range(PASSES))) > LONG_ENOUGH:
+                    break
+        finally:
+            torch.set_num_threads(threads)
+        sample = "row" if facts.is_table else f"picture of {facts.shape[1]} x {facts.shape[2]} pixels"
+        return (
+            f"{'. '.join(self._sizes)}. A {sample} takes {seconds / samples * 1000:.2g} ms of one thread of the CPU "
+            f"({processor()}): the fastest of {PASSES} passes over {samples} of noise, where the training ended; "
+            f"reading {'cells' if facts.is_table else 'and decoding files'} comes on top."
+        )
+
+    def _seconds(self, inputs: NDArray[Any]) -> float:
+        """Return the processor's time for these samples in this thread, whatever else the machine does."""
+        began = time.thread_time()
+        self._scores(inputs)
+        return time.thread_time() - began
+
+    def _scores(self, inputs: NDArray[Any]) -> torch.Tensor:
+        """Return the scores of samples (N, classes)."""
         no_labels = np.zeros(len(inputs), dtype=np.int64)
-        resident = {"given": Resident(Split(inputs, no_labels), self.facts.on("train"), self.device)}
-        evaluation = Evaluation(self._networks, resident, self.facts, self._train)
-        scores = evaluation.scores("encoder", evaluation.features("given"))
-        return scores.softmax(1).float().cpu().numpy()
+        if self._network is not None:
+            all_of_them = range(len(inputs))
+            rows = features.batches(self._network, inputs, all_of_them, self.facts, self.device)
+            inputs = np.concatenate([batch for _, batch in rows])
+        resident = {"given": Resident(Split(inputs, no_labels), self._seen.on("train"), self.device)}
+        evaluation = Evaluation(self._networks, resident, self._seen, self._train)
+        return evaluation.scores("encoder", evaluation.features("given"))
 
     def _check(self, inputs: NDArray[Any]) -> None:
         if self._method.equalizes_odds:
@@ -100,13 +156,11 @@ def weights(description: Description, folder: Path) -> Mapping[str, torch.Tensor
     """Return a model's weights by name, on the CPU.
 
     Raises:
-        UserError: they are missing, or were changed since they were written, and are not read then. The same holds for
-            the weights of a frozen network whose features it takes.
+        UserError: they are missing, or were changed since they were written, and are not read then.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    description.check_frozen()
     path = below(folder, description.weights)
     try:
         if files.digest_of_file(path) != description.weights_digest:

@@ -5,18 +5,20 @@ refused.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from study import files, models
+from study import files
 from study.data import Encoding, Facts, of_earlier
 from study.data.dataset import by_number
 from study.data.table_columns import Column
 from study.errors import UserError
-from study.files import write_whole
+from study.files import below, write_whole
 from study.metrics.worst_group import Counts, Group, WorstGroup, worst_group
+from study.models import initial_weights
 from study.training import TrialConfig
 
 FORMAT = 1
@@ -46,20 +48,35 @@ class Description:
     encoding: Encoding | None = None
     frozen: Mapping[str, str] | None = None
 
-    def check_frozen(self) -> None:
-        """Check that the frozen network's weights on this machine are those that the model was trained on.
+    def network_file(self, folder: Path) -> Path | None:
+        """Return the file of the frozen network's weights among a model's files; None: they are not inside."""
+        if self.frozen is None:
+            return None
+        path = below(folder, network_name(self.frozen))
+        return path if path.exists() else None
+
+    @contextmanager
+    def frozen_network(self, folder: Path) -> Iterator[None]:
+        """Have the frozen network's weights within the block: those among the model's files, else this machine's.
+
+        Args:
+            folder: of the model's files.
 
         Raises:
-            UserError: they are missing (says how to get them), or are others.
+            UserError: they are missing (says how to get them), or are not those that the model was trained on.
         """
         if self.frozen is None:
+            yield
             return
-        now = models.weights(self.config["model"])
-        if now is None or now["sha256"] != self.frozen["sha256"]:
-            raise UserError(
-                f"the model takes features of {self.frozen['name']}, whose weights are not those here: sha256 was "
-                f"{self.frozen['sha256']}. Put the earlier file back"
-            )
+        section, inside = self.config["model"], self.network_file(folder)
+        with nullcontext() if inside is None else initial_weights.at(section, inside):
+            now = initial_weights.told(section)
+            if now["sha256"] != self.frozen["sha256"]:
+                raise UserError(
+                    f"the model takes features of {self.frozen['name']}, whose weights are not those here: sha256 was "
+                    f"{self.frozen['sha256']}. Put the earlier file back"
+                )
+            yield
 
     @property
     def trial_config(self) -> TrialConfig:
@@ -107,6 +124,11 @@ class Description:
         encoding = None if told is None else tuple(Column(**{**of, "values": _tuple(of["values"])}) for of in told)
         read = Facts(**facts) if "aligned" in facts else by_number(Facts(**facts))
         return cls(facts=read, encoding=encoding, **values)
+
+
+def network_name(frozen: Mapping[str, str]) -> str:
+    """Return the name of the file of a frozen network's weights among a model's files."""
+    return f"network-{frozen['sha256'][:16]}{Path(frozen['file']).suffix}"
 
 
 def _of_enough(told: Mapping[str, Any] | None) -> WorstGroup | None:

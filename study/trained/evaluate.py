@@ -113,7 +113,8 @@ def evaluate(
     config = replace(config, train=replace(config.train, inferred_groups="none"))
     weights(description, model.parent)  # refuses what was not written by study
     place = str(take(device))
-    with _noted(home, description) if is_own and split == "test" else nullcontext():
+    noted = _noted(home, description) if is_own and split == "test" else nullcontext()
+    with description.frozen_network(model.parent), noted:
         trial = Trial(config, dataset, place, begins=False)
         trial.load(below(model.parent, description.weights))
         try:

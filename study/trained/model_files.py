@@ -1,5 +1,6 @@
 """The models of a final training as self-contained files."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,10 +14,11 @@ from study.errors import UserError
 from study.files import write_whole
 from study.home.folder import StudyFolder
 from study.home.record import TrialRecord
+from study.models import initial_weights
 from study.ranking import Results, epochs
 from study.spec import StudySpec
 from study.trained import card
-from study.trained.description import Description
+from study.trained.description import Description, network_name
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,13 @@ class Model:
     Attributes:
         description: rebuilds its networks, beside the weights.
         card: the model card, for people.
+        network: the weights of the frozen network, where they are among the files.
     """
 
     description: Path
     weights: Path
     card: Path
+    network: Path | None = None
 
 
 def best_model(folder: StudyFolder, results: Results) -> Model | None:
@@ -39,8 +43,26 @@ def best_model(folder: StudyFolder, results: Results) -> Model | None:
     if not trials:
         return None
     number = best_seed(results.spec, trials).number
-    model = Model(folder.description_file(number), folder.model_file(number), folder.card_file)
-    return model if model.description.exists() else None
+    description = folder.description_file(number)
+    if not description.exists():
+        return None
+    network = Description.read(description).network_file(folder.models)
+    return Model(description, folder.model_file(number), folder.card_file, network)
+
+
+def keep_network(folder: StudyFolder, spec: StudySpec) -> None:
+    """Copy the weights of the frozen network among the models' files of a final training, if it has one.
+
+    Raises:
+        UserError: they are not there.
+    """
+    section = spec.base["model"]
+    if not section.get("frozen"):
+        return
+    place = folder.models / network_name(initial_weights.told(section))
+    folder.models.mkdir(exist_ok=True)
+    with files.whole(place) as part:
+        shutil.copyfile(initial_weights.find(section)[0], part)
 
 
 def write(folder: StudyFolder, results: Results, datasets: Mapping[str, Dataset]) -> None:
@@ -49,6 +71,8 @@ def write(folder: StudyFolder, results: Results, datasets: Mapping[str, Dataset]
     Args:
         datasets: of the study, by `data.key`.
     """
+    from study.trained.classifier import Classifier  # PyTorch, which reading a study does without
+
     trials = [trial for trial in results.record.by_stage("final") if trial.state == "complete"]
     if not trials:
         return
@@ -57,7 +81,11 @@ def write(folder: StudyFolder, results: Results, datasets: Mapping[str, Dataset]
     for trial in trials:
         _described(folder, results, trial, dataset, encoding).write(folder.description_file(trial.number))
     about = data.module(results.spec.base["data"]["name"]).__doc__ or ""
-    write_whole(folder.card_file, card.card(results, best_seed(results.spec, trials), dataset, about))
+    best = best_seed(results.spec, trials)
+    classifier = Classifier.load(folder.description_file(best.number), "cpu")
+    is_whole = classifier.description.network_file(folder.models) is not None
+    text = card.card(results, best, dataset, about, classifier.size_and_time(), is_whole)
+    write_whole(folder.card_file, text)
 
 
 def fingerprint_of_test(dataset: Dataset) -> str | None:

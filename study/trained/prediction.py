@@ -135,7 +135,7 @@ def _encoding(classifier: Classifier) -> Encoding:
 
 def _warning(classifier: Classifier) -> str | None:
     worst = classifier.description.worst_group
-    return None if worst is None else " ".join(worst.sentences())
+    return None if worst is None else worst.line()
 
 
 def _column(classifier: Classifier, column: str | None) -> str:

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -93,12 +93,11 @@ def computed(model: Mapping[str, Any], dataset: Dataset, device: torch.device, o
     Arguments and errors as of `of_frozen`.
     """
     width = models.seen(model, dataset.facts).shape[0]
-    network = _network_key(model, dataset.facts)
-    rows = Rows(frozen.trunk_section(model), network, dataset.facts, width, device)
+    kept = Rows(model, _network_key(model, dataset.facts), dataset.facts, width, device)
     total, done, inputs = sum(map(len, dataset.splits.values())), 0, {}
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         for name, split in dataset.splits.items():
-            inputs[name] = rows.of(split, partial(_on_more, on_rows, done, total))
+            inputs[name] = kept.of(split, partial(_on_more, on_rows, done, total))
             done += len(split)
     return inputs
 
@@ -158,7 +157,7 @@ def making(model: Mapping[str, Any], facts: Facts, pictures: int, device: torch.
         UserError: the weights are not there or do not fit.
     """
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), torch.inference_mode():
-        encoder = _network(frozen.trunk_section(model), facts, device)
+        encoder = network(model, facts, device)
         batch = torch.randn(MEASURED, *facts.shape).to(device).contiguous(memory_format=torch.channels_last)
         width = encoder.rows(batch).shape[1]
         began = time.perf_counter()
@@ -167,12 +166,35 @@ def making(model: Mapping[str, Any], facts: Facts, pictures: int, device: torch.
     return Making(pictures, seconds, 2 * 2 * width * pictures / 1e6)
 
 
-def _network(section: Mapping[str, Any], facts: Facts, device: torch.device) -> Backbone:
+def network(model: Mapping[str, Any], facts: Facts, device: torch.device) -> Backbone:
+    """Build the frozen network of a `model` section with its weights.
+
+    Raises:
+        UserError: the weights are not there or do not fit.
+    """
     if device.type == "cpu":
         keep_freed_memory()  # each batch needs the same large tensors
-    encoder = models.build(section, facts).to(device).to(memory_format=torch.channels_last)
+    encoder = models.build(frozen.trunk_section(model), facts).to(device).to(memory_format=torch.channels_last)
     assert isinstance(encoder, Backbone)  # no other network has the key
     return encoder.eval()
+
+
+def batches(
+    encoder: Backbone, pictures: NDArray[np.uint8], places: Sequence[int], facts: Facts, device: torch.device
+) -> Iterator[tuple[Sequence[int], NDArray[np.float16]]]:
+    """Compute the rows (B, M + E + L + F) of the pictures (N, C, H, W) at these places, none infinite; yield batches.
+
+    Args:
+        facts: of the pictures.
+    """
+    resident = Resident(Split(pictures, np.zeros(len(pictures), np.int64)), facts, torch.device("cpu"))
+    most = torch.finfo(torch.float16).max
+    for start in range(0, len(places), BATCH):
+        batch = places[start : start + BATCH]
+        with torch.inference_mode():
+            images = resident.normalised(resident.pixels(torch.tensor(batch))).to(device)
+            rows = encoder.rows(images.contiguous(memory_format=torch.channels_last))
+        yield batch, rows.float().clamp(-most, most).half().cpu().numpy()
 
 
 def _on_more(on_rows: OnRows, before: int, total: int, count: int) -> None:
@@ -183,16 +205,16 @@ class Rows:
     """Rows of features by images' content, in a file for each network.
 
     Args:
-        section: of the network.
+        model: section of the network.
         network: all that a row depends on besides the image.
         facts: of the images.
         width: of a row.
     """
 
     def __init__(
-        self, section: Mapping[str, Any], network: Mapping[str, Any], facts: Facts, width: int, device: torch.device
+        self, model: Mapping[str, Any], network: Mapping[str, Any], facts: Facts, width: int, device: torch.device
     ) -> None:
-        self._section, self._facts, self._width, self._device = section, facts, width, device
+        self._model, self._facts, self._width, self._device = model, facts, width, device
         self._name = hashlib.sha256(json.dumps(network, sort_keys=True).encode()).hexdigest()[:16]
 
     def of(self, split: Split, on_rows: Callable[[int], object]) -> NDArray[np.float16]:
@@ -210,16 +232,13 @@ class Rows:
             on_rows(len(keys) - len(lacking))
             if not lacking:
                 return found
-            encoder = _network(self._section, self._facts, self._device)
-            pictures = Resident(Split(split.samples, split.target), self._facts, torch.device("cpu"))
-            for start in range(0, len(lacking), BATCH):
-                places = lacking[start : start + BATCH]
-                with torch.inference_mode():
-                    batch = pictures.normalised(pictures.pixels(torch.tensor(places))).to(self._device)
-                    batch = batch.contiguous(memory_format=torch.channels_last)
-                    found[places] = frozen.stored(encoder.rows(batch)).cpu().numpy()
+            encoder = network(self._model, self._facts, self._device)
+            done = len(keys) - len(lacking)
+            for places, rows in batches(encoder, split.samples, lacking, self._facts, self._device):
+                found[places] = rows
                 _keep(database, ((keys[at], found[at].tobytes()) for at in places))
-                on_rows(len(keys) - len(lacking) + start + len(places))
+                done += len(places)
+                on_rows(done)
         return found
 
     def _database(self) -> sqlite3.Connection:

@@ -55,7 +55,8 @@ def train_study(home: Home, spec: StudySpec) -> StudyFolder:
     found = home.create(spec)
     dataset = data.load(spec.data_sections[0])
     ledger = Ledger(found.ledger_file)
-    ledger.append(Opened(owner="ada", version="1", data=dataset.fingerprint, libraries={}))
+    begun = {"weights": spec.weights} if spec.weights else {}
+    ledger.append(Opened(owner="ada", version="1", data=dataset.fingerprint, libraries={}, **begun))
     for number, seed in enumerate(spec.final_seeds or ()):
         trial = Trial(spec.trial_config({}, seed), dataset, "cpu")
         ledger.append(Decided(trial=number, stage="final", params={}, seed=seed))

@@ -8,17 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from final_training import people, train, train_table
+from final_training import people, train, train_study, train_table
 from fresh_environment import environment
+from helpers import quickstart
 from mlflow.models import Model as Form
 from pictures import picture
 from typer.testing import CliRunner
 
 from study.cli import app
+from study.commands.final_training import final_study
 from study.home.folder import Home, StudyFolder
+from study.ranking import Results
 from study.tracking import registry
 from study.trained import Description
-from study.trained.model_files import Model
+from study.trained.model_files import best_model, keep_network
 from study.upstream.environment import Part, variables
 
 pytestmark = pytest.mark.slow
@@ -62,7 +65,17 @@ def of_rows(place: Path) -> tuple[StudyFolder, Path]:
     return train_table(Home(place / "home"), people(place / "people.csv")), table
 
 
-@pytest.mark.parametrize("made", [of_images, of_rows])
+def of_features(place: Path) -> tuple[StudyFolder, Path]:
+    """A model on a frozen network's features with its weights inside, and a list of images."""
+    _, table = of_images(place)
+    model = "model={name: efficientnet_lite0, weights: imagenet, frozen: true}"
+    spec = quickstart(model, "method={name: bias_balanced_cross_entropy}", "train.epochs=2", "search.early_stopping={}")
+    folder = train_study(Home(place / "home"), final_study(spec, [3], "features-final"))
+    keep_network(folder, folder.spec())
+    return folder, table
+
+
+@pytest.mark.parametrize("made", [of_images, of_rows, of_features])
 def test_it_predicts_as_the_command_does_where_only_its_requirements_are(
     made: Callable[[Path], tuple[StudyFolder, Path]],
     python: Path,
@@ -73,7 +86,8 @@ def test_it_predicts_as_the_command_does_where_only_its_requirements_are(
     for name, value in variables(Part.MLFLOW_CLIENT).items():
         monkeypatch.setenv(name, value)
     folder, table = made(tmp_path)
-    model = Model(folder.description_file(0), folder.model_file(0), folder.card_file)
+    model = best_model(folder, Results.load(folder))
+    assert model is not None
     (tmp_path / "uv.lock").write_text("")
     (tmp_path / "pyproject.toml").write_text("")
     monkeypatch.chdir(tmp_path)

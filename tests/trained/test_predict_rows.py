@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,6 +62,12 @@ def test_the_training_table_is_classified_as_in_training(loans: StudyFolder) -> 
     assert expected[2] == pytest.approx(record.trials[0].tested["test/accuracy"])
     for row in rows:
         assert row["confidence"] == max(row["p(no)"], row["p(yes)"]) == row[f"p({row['class']})"]
+
+
+def test_the_card_says_how_large_and_how_fast_it_is(loans: StudyFolder) -> None:
+    assert re.search(
+        r"Trained: [\d,]+ parameters, [\d.]+ MB on disk\. A row takes [\d.e-]+ ms", loans.card_file.read_text()
+    )
 
 
 def test_a_row_alone_is_as_it_is_among_others(loans: StudyFolder) -> None:

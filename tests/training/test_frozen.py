@@ -394,7 +394,7 @@ def test_early_layers_need_a_frozen_network_of_which_they_are_known(section: str
 
 
 def test_rows_are_scaled_by_the_training_split_so_that_what_varies_more_counts_more() -> None:
-    encoder = frozen.build({**MODEL, "adapter": 0}, 3, None, True)
+    encoder = frozen.build({**MODEL, "adapter": 0}, 3, None)
     encoder.fit(torch.tensor([[1.0, 5.0, 2.0], [3.0, 5.0, 10.0]]).half())  # deviations 1, 0 and 4
     given = encoder(torch.tensor([[3.0, 6.0, 10.0]]))[0]
     assert given.tolist() == pytest.approx([1 / 2.5**0.5, 1.0, 4 / 10**0.5])
