@@ -10,7 +10,8 @@ from study import ranking
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import Candidate, Results, SeedStatistics, summary
+from study.ranking import Candidate, Reference, Results, SeedStatistics, summary
+from study.ranking.difference import side_of
 from study.ranking.documents import plain_fields
 from study.ranking.selection import Choice, trials_of
 from study.spec import StudySpec
@@ -26,26 +27,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Configuration:
-    """Configuration of a study.
+    """Configuration of a study, or the reference that is its result.
 
     Attributes:
-        trial: the number of the trial that tried it in the search.
-        params: the values of the searched keys.
+        trial: the number of the trial that tried it in the search; None: a reference.
+        params: the values of the searched keys; of a reference none.
         metrics: mean, sample standard deviation and count of every validation metric, and of every test metric that was
             read, over `seeds`.
         seeds: training seeds: those on which it was confirmed, else those of the search.
+        reference: the name of a model that needs no search; None: a configuration.
     """
 
-    trial: int
+    trial: int | None
     params: dict[str, Any]
     metrics: dict[str, SeedStatistics]
     seeds: tuple[int, ...]
+    reference: str | None = None
 
 
-def configuration(spec: StudySpec, candidate: Candidate | None) -> Configuration | None:
-    """Return what the trials of a candidate say of its configuration; None for no candidate."""
+def configuration(spec: StudySpec, candidate: Candidate | Reference | None) -> Configuration | None:
+    """Return what the trials of a candidate say of its configuration, or what a reference is; None for neither."""
     if candidate is None:
         return None
+    if isinstance(candidate, Reference):
+        side = side_of(spec, candidate)
+        metrics = ranking.spreads(spec.objective, side.trials, side.joined)
+        return Configuration(None, {}, metrics, tuple(trial.seed for trial in side.trials), candidate.name)
     trials = trials_of(candidate)
     metrics = ranking.spreads(spec.objective, trials, candidate.joined)
     return Configuration(
@@ -130,11 +137,17 @@ class Study:
 
     @property
     def best(self) -> Configuration | None:
-        """Best configuration by the study's own ranking, which may be the baseline; None if no trial is complete.
+        """The study's result, which best.yaml describes and `train` trains; None if no trial is complete.
 
-        With several metrics it is what `search.choose` chooses of the `front`. References do not count: one of
-        `references` may be above it (`summary["result"]`).
+        It is the best configuration, which may be the baseline, with several metrics what `search.choose` chooses of
+        the `front`. Or it is the reference that no configuration beats: that has a `reference`, no `trial` and no
+        `params`.
         """
+        return configuration(self.spec, self.results.unbeaten or self.results.best)
+
+    @property
+    def best_searched(self) -> Configuration | None:
+        """Best configuration by the study's own ranking, whatever a reference reaches; None if no trial is complete."""
         return configuration(self.spec, self.results.best)
 
     @property

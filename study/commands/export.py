@@ -78,10 +78,13 @@ def export(folder: StudyFolder, results: Results, out: Path, choice: Choice | No
         study = exported(folder, results, candidate, choice)
         file = path.name if path.name.isprintable() else "FILE"
         head = HEADER.format(study=spec.name, train=typed("train", file), trial=typed("trial", file, *_fold(candidate)))
+        if results.unbeaten:
+            head += f"# The result of that study needs no search: {results.unbeaten.words}.\n"
         head += f"# Chosen by: {' '.join(choice.words(spec).split())}.\n" if goal.several else ""
         if candidate.trial.stage == "baseline":
             head += "# It is the baseline of that study"
-            head += ".\n" if gained or goal.several else ": the search found nothing better.\n"
+            is_told = gained or goal.several or results.unbeaten
+            head += ".\n" if is_told else ": the search found nothing better.\n"
         write_output(path, head + study.to_yaml())
     return [Exported(path, candidate, spec.objective) for path, candidate in zip(paths, candidates, strict=True)]
 
@@ -133,7 +136,7 @@ def _reference_spec(results: Results, stays: Reference) -> StudySpec:
 
 
 HEADER = """\
-# A configuration of the study {study}, complete: its best or among them. Train it: {train}
+# A configuration of the study {study}, complete: the best of its search or among them. Train it: {train}
 # `origin` says how it was found; the trial's metrics come back with: {trial}
 """
 

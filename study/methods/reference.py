@@ -39,9 +39,9 @@ class Kind:
 REFERENCES: Mapping[str, Kind] = {
     "majority": Kind("the most frequent class for all", of_images=True),
     "logistic_regression": Kind("logistic regression", of_images=True),
-    "logistic_regression_class_balanced": Kind("logistic regression, class-balanced"),
-    "logistic_regression_cell_balanced": Kind("logistic regression, cell-balanced", "groups", of_images=True),
-    "hist_gradient_boosting_class_balanced": Kind("histogram gradient boosting, class-balanced"),
+    "logistic_regression_class_balanced": Kind("class-balanced logistic regression"),
+    "logistic_regression_cell_balanced": Kind("cell-balanced logistic regression", "groups", of_images=True),
+    "hist_gradient_boosting_class_balanced": Kind("class-balanced gradient boosting"),
     "threshold_optimizer": Kind("ThresholdOptimizer on logistic regression", "two", needs_group=True),
     "exponentiated_gradient": Kind("ExponentiatedGradient of logistic regressions", "two", needs_group=True),
 }

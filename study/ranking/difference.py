@@ -14,10 +14,12 @@ from itertools import chain
 
 from study.home.events import Joined
 from study.home.record import TrialRecord
+from study.home.trial_record import Epoch, Stretch
 from study.ranking.candidates import (
     NOISE,
     NORMAL_DEGREES_OF_FREEDOM,
     Candidate,
+    Reference,
     SeedStatistics,
     metric,
     of_samples,
@@ -90,10 +92,13 @@ def root(function: Callable[[float], float], low: float, high: float) -> float:
 
 CONFIDENCE = 0.95
 
+NO_TRIAL = -1
+"""Number of a side that is no trial: of a reference."""
+
 
 @dataclass(frozen=True)
 class Side:
-    """One configuration and the trials that its metrics are taken from.
+    """One configuration and the trials that its metrics are taken from, or a reference.
 
     Where a configuration was confirmed on fresh seeds, the trial by which it was chosen is left out: its value is the
     luckiest of many.
@@ -114,7 +119,8 @@ class Side:
     @property
     def words(self) -> str:
         """Label within a sentence: `trial 3`, `the baseline`."""
-        return self.label if self.label.startswith("trial") else f"the {self.label}"
+        is_whole = self.number == NO_TRIAL or self.label.startswith("trial")
+        return self.label if is_whole else f"the {self.label}"
 
     def spread(self, name: str) -> SeedStatistics | None:
         """Return mean and sample standard deviation of a metric over the trials that have it.
@@ -198,8 +204,19 @@ class Difference:
         return {"difference": self.value, "interval": interval, "paired": self.paired, "among": self.among}
 
 
-def side_of(spec: StudySpec, candidate: Candidate) -> Side:
-    """Return a configuration with its confirm trials, or without any with the trials that the search saw."""
+def side_of(spec: StudySpec, candidate: Candidate | Reference) -> Side:
+    """Return a configuration with its confirm trials, or without any with the trials that the search saw.
+
+    A reference is given as one trial, on the study's first seed, whose metrics are its own.
+    """
+    if isinstance(candidate, Reference):
+        tested = {name: value for name, value in candidate.metrics.items() if name.startswith("test/")}
+        others = {name: value for name, value in candidate.metrics.items() if name not in tested}
+        fitted = Stretch(state="complete", reports=[Epoch(1, others)], tested={**tested})
+        trial = TrialRecord(NO_TRIAL, "search", {}, spec.seeds[0], stretches=[fitted])
+        metrics, draws = dict(candidate.metrics), dict(candidate.draws)
+        joined = Joined(NO_TRIAL, (), metrics, draws, time=0.0) if draws else None
+        return Side(candidate.words, NO_TRIAL, [trial], spec, joined=joined)
     label = "baseline" if candidate.trial.stage == "baseline" else f"trial {candidate.trial.number}"
     trials = candidate.repeats if candidate.confirmed else candidate.replicates
     return Side(label, candidate.trial.number, trials, spec, joined=candidate.joined if candidate.confirmed else None)

@@ -308,6 +308,12 @@ class Results:
         chosen = replace(side_of(self.spec, best), among=self.chosen_among(best)) if best else None
         return side_of(self.spec, self.baseline) if self.baseline else None, chosen
 
+    @cached_property
+    def result_sides(self) -> tuple[Side | None, Side | None]:
+        """The baseline, and the best searched configuration or the reference that is the result instead."""
+        reference, best = self.sides
+        return reference, side_of(self.spec, self.unbeaten) if self.unbeaten else best
+
     def of_a_rule(self, best: Side) -> Side | None:
         """Return the best on the fresh seeds of a rule's pick; None where it was confirmed or ran on none."""
         trials = [trial for trial in self.record.repeats_of(best.number, "rule") if trial.state == "complete"]

@@ -8,7 +8,8 @@ from study.home.events import ENDED, Joined, Params
 from study.home.record import TrialRecord
 from study.metrics import printed, printed_range
 from study.metrics.selection_rules import leading
-from study.ranking import Candidate, Results, SeedStatistics, epochs, once, spread, spreads
+from study.ranking import Candidate, Reference, Results, SeedStatistics, epochs, once, spread, spreads
+from study.ranking.difference import side_of
 from study.ranking.documents import INNER, KNOWN
 from study.ranking.epochs import LAST
 from study.spec import StudySpec
@@ -105,15 +106,17 @@ Values = Mapping[str, Value]
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """A configuration with the trials that its metrics are taken from, or a final training.
+    """A configuration with the trials that its metrics are taken from, a reference, or a final training.
 
     Attributes:
+        reference: its name.
         trial, params, search_value, violation: of a configuration; by how much it misses the constraints.
         seeds, folds: of its trials, as they stand; the folds that they ran on.
         epochs: the chosen one of each.
         beside: the study's metrics at other epochs, by which.
     """
 
+    reference: str | None = field(default=None, metadata=KNOWN)
     trial: int | None = field(default=None, metadata=KNOWN)
     params: Params | None = field(default=None, metadata=KNOWN)
     search_value: float | None = field(default=None, metadata=KNOWN)
@@ -125,11 +128,17 @@ class Told:
     beside: Mapping[str, Values]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a search found, and which limit had ended it when its driver closed it."""
+    """What a search found, and which limit had ended it when its driver closed it.
+
+    Attributes:
+        best: the study's result.
+        search: the configuration that leads, where the result is a reference.
+    """
 
     baseline: Told | None
+    search: Told | None = field(default=None, metadata=KNOWN)
     best: Told | None
     searched: int
     search_ended_by: str | None
@@ -206,9 +215,13 @@ class Summary:
 
     @property
     def sides(self) -> dict[str, Told]:
-        """Baseline, best and final training, as far as there are any."""
-        found = {"baseline": self.found and self.found.baseline, "best": self.found and self.found.best}
-        return {who: side for who, side in {**found, "final": self.final}.items() if side}
+        """Baseline, what leads the search if that is neither, best and final training, as far as there are any."""
+        found: dict[str, Told | None] = {"final": self.final}
+        if self.found:
+            baseline, search = self.found.baseline, self.found.search
+            is_baseline = search and baseline and search.trial == baseline.trial
+            found = {"baseline": baseline, "search": None if is_baseline else search, "best": self.found.best}
+        return {who: side for who, side in found.items() if side}
 
 
 @once
@@ -216,7 +229,8 @@ def summary(results: Results) -> Summary:
     """Summarise a study's results: state, trials by state, baseline and best with their metrics."""
     spec, record, goal = results.spec, results.record, results.spec.objective
     trials = record.trials.values()
-    baseline, best = (_candidate(spec, one) if one else None for one in (results.baseline, results.best))
+    baseline, leads = (_candidate(spec, one) if one else None for one in (results.baseline, results.best))
+    best = _reference(results, results.unbeaten) if results.unbeaten else leads
     is_final, several = spec.final_seeds is not None, goal.several
     final = _told(spec, results.final_trials) if is_final else None
     searched = sum(candidate.trial.stage == "search" for candidate in results.candidates)
@@ -236,8 +250,16 @@ def summary(results: Results) -> Summary:
         failures={trial.number: trial.why for trial in trials if trial.state == "failed"},
         untested={trial.number: trial.untested for trial in trials if trial.untested},
         final=final,
-        shown=_shown(results, [final] if is_final else [baseline, best]),
-        found=None if is_final else Found(baseline, best, searched, record.enough),
+        shown=_shown(results, [final] if is_final else [baseline, leads]),
+        found=None
+        if is_final
+        else Found(
+            baseline=baseline,
+            search=leads if results.unbeaten else None,
+            best=best,
+            searched=searched,
+            search_ended_by=record.enough,
+        ),
         references=None if is_final else _references(results),
         front=_front(results) if several and not is_final else None,
         chosen_by=goal.rule if several and not is_final else None,
@@ -270,7 +292,8 @@ def _front(results: Results) -> list[OnFront]:
 def result_metrics(results: Results) -> dict[str, float]:
     """Return mean and sample standard deviation over seeds, as WHO/SPLIT/NAME and WHO/SPLIT/NAME_sd.
 
-    For a final training every metric; for a study its own on both splits, of the baseline and the best.
+    For a final training every metric; for a study its own on both splits, of the baseline and the best. Where the best
+    is a reference, what leads the search is `search`.
     """
     values = {
         f"{who}/{name}": value
@@ -286,8 +309,9 @@ def result_metrics(results: Results) -> dict[str, float]:
 
 
 def result_seeds(results: Results) -> dict[str, str]:
-    """Return the seeds that these results rest on, as `study.WHO_seeds`."""
-    return {f"study.{who}_seeds": ", ".join(map(str, side.seeds)) for who, side in summary(results).sides.items()}
+    """Return the seeds that these results rest on, as `study.WHO_seeds`; of a reference none."""
+    sides = summary(results).sides.items()
+    return {f"study.{who}_seeds": ", ".join(map(str, side.seeds)) for who, side in sides if not side.reference}
 
 
 def _only_study_metrics(spec: StudySpec, metrics: Values) -> Values:
@@ -313,27 +337,29 @@ def lines(told: Summary) -> list[str]:
     whose = f", of {told.owner}" if told.owner else ""
     texts = [f"study {told.name}{whose}: {told.state} ({counts or 'no trial yet'})"]
     leading = "search" if told.references and told.references.is_surpassed else "best"
-    rows = [(leading if who == "best" else who, side) for who, side in told.sides.items()]
+    rows = [(leading if who == "best" and not side.reference else who, side) for who, side in told.sides.items()]
     rows = rows[:1] if len(rows) > 1 and rows[0][1].trial == rows[1][1].trial else rows
     if told.final or rows:
         texts += _rows(rows, dict.fromkeys(told.shown)) + _what_is_meant(rows) + _epochs(told)
-    best = told.sides.get("best")
-    if best is None or told.found is None:
+    leads = (told.found.search or told.found.best) if told.found else None
+    if leads is None or told.found is None:
         return texts
     if told.extended:
         texts.append(sentence(told.extended))
-    if told.constraints and best.violation:
+    if told.constraints and leads.violation:
         what = "first" if leading == "search" else "best"
-        texts.append(f"no configuration keeps {', '.join(told.constraints)}; the {what} misses by {best.violation:.4g}")
+        texts.append(
+            f"no configuration keeps {', '.join(told.constraints)}; the {what} misses by {leads.violation:.4g}"
+        )
     texts += _front_lines(told)
-    params = ", ".join(f"{key} = {parameter(value)}" for key, value in (best.params or {}).items())
+    params = ", ".join(f"{key} = {parameter(value)}" for key, value in (leads.params or {}).items())
     rule = f", {told.chosen_by}" if len(told.front or ()) > 1 else ""
-    texts.append(f"{leading}{rule}: trial {best.trial}{f', {params}' if params else ''}")
+    texts.append(f"{leading}{rule}: trial {leads.trial}{f', {params}' if params else ''}")
     texts += _reference_lines(told.references, told.metrics) if told.references else []
     for why in dict.fromkeys(told.untested.values()):
         numbers = [str(number) for number, other in told.untested.items() if other == why]
         texts.append(f"test split not read for trial{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {why}")
-    if told.found.searched and told.found.baseline and best.trial == told.found.baseline.trial:
+    if told.found.searched and told.found.baseline and leads.trial == told.found.baseline.trial:
         texts.append("The search gained nothing over the baseline.")
     return texts
 
@@ -410,6 +436,12 @@ def _candidate(spec: StudySpec, candidate: Candidate) -> Told:
     return replace(
         told, trial=of_trial.number, params=of_trial.params, search_value=candidate.value, violation=violation
     )
+
+
+def _reference(results: Results, stays: Reference) -> Told:
+    side = side_of(results.spec, stays)
+    violation = stays.score.violation if stays.score else None
+    return replace(_told(results.spec, side.trials, side.joined), reference=stays.name, params={}, violation=violation)
 
 
 def _told(spec: StudySpec, trials: Sequence[TrialRecord], joined: Joined | None = None) -> Told:

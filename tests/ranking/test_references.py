@@ -1,9 +1,12 @@
 """What needs no search is beside what is searched: which is the result, and what every sentence says of it."""
 
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from helpers import Told, record
+from helpers import Told, record, write_ledger
+from matplotlib.text import Text
 from told_studies import (
     CONSTRAINT,
     ERROR,
@@ -11,26 +14,41 @@ from told_studies import (
     ODDS,
     PARAMS,
     REFERENCED,
+    WINS,
     only,
     referenced,
     referenced_spec,
     said,
 )
 
+import study
+from study.analysis.figures import FIGURES
 from study.analysis.report.caveats import conclusions
 from study.analysis.report.page import to_markdown
 from study.analysis.report.reference_sentences import (
     BesideReference,
     NotCompared,
     NotFitted,
+    ReferenceOnTest,
     ReferenceStays,
     Unchosen,
 )
-from study.analysis.report.sections import report_page
+from study.analysis.report.sections import CAPTIONS, report_page
+from study.analysis.statistics.compare_studies import compare, printed_comparison
 from study.analysis.statistics.next_step import TakeReference, next_steps
+from study.commands import status
 from study.commands.progress import StudyProgress
-from study.home.events import Referenced
+from study.home import ledger
+from study.home.events import Closed, Referenced
+from study.home.folder import Home
+from study.home.record import StudyRecord, TrialRecord
+from study.metrics import printed
 from study.ranking import Reference, Results, summary
+from study.ranking.documents import plain
+from study.spec import load_study
+from study.spec.reference_models import REFERENCES
+from study.tracking.mlflow_events import STUDY, EventTranslator
+from study.tracking.tracking_state import TrackingState
 
 RESULTS = {
     "wins": "logistic_regression",
@@ -65,17 +83,114 @@ def test_the_result_is_what_no_configuration_beats(case: str) -> None:
         assert not any(line.startswith("best: ") and "needs no search" in line for line in lines)
 
 
-UNSCOPED = re.compile(r"trial \d+ (?:is|was) the best|best \(trial|^best: trial|[Bb]est configuration|best so far|★")
+UNSCOPED = re.compile(
+    r"trial \d+ (?:is|was) the best|trial \d+, (?:the )?best|best(?: by [\w ]+)? \(trial|^best: trial"
+    r"|the best configuration|to the best\b|best so far|★",
+    re.IGNORECASE | re.MULTILINE,
+)
+CHOSEN = re.compile(
+    r"chose by [^:]+: trial|\d, chosen \||what was chosen of the front|Of the front .* is chosen, which"
+)
+"""What calls a configuration the chosen one."""
 
 
 @pytest.mark.parametrize("case", [case for case in RESULTS if Results(*REFERENCED[case]).above])
 def test_nothing_calls_a_configuration_the_best_while_a_reference_is_above_it(case: str) -> None:
     spec, found = REFERENCED[case]
-    page = to_markdown(report_page(Results(spec, found), {}))
-    lines = "\n".join(summary.lines(summary.summary(Results(spec, found))))
-    for text in (page, lines, StudyProgress(spec, found).line()):
+    results = Results(spec, found)
+    page = to_markdown(report_page(results, CAPTIONS.keys()))
+    lines = "\n".join(summary.lines(summary.summary(results)))
+    for text in (page, lines, StudyProgress(spec, found).line(), drawn_text(results)):
         assert not UNSCOPED.findall(text), text
+        assert not results.unbeaten or not CHOSEN.findall(text), text
     assert "which best.yaml holds, is" not in page
+
+
+def drawn_text(results: Results) -> str:
+    """All words in the figures of a study."""
+    figures = [figure for draw in FIGURES.values() if (figure := draw(results))]
+    return "\n".join(text.get_text() for figure in figures for text in figure.findobj(Text))
+
+
+@pytest.fixture
+def written(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> study.Study:
+    """The study of that case as a folder of a home."""
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
+    spec, found = REFERENCED[request.param]
+    folder = Home.locate().create(replace(spec, name="mine"))
+    write_ledger(folder.ledger_file, *(of_trial(one) for one in found.trials.values()))
+    more = ledger.Ledger(folder.ledger_file)
+    for event in (*found.references.values(), Closed(state="complete")):
+        more.append(event)
+    more.close()
+    return study.load("mine")
+
+
+def of_trial(one: TrialRecord) -> Told:
+    further = {name: value for name, value in one.reports[-1].items() if name not in ("epoch", "val/accuracy")}
+    tested = {name: value for name, value in one.tested.items() if value is not None}
+    value = one.last("val/accuracy")
+    return Told(one.stage, [value], params=dict(one.params), tested=tested, further=further)
+
+
+@pytest.mark.parametrize("written", RESULTS, indirect=True)
+def test_all_who_read_a_study_take_the_same_for_its_result(written: study.Study, tmp_path: Path) -> None:
+    """File, Python, JSON, list, MLflow, comparison and page name one thing, with one value of the study's metric."""
+    results, metric = written.results, written.spec.metric
+    best, told = written.best, written.summary["best"]
+    assert best is not None
+    result, value = best.reference or best.trial, best.metrics[metric].mean
+    assert result == (results.unbeaten.name if results.unbeaten else results.ranked[0].trial.number)
+
+    (file,) = written.export(tmp_path / "best.yaml")
+    origin = load_study(str(file)).origin or {}
+    assert (origin.get("reference", origin.get("trial")), origin["metrics"][metric]) == (result, value)
+    assert (told.get("reference", told.get("trial")), told["metrics"][metric]["mean"]) == (result, value)
+    assert written.summary["result"] == best.reference
+
+    (row,) = status.overview(Home.locate())
+    assert (row["reference"], row["best"]) == (best.reference, value)
+
+    runs = {
+        run.key: run
+        for run in EventTranslator(written.spec, TrackingState(""), StudyRecord()).changes(
+            ledger.read(written.folder.ledger_file)
+        )
+    }
+    key = f"reference {best.reference}" if best.reference else str(best.trial)
+    assert [each for each, run in runs.items() if run.tags.get("study.best")] == [key]
+    assert {point.value for point in runs[STUDY].points if point.name == f"best/{metric}"} == {value}
+
+    other = Results(replace(written.spec, name="other"), written.record)
+    columns = printed_comparison(compare([results, other]))
+    rows = dict(zip(columns[""], columns["mine"], strict=True))
+    assert rows[f"best {metric}"].startswith(printed(metric, value))
+    assert (
+        REFERENCES[best.reference].words in rows["best trial"] if best.reference else str(result) in rows["best trial"]
+    )
+    assert rows["without a search"] == (results.best_reference and results.best_reference.words)
+
+    page = to_markdown(report_page(results, ()))
+    assert ("| result (" in page) == (best.reference is not None)
+
+
+@pytest.mark.parametrize("written", ["wins", "the baseline leads"], indirect=True)
+def test_what_leads_the_search_is_there_beside_the_result(written: study.Study) -> None:
+    searched, leads = written.best_searched, written.results.ranked[0].trial
+    assert searched is not None
+    assert (searched.trial, searched.params, searched.reference) == (leads.number, leads.params, None)
+    assert written.summary["search"]["trial"] == leads.number
+    assert plain(summary.summary(Results(*REFERENCED["loses"]))).keys().isdisjoint({"search"})
+
+
+def test_on_test_the_result_stands_beside_both() -> None:
+    """That it is worse there than what it was chosen over is said."""
+    tested = {"search": 0.9, "logistic_regression": 0.6}
+    results = Results(referenced_spec(), referenced(WINS, [(0.7, 0.2)], tested=tested))
+    on_test = only(ReferenceOnTest, results)
+    assert (on_test.metrics, [side.number for side in on_test.sides]) == (["test/accuracy"], [0, 1])
+    assert on_test.reference == results.unbeaten
+    assert str(on_test).endswith("60.0% for logistic regression, 90.0% for the baseline and 90.0% for trial 1.")
 
 
 def test_what_is_above_by_its_group_is_named_and_not_chosen() -> None:

@@ -47,9 +47,9 @@ def front(results: Results) -> Figure | None:
     sides = [side_of(results.spec, candidate) for candidate, _ in found] if is_fresh else []
     tests = f"test/{names[0].split('/')[1]}", f"test/{names[1].split('/')[1]}"
     panels = [(of, sides) for of in (names, tests) if sides and any(side.spread(of[0]) for side in sides)]
-    figure, (first, *others) = new(_title(results.spec, found[0][0]), 3.9, 1 + len(panels), sharey=False)
+    figure, (first, *others) = new(_title(results, found[0][0]), 3.9, 1 + len(panels), sharey=False)
     numbers = {candidate.trial.number for candidate in on_front}
-    _search(results.spec, first, searched, numbers, not is_fresh, found[0][0])
+    _search(results, first, searched, numbers, not is_fresh, found[0][0])
     for axes, (of, shown) in zip(others, panels, strict=True):
         _fresh(results.spec, axes, shown, numbers, of)
     legend(figure, first)
@@ -62,14 +62,14 @@ def joins_front(results: Results) -> bool:
 
 
 def _search(
-    spec: StudySpec,
+    results: Results,
     axes: Axes,
     searched: Sequence[tuple[Candidate, Point]],
     on_front: set[int],
     is_line: bool,
     best: Candidate,
 ) -> None:
-    by_number = {candidate.trial.number: at for candidate, at in searched}
+    spec, by_number = results.spec, {candidate.trial.number: at for candidate, at in searched}
     names = spec.objective.metrics[1], spec.objective.metrics[0]
     many: dict[str, Any] = {"alpha": fade(len(searched)), "rasterized": len(searched) > RASTERIZED}
     points = [at for candidate, at in searched if candidate.trial.stage == "search"]
@@ -84,7 +84,7 @@ def _search(
         _join(spec, axes, line)
     limits(spec, axes, names)
     if at := by_number.get(best.trial.number):
-        axes.scatter(*[[x] for x in at], label=formatting.best(spec), **{**BEST_MARK, "zorder": 6})
+        axes.scatter(*[[x] for x in at], label=formatting.best(results), **{**BEST_MARK, "zorder": 6})
     if reference := [at for candidate, at in searched if candidate.trial.stage == "baseline"]:
         axes.scatter(*zip(*reference, strict=True), label="baseline", **{**BASELINE_MARK, "zorder": 5})
     axes.margins(0.12)
@@ -135,9 +135,9 @@ def _join(spec: StudySpec, axes: Axes, line: Sequence[Point]) -> None:
         axes.step(*zip(*sorted(line), strict=True), where=steps, color=ORANGE, linewidth=1.8, label="front", zorder=3)
 
 
-def _title(spec: StudySpec, best: Candidate) -> str:
+def _title(results: Results, best: Candidate) -> str:
     """Return what was chosen of the front, with its values in all metrics."""
-    side = side_of(spec, best)
+    spec, side = results.spec, side_of(results.spec, best)
     values = ", ".join(f"{short(name)} {formatting.mean(name, side.spread(name))}" for name in spec.objective.metrics)
     label = side.label.capitalize()
-    return f"{label}, {formatting.best(spec)}: {values}"
+    return f"{label}, {formatting.best(results)}: {values}"

@@ -31,7 +31,7 @@ from study.analysis.statistics.frame import metric, thin
 from study.home.record import TrialRecord
 from study.metrics import in_percent
 from study.ranking import Results
-from study.ranking.difference import Side
+from study.ranking.difference import NO_TRIAL, Side, side_of
 from study.spec import StudySpec
 from study.spec.rungs import schedule
 
@@ -39,9 +39,10 @@ from study.spec.rungs import schedule
 @styled
 def seeds(results: Results) -> Figure | None:
     """Draw the metric on every fresh seed, with mean and standard deviation, on both splits."""
-    sides = results.fresh_sides
-    if not sides:
+    stays, fresh = results.unbeaten, results.fresh_sides
+    if not fresh:
         return None
+    sides = [*([side_of(results.spec, stays)] if stays else []), *fresh]
     metrics = [
         results.spec.metric,
         *([results.spec.test_metric] if any(side.spread(results.spec.test_metric) for side in sides) else []),
@@ -52,7 +53,7 @@ def seeds(results: Results) -> Figure | None:
             _seed_row(axes, side, name, height)
         axes.set_yticks(range(len(sides)), [plain(side.label) for side in reversed(sides)])
         axes.set_ylim(-0.6, len(sides) - 0.4)
-        axes.set_xlabel(f"{plain(name)}\n{sides[0].over}, mean ± sd")
+        axes.set_xlabel(f"{plain(name)}\n{fresh[0].over}, mean ± sd")
         if in_percent(name) and axes.get_xlim()[1] > 1.0:
             axes.set_xlim(right=1.01)
         axes.xaxis.set_major_locator(MaxNLocator(5))
@@ -67,8 +68,10 @@ def _seeds_title(spec: StudySpec, sides: Sequence[Side]) -> str:
     means = " against ".join(
         f"{formatting.mean(spec.metric, side.spread(spec.metric))} ({side.label})" for side in ends
     )
-    if sides[0].over != "seeds":
+    if sides[-1].over != "seeds":
         return f"All folds together give {means}"
+    if sides[0].number == NO_TRIAL:
+        return means
     return f"{'Final' if sides[0].trials[0].stage == 'final' else 'Fresh'} seeds give {means}"
 
 
@@ -191,7 +194,7 @@ def learning_curves(results: Results) -> Figure | None:
     _ends(axes, spec, [t for t in full if t.state == "failed"], "failed", marker="X", color=VERMILLION, s=34)
     labels = []
     for candidate, name, colour, line in (
-        (best, formatting.best(spec), BLUE, "-"),
+        (best, formatting.best(results), BLUE, "-"),
         (reference, "baseline", BLACK, "--"),
     ):
         if candidate:

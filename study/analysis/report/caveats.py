@@ -146,7 +146,10 @@ class DataDiffer(Statement):
 
 
 def conclusions(results: Results) -> list[Statement]:
-    """Return the search's gain over the baseline: which split chose, on which seeds, and what limits the gain."""
+    """Return the search's gain over the baseline: which split chose, on which seeds, and what limits the gain.
+
+    Where a reference is the result, how far that is ahead of both.
+    """
     spec, (reference, best), final = results.spec, results.sides, results.final_side
     if spec.final_seeds is not None:
         if final is None:
@@ -157,13 +160,15 @@ def conclusions(results: Results) -> list[Statement]:
     if spec.varied_data:
         return [DataDiffer(spec.varied_data), Reached("lowest" if spec.mode == "min" else "highest", best)]
     beside, of_a_rule = list(reference_result(results)), list(_of_a_rule(results, best))
+    stays = results.unbeaten and side_of(spec, results.unbeaten)
+    if stays:
+        front = front_result(results) if spec.objective.several else ()
+        return [*too_small(results, stays), *beside, *front, *told_alone(results, stays)]
     if spec.objective.several:
         return [*too_small(results, best), *front_result(results), *beside, *of_a_rule]
     if reference:
-        gain = _gain(results, reference, best)
-        result = [*beside, *gain] if results.unbeaten else [*gain, *beside]
         after = [*of_a_rule, *incumbent_stays(results), *told_alone(results, best)]
-        return [*too_small(results, best), *result, *after]
+        return [*too_small(results, best), *_gain(results, reference, best), *beside, *after]
     if _is_alone(results):
         return [Reached("alone", best), *beside, *of_a_rule, *told_alone(results, best)]
     first = Reached("first" if results.above else "best", best)

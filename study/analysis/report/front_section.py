@@ -173,7 +173,8 @@ def printed_front(results: Results) -> "pd.DataFrame":
     if not results.spec.objective.several or results.spec.final_seeds is not None:
         return pd.DataFrame()
     front = results.front
-    keys, best = param_keys(results.spec, results.record.trials.values()), results.best
+    keys = param_keys(results.spec, results.record.trials.values())
+    best = None if results.unbeaten else results.best
     where = "on fresh seeds" if front and front[0][1] is front[0][0].confirmed_score else "in the search"
     on_test, rows = _on_test(results.spec, front), []
     read = [candidate for candidate, _ in front if candidate.trial.number in on_test]

@@ -47,6 +47,7 @@ class ReferenceStays(Statement):
 
     Attributes:
         side: the configuration that leads.
+        baseline: the baseline, where that is another configuration.
         lead: how far what leads is ahead of the reference, where the margin keeps it from being chosen.
         leading: words for what leads.
         margin: in standard errors.
@@ -54,32 +55,59 @@ class ReferenceStays(Statement):
 
     reference: Reference
     side: Side
+    baseline: Side | None
     lead: Lead | None
     leading: str
     margin: float
 
+    @property
+    def sides(self) -> list[Side]:
+        """What it is compared with: the baseline, and the configuration that leads."""
+        return [*([self.baseline] if self.baseline else []), self.side]
+
     def __str__(self) -> str:
-        spec, stays, side = self.side.spec, self.reference, self.side
-        name, who, tested = spec.metric, sentence_case(self.side.words), stays.metrics.get(spec.test_metric)
-        head = f"The result needs no search: {stays.words}, with {_values(spec, stays)}"
-        head += "" if tested is None else f" ({spec.test_metric} {formatting.value(spec.test_metric, tested)})"
-        if self.lead and self.lead.error is not None:
-            gain, margin = (
-                formatting.change(name, of, signed=False) for of in (self.lead.gain, self.margin * self.lead.error)
-            )
-            return (
-                f"{head}. {sentence_case(self.leading)} is {gain} ahead of it, within the margin of {margin} "
-                f"({self.margin:g} times the standard error): it stays."
-            )
-        own, value = side.spread(name), stays.metrics[name]
-        if spec.objective.several or own is None or value is None:
-            return f"{head}: no worse than {side.words} in any metric, and better in one."
+        spec, lead = self.side.spec, self.lead
+        head = f"The result needs no search: {self.reference.words}, with {_values(spec, self.reference)}."
+        if spec.objective.several:
+            return f"{head} It is no worse than {self.side.words} in any metric, and better in one."
+        if lead is None or lead.error is None:
+            return f"{head} {' '.join(map(self._against, self.sides))}"
+        gain, margin = (
+            formatting.change(spec.metric, of, signed=False) for of in (lead.gain, self.margin * lead.error)
+        )
+        return (
+            f"{head} {sentence_case(self.leading)} is {gain} ahead of it, within the margin of {margin} "
+            f"({self.margin:g} times the standard error): it stays."
+        )
+
+    def _against(self, side: Side) -> str:
+        spec, name, who = side.spec, side.spec.metric, side.words
+        own, value = side.spread(name), self.reference.metrics[name]
+        assert own
+        assert value is not None
+        measured = formatting.measured(side, name)
         gap = formatting.change(name, abs(own.mean - value), signed=False)
-        if spec.better(own.mean, value):
-            return f"{head}. {who} is better in {name}, and misses {' and '.join(spec.search.constraints)}."
         if gap == formatting.change(name, 0.0, signed=False):
-            return f"{head}; no configuration is better, {side.words} is as good."
-        return f"{head}, {gap} better than {side.words}."
+            return f"{sentence_case(who)} is as good ({measured})."
+        if spec.better(own.mean, value):
+            return f"{sentence_case(who)} is better ({measured}), and misses {' and '.join(spec.search.constraints)}."
+        return f"{sentence_case(who)} is {gap} worse ({measured})."
+
+
+class ReferenceOnTest(Statement):
+    """A reference that is the result, beside configurations on the test split, by the metrics that all of them have."""
+
+    metrics: Sequence[str]
+    reference: Reference
+    sides: Sequence[Side]
+
+    def __str__(self) -> str:
+        told = []
+        for name in self.metrics:
+            others = [f"{formatting.measured(side, name)} for {side.words}" for side in self.sides]
+            own = f"{formatting.value(name, self.reference.metrics[name])} for {self.reference.words}"
+            told.append(f"{name} is {formatting.listed([own, *others])}")
+        return f"On the test split, which chose nothing, {'; '.join(told)}."
 
 
 class BesideReference(Statement):
@@ -138,14 +166,18 @@ def reference_result(results: Results) -> Iterator[Statement]:
     won, spec = results.best, results.spec
     if won is None or spec.varied_data:
         return
-    side, stays, held = side_of(spec, won), results.unbeaten, results.ahead_of
+    side, before, stays, held = side_of(spec, won), results.sides[0], results.unbeaten, results.ahead_of
+    baseline = before if before and before.number != side.number else None
     if stays is not None:
         lead = held.ahead[0] if held and held.ahead else None
         leading = side_of(spec, lead.candidate).words if lead else ""
-        yield ReferenceStays(stays, side, lead, leading, held.margin if held else 0.0)
+        said = ReferenceStays(stays, side, baseline, lead, leading, held.margin if held else 0.0)
+        yield said
+        tests = [f"test/{name.split('/')[1]}" for name in spec.objective.metrics]
+        measured = [name for name in tests if stays.metrics.get(name) is not None]
+        if known := [name for name in measured if all(each.spread(name) for each in said.sides)]:
+            yield ReferenceOnTest(known, stays, said.sides)
     elif best := results.best_reference:
-        before = results.sides[0]
-        baseline = before if before and before.number != side.number else None
         for split in ("val", "test"):
             names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
             if known := [name for name in names if best.metrics.get(name) is not None and side.spread(name)]:

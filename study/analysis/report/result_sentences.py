@@ -42,8 +42,8 @@ class Limit(Statement):
 
 
 def limits(results: Results) -> Iterator[Limit]:
-    """Yield each constraint with the baseline and the best configuration; none of a final training."""
-    compared = [side for side in results.sides if side and results.spec.final_seeds is None]
+    """Yield each constraint with the baseline and the result; none of a final training."""
+    compared = [side for side in results.result_sides if side and results.spec.final_seeds is None]
     for limit in results.spec.objective.constraints:
         if means := [(side, spread) for side in compared if (spread := side.spread(limit.metric))]:
             broken = [(side, spread) for side, spread in means if limit.excess(spread.mean) > 0]
@@ -108,12 +108,12 @@ class Milder(Statement):
 
 
 def trade_off(results: Results) -> Iterator[TradeOff | Milder]:
-    """Yield how accuracy changed from the baseline to the best, with the bias, against it and over all.
+    """Yield how accuracy changed from the baseline to the result, with the bias, against it and over all.
 
     A method that helps samples against the bias often loses some that go with it. A configuration that costs less
     accuracy follows, where the best costs much. Empty where the study's own metrics say it all.
     """
-    reference, best = results.sides
+    reference, best = results.result_sides
     if results.spec.function or results.spec.final_seeds is not None or best is None or reference is None:
         return
     split = "test" if all(side.spread("test/accuracy") for side in (best, reference)) else "val"
@@ -227,9 +227,9 @@ class Parameters(Statement):
 
 def _parameters(results: Results) -> Iterator[Parameters]:
     (_, best), won = results.sides, results.best
-    is_baseline = won is not None and won.trial.stage == "baseline"
+    is_left = results.unbeaten or (won is not None and won.trial.stage == "baseline")
     values = results.record.trials[best.number].params if best else {}
-    if best and values and not is_baseline and results.spec.final_seeds is None:
+    if best and values and not is_left and results.spec.final_seeds is None:
         yield Parameters(best, values)
 
 
@@ -245,8 +245,8 @@ class Groups(Statement):
 
 
 def _groups(results: Results) -> Iterator[Groups]:
-    """Yield which groups the best, or the final training, serves worst, on test where it was read."""
-    won = results.best
+    """Yield which groups the result, or the final training, serves worst, on test where it was read."""
+    won = results.unbeaten or results.best
     side = results.final_side or (side_of(results.spec, won) if won else None)
     if side is None or results.spec.varied_data:
         return

@@ -108,7 +108,9 @@ def _choice(results: Results) -> Iterator[str]:
     metrics = ", ".join([*results.spec.objective.metrics, *results.spec.search.constraints])
     metrics += f", of the front {results.spec.objective.rule}" if results.spec.objective.several else ""
     metrics += f", {results.spec.margin_rule}" if results.spec.margin_rule else ""
-    yield f"This study chose by {metrics}: trial {best.trial.number}{confirmed}. What other rules pick changes nothing."
+    trial = f"trial {best.trial.number}{confirmed}"
+    chosen = f"{results.unbeaten.words}, before {trial}" if results.unbeaten else trial
+    yield f"This study chose by {metrics}: {chosen}. What other rules pick changes nothing."
     others = "Each other rule" if results.spec.objective.several else "Each rule"
     yield f"{others} picks by the values of the search; rank is the pick's place by this study's own ranking."
     if results.spec.objective.window is not None:

@@ -25,7 +25,7 @@ from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord
 from study.metrics import group_names
 from study.metrics.selection_rules import DEBIASED
-from study.ranking import Results, epochs
+from study.ranking import NORMAL_DEGREES_OF_FREEDOM, Results, epochs
 from study.ranking.ablation_steps import Ablation, asked, is_chosen_by, runs
 from study.ranking.difference import Difference, Side, split_metrics
 from study.ranking.documents import text_of
@@ -62,9 +62,13 @@ def result(results: Results, ablation: Ablation, effects: Sequence[Effect]) -> I
         f"{formatting.count(len(ablation.steps), 'step')} over {formatting.count(gain.pairs, 'seed')}."
     )
     if len(ablation.steps) == 1:
-        yield "Baseline and best differ in this one step, which is the whole gain."
+        yield f"Baseline and trial {ablation.best.number} differ in this one step, which is the whole gain."
         return
-    for part, words in (("path", "step by step"), ("adding", "added to the baseline"), ("removing", "in the best")):
+    for part, words in (
+        ("path", "step by step"),
+        ("adding", "added to the baseline"),
+        ("removing", f"in trial {ablation.best.number}"),
+    ):
         yield from _clear(name, effects, part, words)  # type: ignore[arg-type]
     interacting = _of(effects, "interaction", is_clear=True)
     if interacting:
@@ -101,11 +105,11 @@ def _how(results: Results, ablation: Ablation) -> Iterator[str]:
     """Yield on which seeds the ablation ran, how its steps were made, and what is missing."""
     yield f"All configurations run on {formatting.seeds(ablation.seeds)}."
     if not set(ablation.seeds) & set(results.confirm_seeds):
-        yield "By none of these seeds the best was chosen, so its gain is not that of the luckiest."
+        yield "By none of these seeds that trial was chosen, so its gain is not that of the luckiest."
     elif is_chosen_by(results, ablation.seeds):
         yield "Later several configurations were confirmed on some of these seeds; this one was chosen before."
     else:
-        yield "On these no other configuration of the search was confirmed: they did not choose the best among several."
+        yield "On these no other configuration of the search was confirmed: they did not choose it among several."
     if len(ablation.steps) > 1:
         order = f"study ablate {results.spec.name} --order A,B"
         yield f"Where steps interact, another order divides the gain otherwise ({order})."
@@ -116,7 +120,7 @@ def _how(results: Results, ablation: Ablation) -> Iterator[str]:
         )
     best = results.best
     if best and best.trial.number != ablation.best.number:
-        yield f"The best is now trial {best.trial.number}; trial {ablation.best.number} was it when this was asked for."
+        yield f"Trial {best.trial.number} leads now; trial {ablation.best.number} did when this was asked for."
     by_configuration = runs(results, ablation).values()
     trials = [trial for by_seed in by_configuration for trial in by_seed.values()]
     planned = len(ablation.configurations) * len(ablation.seeds)
@@ -125,11 +129,12 @@ def _how(results: Results, ablation: Ablation) -> Iterator[str]:
 
 
 CAPTIONS = {
-    "front": "{left} mark is one configuration of the search{mean}. The ring is what was chosen of the front: "
+    "front": "{left} mark is one configuration of the search{mean}. The ring is {chosen} of the front: "
     "{rule}.{fresh}{line_of_front}",
-    "seeds": "Each ring is one {ring}; the tick is the {tick}, the line one sample standard deviation to each side.",
-    "ablation": "Each bar is one step on the way from the baseline to the best, from the value before it to the value "
-    "after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
+    "seeds": "Each ring is one {ring}; the tick is the {tick}, the line one sample standard deviation to each side."
+    "{fitted}",
+    "ablation": "Each bar is one step on the way from the baseline to what led the search, from the value before it "
+    "to the value after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
     "learning_curves": "Each line is one trial.{repeats}{rungs}",
     "trade_off": "Each mark is one configuration of the search.{front}",
     "importance": "Shares of the metric's variance over the searched space, each value drawn with equal chance, from "
@@ -144,7 +149,7 @@ CAPTIONS = {
 
 WHICH_MODELS = (
     "Features of the encoder at the last epoch, on the test split (validation where there is none): for the baseline "
-    "and the best configuration the first of the fresh seeds. Nothing was chosen by these figures."
+    "and what leads the search the first of the fresh seeds. Nothing was chosen by these figures."
 )
 
 MODEL_CAPTIONS = {
@@ -171,6 +176,7 @@ def caption(name: str, results: Results) -> str:
         "rungs": _rungs(results.spec),
         "ring": "seed",
         "tick": "mean",
+        "fitted": " What needs no search was fitted once." if results.unbeaten else "",
     }
     if results.spec.folds and results.spec.final_seeds is None:
         given["ring"] = "fold on a seed of its own"
@@ -194,6 +200,7 @@ def _of_front(results: Results) -> dict[str, str]:
         joined = " The front is that of all metrics: in these two alone some of it may look beaten."
     has_line = joins_front(results) or len(results.spec.objective.metrics) > 2
     return {
+        "chosen": "what leads the search" if results.unbeaten else "what was chosen",
         "rule": results.spec.objective.rule,
         "left": "Left: each" if fresh else "Each",
         "fresh": right * fresh,
@@ -218,7 +225,7 @@ WORST = "worst_group_accuracy"
 def groups(results: Results) -> Iterator[str]:
     """Yield the paragraphs on groups below the summary; none without bias labels."""
     record = results.record
-    compared = [side for side in (*results.sides, results.final_side) if side]
+    compared = [side for side in (*results.result_sides, results.final_side) if side]
     if not any(side.spread(f"{split}/{name}") for side in compared for split in ("val", "test") for name in DEBIASED):
         return
     for split in ("val", "test"):
@@ -262,8 +269,10 @@ def summary_note(results: Results) -> str:
     same = "" if spec.function else " All seeds use the same data and splits."
     if spec.final_seeds is not None:
         return note + same
-    reference, best = results.sides
-    if best and (reference or best.among > 1):
+    reference, best = results.result_sides
+    if results.unbeaten:
+        note += " What needs no search was fitted once: no spread over seeds is known of it."
+    elif best and (reference or best.among > 1):
         note += f" {_seeds(spec, best)}"
     if best and reference:
         gains = (best.against(reference, name) for name in split_metrics(spec, (best, reference)))
@@ -288,11 +297,13 @@ def _seeds(spec: StudySpec, best: Side) -> str:
 
 
 def _interval(gain: Difference) -> str:
-    method = (
-        "Difference and 95% interval are by seed, over the seeds that both have (Student's t of the differences)"
-        if gain.paired
-        else "The 95% interval of the difference is Welch's"
-    )
+    method = "The 95% interval of the difference is Welch's"
+    if gain.freedom == NORMAL_DEGREES_OF_FREEDOM:
+        method = "The 95% interval of the difference is that of samples of all folds drawn anew, the same for both"
+    elif gain.paired:
+        method = (
+            "Difference and 95% interval are by seed, over the seeds that both have (Student's t of the differences)"
+        )
     if gain.among == 1:
         return f"{method}."
     chosen = formatting.count(gain.among, "configuration")

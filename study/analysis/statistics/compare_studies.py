@@ -18,6 +18,7 @@ from study.ranking.difference import (
 from study.ranking.documents import INNER
 from study.ranking.summary import Summary, Told, summary
 from study.spec import StudySpec
+from study.spec.reference_models import REFERENCES
 from study.text import parameter
 
 
@@ -73,12 +74,12 @@ def against(first: Results, other: Results) -> dict[str, Gap]:
 
 
 def _best(results: Results) -> Side | None:
-    """Return the best configuration, or all trials of a final training.
+    """Return the study's result, or all trials of a final training.
 
     The baseline, if it leads, was chosen as one more.
     """
-    if results.spec.final_seeds is not None:
-        return results.final_side
+    if results.spec.final_seeds is not None or results.unbeaten:
+        return results.final_side or results.result_sides[1]
     chosen = results.best
     return replace(side_of(results.spec, chosen), among=results.chosen_among(chosen) + 1) if chosen else None
 
@@ -124,6 +125,7 @@ def printed_comparison(compared: Sequence[Compared]) -> pd.DataFrame:
         "trials": [_trials(one.trials) for one in told],
         "epochs run": [str(one.epochs) for one in told],
         **({} if is_final else {"best trial": [_best_trial(one) for one in told]}),
+        **({} if is_final else _without_search(told, metrics)),
         "chosen as": [one.chosen_by or formatting.MISSING for one in told],
         **{f"{who} {name}": [_number(one.sides.get(who), name) for one in told] for name in metrics for who in whose},
         **{
@@ -200,8 +202,8 @@ COMPARED = ("sampler", "trials", "seed", "replicates", "constraints", "early_sto
 
 def _gains(results: Results) -> dict[str, Gap]:
     """Return best minus baseline, by metric; empty where the baseline is the best or one of the two is missing."""
-    (baseline, best), chosen = results.sides, summary(results).sides.get("best")
-    if not baseline or not best or not chosen or best.number != chosen.trial:
+    (baseline, best), chosen = results.result_sides, summary(results).sides.get("best")
+    if not baseline or not best or not chosen or chosen.trial == baseline.number:
         return {}
     return {name: Gap.of(gain) for name in chosen.metrics if (gain := best.against(baseline, name))}
 
@@ -224,7 +226,25 @@ def _best_trial(told: Summary) -> str:
     best, baseline = told.sides.get("best"), told.sides.get("baseline")
     if best is None:
         return formatting.MISSING
+    if best.reference:
+        return f"none: {REFERENCES[best.reference].words}"
     return f"{best.trial} (baseline)" if baseline and baseline.trial == best.trial else str(best.trial)
+
+
+def _without_search(told: Sequence[Summary], metrics: Sequence[str]) -> dict[str, list[str]]:
+    """Return the best reference of each study that can be chosen, and its metrics; `-` without references."""
+    usable = [
+        [one for one in study.references.references if not REFERENCES[one.name].needs_group] if study.references else []
+        for study in told
+    ]
+    best = [next(iter(found), None) for found in usable]
+    return {
+        "without a search": [one.words if one else formatting.MISSING for one in best],
+        **{
+            f"without a search {name}": [formatting.value(name, one.metrics.get(name) if one else None) for one in best]
+            for name in metrics
+        },
+    }
 
 
 def _gain(gap: Gap | None, name: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from study.metrics import in_percent, printed, printed_range
-from study.ranking import SeedStatistics
+from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec
 
 if TYPE_CHECKING:
@@ -201,10 +201,14 @@ def ran_on(side: "Side", metric: str) -> str:
     return seeds(side.seeds(metric), len({trial.fold for trial in side.trials} - {None}))
 
 
-def best(spec: StudySpec) -> str:
-    """Return what the best configuration is called; with several metrics, by which rule it is the best."""
-    rules = {"first": "first metric", "knee": "knee", "limit": "limit"}
-    return f"best by {rules[spec.objective.choose.name]}" if spec.objective.several else "best"
+def best(results: Results) -> str:
+    """Return what the configuration that leads is called: the best, with several metrics by which rule.
+
+    Where a reference is above it, it leads the search alone.
+    """
+    spec, rules = results.spec, {"first": "first metric", "knee": "knee", "limit": "limit"}
+    leads = "first of the search" if results.above else "best"
+    return f"{leads} by {rules[spec.objective.choose.name]}" if spec.objective.several else leads
 
 
 def with_direction(spec: StudySpec, name: str) -> str:

@@ -95,7 +95,7 @@ def printed_first(results: Results) -> pd.DataFrame:
 
 
 def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return the baseline against the best configuration, or the final training alone, as text: a row per metric.
+    """Return the baseline against the study's result, or the final training alone, as text: a row per metric.
 
     The study's own metrics on both splits come first. Columns: mean ± sd of each side, the difference with its 95%
     interval, the seeds.
@@ -113,10 +113,10 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
         for name, side in known.items():
             title = f"{name} ({side.label})" if side.label not in (name, "final training") else name
             if name == "best" and results.above:
-                title = title.replace("best", "search")
+                title = title.replace("best", "result" if results.unbeaten else "search")
             elif name == "best":
                 is_behind = won is not None and won.trial.stage == "baseline"
-                title = title.replace("best", formatting.best(results.spec) + " of the search" * is_behind)
+                title = title.replace("best", formatting.best(results) + " of the search" * is_behind)
             row[title] = formatting.mean(metric, side.spread(metric))
         if len(known) == 2:
             gain = _gain(by_name, metric)
@@ -174,7 +174,7 @@ def printed_counts(record: StudyRecord) -> pd.DataFrame:
 def _sides_by_name(results: Results) -> dict[str, Side | None]:
     if results.spec.final_seeds is not None:
         return {"final": results.final_side}
-    reference, best = results.sides
+    reference, best = results.result_sides
     return {"baseline": reference, "best": best}
 
 

@@ -62,7 +62,7 @@ def test_an_interaction_beyond_the_spread_is_told(writer):
 @pytest.mark.parametrize(
     ("seeds", "confirmed", "words"),
     [
-        ((3, 4, 5), (1, 26), "By none of these seeds the best was chosen"),
+        ((3, 4, 5), (1, 26), "By none of these seeds that trial was chosen"),
         ((1, 2, 3), (1,), "no other configuration of the search was confirmed"),
         ((1, 2, 3), (1, 26), "Later several configurations were confirmed on some of these seeds"),
     ],
