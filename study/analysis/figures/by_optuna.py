@@ -1,7 +1,8 @@
 """Figures of the search that Optuna draws: with Plotly, to point at. Each has the name of Optuna's function."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import ceil, floor, log10
 from typing import Any
 
 import plotly.graph_objects as go
@@ -9,6 +10,7 @@ from optuna import visualization
 from optuna.study import Study
 from optuna.trial import TrialState
 
+from study.analysis.figures.missing import OF_SEARCH
 from study.analysis.figures.style import BLACK, MIN_MARKS
 from study.analysis.statistics.frame import thin, varied
 from study.metrics import in_percent
@@ -29,7 +31,8 @@ def by_optuna(results: Results, names: Iterable[str] | None = None) -> dict[str,
         return {}
     study = as_optuna(results)
     drawn = {name: OPTUNA[name](results, study) for name in names or OPTUNA}
-    return {name: plain(figure) for name, figure in drawn.items() if figure and figure.data}
+    titles = {name: OF_SEARCH[name].capitalize().replace("The metric", results.spec.metric) for name in drawn}
+    return {name: plain(figure, titles[name]) for name, figure in drawn.items() if figure and figure.data}
 
 
 def optimization_history(results: Results, study: Study) -> go.Figure:
@@ -46,17 +49,39 @@ def slices(results: Results, study: Study) -> go.Figure | None:
         return None
     figure = visualization.plot_slice(_few(results, study), keys, **_target(results.spec))
     figure.update_traces(hovertemplate="trial %{marker.color}: %{x}, %{y}<extra></extra>")
-    figure.for_each_xaxis(lambda axis: axis.update(nticks=4) if axis.type == "log" else None)
+    for panel in figure.data:
+        axis = figure.layout[(panel.xaxis or "x").replace("x", "xaxis")]
+        if axis.type == "log":
+            axis.update(tickvals=log_ticks(panel.x))
     return _of_values(results, figure)
 
 
 def parallel_coordinate(results: Results, study: Study) -> go.Figure | None:
     """Plot each complete trial as a line through its values and parameters; return None below two parameters."""
-    keys, target = _keys(results.spec, study), _target(results.spec) if len(results.spec.objective.metrics) == 1 else {}
+    keys, several = _keys(results.spec, study), results.spec.objective.several
     if len(keys) < 2:
         return None
-    figure = visualization.plot_parallel_coordinate(_few(results, study), keys, **target)
+    figure = visualization.plot_parallel_coordinate(
+        _few(results, study), keys, **({} if several else _target(results.spec))
+    )
+    shares = {axis for axis, metric in enumerate(results.spec.objective.metrics) if in_percent(metric)}
+    for number in figure.layout.annotations:
+        number.update(bgcolor="white", text=f"{100 * float(number.text):.3g}%" if number.x in shares else number.text)
+    if not several and shares:
+        figure.update_traces(marker_colorbar_tickformat=".1~%", selector={"mode": "markers"})
     return figure.update_traces(opacity=0.8, selector={"mode": "lines"})
+
+
+def log_ticks(values: Sequence[float], most: int = 4) -> list[float]:
+    """Return at most so many round numbers on a logarithmic axis that holds these positive values."""
+    low, high = min(values), max(values)
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [float(f"{step}e{power}") for power in powers for step in steps]
+        ticks = [tick for tick in ticks if 0.8 * low <= tick <= 1.25 * high]
+        if len(ticks) <= most:
+            break
+    return ticks[:: ceil(len(ticks) / most) or 1]
 
 
 OPTUNA: Mapping[str, Draw] = {
@@ -92,14 +117,21 @@ def _of_values(results: Results, figure: go.Figure) -> go.Figure:
     return figure.update_yaxes(tickformat=".1~%" if in_percent(results.spec.metric) else None)
 
 
-def plain(figure: go.Figure) -> go.Figure:
-    """Give a figure a white ground and the width of its place.
+def plain(figure: go.Figure, title: str) -> go.Figure:
+    """Give a figure a title, a white ground and the width of its place.
 
     Tags in texts of users are escaped; colours are darkened, so that none is too light on white.
     """
     rows = len({axis.domain for axis in figure.select_yaxes()})
     above = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"}
-    look: dict[str, Any] = {"margin": {"l": 60, "r": 20, "t": 60, "b": 60}, "title_x": 0.01, "font_size": 13}
+    look: dict[str, Any] = {"margin": {"l": 60, "r": 20, "t": 60, "b": 60}, "font_size": 13}
+    look["title"] = {
+        "text": title,
+        "x": 0.01,
+        "y": 1 - 24 / (200 + 200 * rows),
+        "yref": "container",
+        "yanchor": "middle",
+    }
     figure.update_layout(template="plotly_white", width=None, height=200 + 200 * rows, legend=above, **look)
     figure.update_xaxes(exponentformat="e").update_yaxes(exponentformat="e")
     return go.Figure(_untagged(figure.to_dict()))

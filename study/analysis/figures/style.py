@@ -53,7 +53,7 @@ COMPLETE_MARK: dict[str, Any] = {"s": 34, "color": BLUE, "edgecolors": "white", 
 BASELINE_MARK: dict[str, Any] = {"marker": "*", "s": 150, "color": BLACK, "edgecolors": "white", "linewidths": 0.8}
 BEST_MARK: dict[str, Any] = {"marker": "o", "s": 120, "facecolors": "none", "edgecolors": ORANGE, "linewidths": 2.2}
 
-MIN_MARKS = 3
+MIN_MARKS = 5
 """Smallest number of configurations in a plot: fewer say no more than a table."""
 
 RASTERIZED = 1000  # more marks than this become pixels in a PDF

@@ -62,9 +62,9 @@ class Table:
 
     @cached_property
     def numeric(self) -> list[bool]:
-        """Whether each column holds numbers."""
+        """Whether each column holds numbers, which no word after a comma follows."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.header)
-        return [all(re.match(r"[+-]?\d|-$", cell) for cell in column) for column in columns]
+        return [all(re.match(r"[+-]?\d(?!.*, [a-z])|-$", cell) for cell in column) for column in columns]
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,7 @@ def to_html(
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["unbroken"] = lambda cell: re.sub(r" (?=points|seeds|±)|(?<=±) ", "\u00a0", cell)
     drawn = {name: packed(plot) for name, plot in (plots or {}).items()}
     encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
     carried = {"library": library(), **drawn} if drawn else {}

@@ -6,7 +6,7 @@ import pandas as pd
 
 from study.analysis.report.page import Block, Section, Table, Text
 from study.analysis.statistics import formatting
-from study.analysis.statistics.frame import numbered, param_keys, shown
+from study.analysis.statistics.frame import numbered
 from study.analysis.statistics.rule_picks import PickResult, RulePicks, rule_picks
 from study.ranking import Results
 from study.spec import StudySpec
@@ -15,14 +15,12 @@ from study.spec import StudySpec
 def printed_picks(spec: StudySpec, table: RulePicks) -> pd.DataFrame:
     """Return a row of text per rule; the columns of fresh seeds only where any pick ran on them."""
     is_fresh = any(result.trials for result in table.results)
-    keys = param_keys(spec, [result.pick.candidate.trial for result in table.results])
     rows = []
     for result in table.results:
         row = _in_search(spec, result, table.chosen)
         if is_fresh:
             row |= _on_fresh_seeds(spec, table, result)
-        trial = result.pick.candidate.trial
-        rows.append(row | {key: shown(spec, trial, key) for key in keys})
+        rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.analysis.figures import FIGURES, shown
-from study.analysis.figures.by_optuna import OPTUNA, by_optuna, plain
+from study.analysis.figures.by_optuna import OPTUNA, by_optuna, log_ticks, plain
 from study.analysis.figures.missing import not_shown, why_missing
 from study.analysis.figures.two_metrics import trade_off_metrics
 from study.analysis.report.write_report import as_pdf, as_png
@@ -35,21 +35,21 @@ LIMITED = load_study(
 )
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_a_plot_of_two_configurations_is_left_out_with_its_reason(writer, number):
+@pytest.mark.parametrize("number", [1, 4, 5])
+def test_a_plot_of_few_configurations_is_left_out_with_its_reason(writer, number):
     study, spec = writer(), load_study("quickstart", ["search.baseline=null"])
     for place in range(number):
-        study.trial("search", [0.7 + place / 10], also={"val/equalized_odds": 0.1})
+        study.trial("search", [0.5 + place / 10], also={"val/equalized_odds": 0.1})
     record = study.record()
     drawn = {*by_optuna(Results(spec, record)), *(["trade_off"] if FIGURES["trade_off"](Results(spec, record)) else [])}
     kinds = {"slice", "parallel_coordinate", "optimization_history", "trade_off"}
-    assert drawn == (kinds if number == 3 else set())
+    assert drawn == (kinds if number == 5 else set())
     for name in kinds:
         assert (why_missing(name, Results(spec, record)) is None) == (name in drawn)
     said = not_shown(Results(spec, record), drawn)
     has = "1 trial of the search has" if number == 1 else f"{number} trials of the search have"
     assert f"how important each parameter is. The reason: {has} a value, {MIN_TRIALS} are needed." in said[0]
-    assert any(f"The reason: {has} a value, 3 are needed." in line for line in said[1:]) == (number < 3)
+    assert any(f"The reason: {has} a value, 5 are needed." in line for line in said[1:]) == (number < 5)
 
 
 @pytest.mark.slow
@@ -68,12 +68,12 @@ def test_a_figure_has_a_reason_or_is_drawn(spec, wide, frozen, final_spec, write
 
 def test_the_title_of_the_trade_off_is_of_the_seeds_that_count(writer):
     study, spec = writer(), load_study("quickstart")
-    for stage, value in (("baseline", 0.5), ("search", 0.9), ("search", 0.8), ("search", 0.7)):
+    for stage, value in (("baseline", 0.5), *(("search", value) for value in (0.9, 0.8, 0.7, 0.6))):
         study.trial(stage, [value], also={"val/equalized_odds": 0.1})
     title = " ".join(FIGURES["trade_off"](Results(spec, study.record())).get_suptitle().split())
     assert "in the search: 90.0% and 0.100 (best)" in title
     study = writer()
-    for stage, value in (("baseline", 0.5), ("search", 0.9), ("search", 0.8), ("search", 0.7)):
+    for stage, value in (("baseline", 0.5), *(("search", value) for value in (0.9, 0.8, 0.7, 0.6))):
         study.trial(stage, [value], also={"val/equalized_odds": 0.1})
     for of, value in ((0, 0.4), (1, 0.6), (2, 0.5)):
         for seed in (1, 2):
@@ -146,14 +146,14 @@ def test_a_parameter_that_no_trial_has_is_not_drawn(writer):
     spec = load_study("fairkl_digits", [f"search.space={space}, {epsilon}}}"])
     study = writer()
     study.trial("baseline", [0.5], params={"method.alpha": 0.0})  # on no log axis
-    for number in range(4):
+    for number in range(6):
         params = {"method.alpha": 0.01 + number / 200, "method.name": ["sup_con", "eps_sup_info_nce"][number % 2]}
-        study.trial("search", [0.5], state="failed" if number == 3 else "complete", params=params)
+        study.trial("search", [0.5], state="failed" if number == 5 else "complete", params=params)
     assert len({axis.domain for axis in by_optuna(Results(spec, study.record()))["slice"].select_xaxes()}) == 2
 
 
 def test_texts_of_users_are_no_tags():
-    drawn = plain(go.Figure(go.Scatter(x=["<a href='http://evil'>", "a<br>b"], y=[1, 2])))
+    drawn = plain(go.Figure(go.Scatter(x=["<a href='http://evil'>", "a<br>b"], y=[1, 2])), "title")
     assert list(drawn.data[0].x) == ["&lt;a href='http://evil'>", "a<br>b"]
 
 
@@ -242,3 +242,27 @@ def test_of_many_trials_some_curves_are_drawn(spec, wide, monkeypatch):
     monkeypatch.setattr("study.analysis.figures.result_figures.CURVES", 3)
     figure = FIGURES["learning_curves"](Results(spec, wide))
     assert [len(lines.get_segments()) for lines in figure.axes[0].collections[:2]] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ((0.05, 0.3, 0.47), [0.05, 0.1, 0.2, 0.5]),
+        ((1e-3, 0.8), [0.001, 0.01, 0.1, 1.0]),
+        ((0.02, 0.03), [0.02]),
+        ((1e-6, 1.0), [1e-6, 1e-4, 1e-2, 1.0]),
+        ((0.013, 0.014), []),
+    ],
+)
+def test_a_logarithmic_axis_has_few_whole_numbers(values, ticks):
+    assert log_ticks(values) == ticks
+
+
+def test_shares_stand_in_percent_on_the_axes_of_parallel_coordinates(writer):
+    study, spec = writer(), load_study("fairkl_digits")
+    for place in range(5):
+        study.trial("search", [0.5 + place / 10])
+    figure = by_optuna(Results(spec, study.record()))["parallel_coordinate"]
+    first = [number.text for number in figure.layout.annotations if number.x == 0]
+    assert [first[0], first[-1]] == ["50%", "90%"]
+    assert not any("%" in number.text for number in figure.layout.annotations if number.x > 0)

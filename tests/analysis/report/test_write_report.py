@@ -44,15 +44,16 @@ class Reader(HTMLParser):
 
 @pytest.fixture(scope="module")
 def frozen(frozen_ledger, tmp_path_factory):
-    """With a third configuration, the fewest that plots show."""
+    """With five configurations, the fewest that plots show."""
     path = tmp_path_factory.mktemp("plotted") / "ledger.jsonl"
     path.write_bytes(frozen_ledger.read_bytes())
     with closing(Ledger(path)) as ledger:
-        params = {"method.alpha": 0.3, "method.lambda": 0.5, "method.epsilon": 0.1}
-        ledger.append(Decided(trial=14, stage="search", params=params, seed=0))
-        ledger.append(Started(trial=14, node="here"))
-        ledger.append(Report(trial=14, epoch=1, metrics={"val/accuracy": 0.1}))
-        ledger.append(Ended(trial=14, state="complete", reason=None))
+        for trial in (14, 15, 16):
+            params = {"method.alpha": trial / 50, "method.lambda": 0.5, "method.epsilon": 0.1}
+            ledger.append(Decided(trial=trial, stage="search", params=params, seed=0))
+            ledger.append(Started(trial=trial, node="here"))
+            ledger.append(Report(trial=trial, epoch=1, metrics={"val/accuracy": 0.1}))
+            ledger.append(Ended(trial=trial, state="complete", reason=None))
         ledger.append(Closed(state="complete"))
     return StudyRecord.load(path)
 
@@ -156,7 +157,7 @@ def test_user_text_is_text(writer, tmp_path, quick):
     spec = load_study("fairkl_digits", ["search.trials=2"])
     study = writer()
     study.trial("search", [0.5], reason=HOSTILE, state="failed")
-    for alpha in (0.1, 0.2, 0.3):
+    for alpha in (0.1, 0.2, 0.3, 0.4, 0.5):
         study.trial("search", [0.5], params={"method.alpha": alpha, "data.key": HOSTILE})
     study.ledger.close()
     append_event(study.path, "opened", owner="ada", commit=HOSTILE, **{"<b>key": {"<i>": "x"}})
