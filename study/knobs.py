@@ -6,7 +6,7 @@ these annotations and still run on a machine that has PyTorch (which brings `typ
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from types import UnionType
@@ -15,6 +15,19 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from typing_extensions import Doc
 
 Options = TypeVar("Options")
+Given = TypeVar("Given", bool, int, str)
+
+Scalar = bool | int | float | str | None
+"""Value of a parameter."""
+
+Value = Scalar | Sequence["Value"] | Mapping[str, "Value"]
+"""What a study file, or any file of JSON, can hold."""
+
+Section = Mapping[str, Value]
+"""Values of one section of a study file, by key."""
+
+Params = Mapping[str, Scalar]
+"""Parameters of a trial: the searched keys, each a dotted path, with their values."""
 
 MAX_INTEGER = 2**63 - 1
 """Largest whole number of a study file where no smaller one is declared: what JSON, Optuna and databases can hold."""
@@ -52,8 +65,8 @@ class Searched:
     high: float | None = None
     log: bool = False
     step: float | None = None
-    choices: tuple[Any, ...] = ()
-    paper: tuple[Any, ...] = ()
+    choices: tuple[Scalar, ...] = ()
+    paper: tuple[Scalar, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,7 +131,14 @@ def _described(hint: Any) -> tuple[Any, str]:
     return Annotated[(kind, *others)] if others else kind, texts[-1] if texts else ""
 
 
-def options(kind: type[Options], section: Mapping[str, Any]) -> Options:
+def given(section: Section, key: str, default: Given) -> Given:
+    """Return the value of a key in a checked section, of the default's type; the default where the key is not there."""
+    value = section.get(key, default)
+    assert isinstance(value, type(default))
+    return value
+
+
+def options(kind: type[Options], section: Section) -> Options:
     """Make the dataclass with a study file section's values for its fields, and defaults for the others."""
     names = {name.rstrip("_"): name for name in inspect.signature(kind).parameters}
     return kind(**{names[key]: value for key, value in section.items() if key in names})

@@ -30,7 +30,7 @@ ALLOWED = {
     "training": {"data", "methods", "metrics", "models"},
     "spec": {"data", "methods", "metrics", "models", "training"},
     "home": {"spec", "training"},
-    "ranking": {"home", "metrics", "spec"},
+    "ranking": {"home", "metrics", "spec", "training"},
     "published": set(),
     "sweep": {"address", "data", "home", "models", "ranking", "spec", "training", "upstream"},
     "trained": {"data", "home", "metrics", "methods", "models", "ranking", "spec", "training"},

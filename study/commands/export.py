@@ -10,6 +10,7 @@ from study import ranking
 from study.catalogue import FITTED
 from study.files import check_output, write_output
 from study.home.folder import StudyFolder
+from study.knobs import Params, Section
 from study.ranking import Candidate, Reference, Results, epochs
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.ranking.selection import Choice, choose, trials_of
@@ -184,7 +185,7 @@ def exported(folder: StudyFolder, results: Results, candidate: Candidate, choice
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 
 
-def _document(spec: StudySpec, params: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _document(spec: StudySpec, params: Params) -> Mapping[str, Section]:
     """Return the sections of a trial, as `StudySpec.trial_document` does, without PyTorch where that is possible.
 
     Other keys may depend on a parameter that is a name. Where there is none, the study's own sections have all of the

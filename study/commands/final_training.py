@@ -201,7 +201,7 @@ def _changed_trials(origin: Mapping[str, Any]) -> list[str]:
 
 
 def _measured_by(spec: StudySpec) -> tuple[Any, ...]:
-    return spec.base["data"], spec.epochs, spec.base["train"]["with_val"], spec.objective
+    return spec.base["data"], spec.epochs, spec.train.with_val, spec.objective
 
 
 def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, with_val: bool = False) -> StudySpec:
@@ -220,7 +220,7 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
     """
     check_seeds(seeds)
     with_val = with_val or spec.folds is not None
-    if with_val and spec.base["train"]["thresholds"] == "fitted":
+    if with_val and spec.train.thresholds == "fitted":
         why = "with data.folds a final training" if spec.folds else "--data train+val"
         other = "" if spec.folds else "--data train, or "
         raise UserError(

@@ -13,6 +13,7 @@ from study.data.dataset import Facts
 from study.data.findings import Finding
 from study.data.positive_class import positive_class, positive_class_warnings
 from study.errors import UserError
+from study.knobs import Section
 from study.metrics import group_names
 from study.metrics.selection_rules import RULES
 from study.ranking import epochs
@@ -59,7 +60,7 @@ def small_cells(spec: StudySpec, cells: Counts, facts: Facts) -> list[str]:
     elif conflicting is not None and not spec.folds and conflicting < FEW_CONFLICTING:
         found.append(
             f"val has only {_counted(conflicting)} in conflict with the bias: configurations are hardly told apart. "
-            f"Better: {CURES.get(spec.base['data'].get('val'), '')}more data"
+            f"Better: {CURES.get(str(spec.base['data'].get('val')), '')}more data"
         )
     if val.smallest is None or val.smallest >= FEW_SAMPLES:
         return found
@@ -212,7 +213,7 @@ def plan(spec: StudySpec) -> Plan:
     samples = [_samples(spec, section) for section in data_sections]
     counts = [counted for counted, _ in samples]
     warnings = dict.fromkeys(warning for _, warnings in samples for warning in warnings)
-    threads = "searched" if "train.threads" in search.space else spec.base["train"]["threads"]
+    threads = "searched" if "train.threads" in search.space else spec.train.threads
     return Plan(
         name=spec.name,
         hash=spec.hash,
@@ -371,7 +372,7 @@ def text(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _samples(spec: StudySpec, section: dict[str, Any]) -> tuple[Counts, list[str]]:
+def _samples(spec: StudySpec, section: Section) -> tuple[Counts, list[str]]:
     """Return the cells of a data set, and warnings."""
     counts, facts = cells.count(section), spec.describe(section)
     of_classes = [*data.notes(section), *positive_class_warnings(section, facts)]

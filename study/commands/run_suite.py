@@ -20,6 +20,7 @@ from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.files import below, check_output, write_output, write_whole, writing
 from study.home.folder import ANOTHER_HOME, Home, StudyFolder, check_format, write_format
 from study.home.record import StudyRecord
+from study.knobs import Section
 from study.ranking import Results
 from study.spec.document import dump, read
 from study.spec.suite import Suite, SuiteSearch
@@ -174,7 +175,7 @@ def _of_suite(before: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[s
             yield f"{key}: {value} before, {now} given"
 
 
-def _data_sections(suite: Suite) -> list[dict[str, Any]]:
+def _data_sections(suite: Suite) -> list[Section]:
     return [
         section for label in suite.data for section in suite.by_place[suite.methods[0], label][0].spec.data_sections
     ]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from study.catalogue import Catalogue, modules
 from study.data import folds, holdout
@@ -13,13 +13,16 @@ from study.data.findings import Finding
 from study.data.source import Source, root
 from study.data.table_columns import Encoding, Faults
 from study.errors import UserError
-from study.knobs import Knob, knobs
+from study.knobs import Knob, Section, Value, knobs
 
 if TYPE_CHECKING:  # brings the library that decodes images
     from study.data.pixels import Frame
 
 __all__ = ["Dataset", "Encoding", "Facts", "Labelled", "Source", "Split", "joint_fingerprint", "root"]
 """Names that this package passes on from its modules."""
+
+
+Answer = TypeVar("Answer")
 
 
 class DataSet(Protocol):
@@ -98,7 +101,7 @@ WITH_ALIGNED = ("adult", "compas", "image_folder", "table")
 """Names of the data sets with a key `aligned`, listed so that no module is imported to find out."""
 
 
-def of_earlier(section: Mapping[str, Any]) -> dict[str, Any]:
+def of_earlier(section: Section) -> dict[str, Value]:
     """Complete a `data` section of an earlier version so that its inputs and splits stay as they were.
 
     A key that such a section lacks had another meaning then than its default has now.
@@ -123,26 +126,24 @@ def module(name: str) -> DataSet:
     return found
 
 
-def key(data: Mapping[str, Any]) -> str:
+def key(data: Section) -> str:
     """Write a `data` section as a text that is equal for equal sections."""
     return json.dumps(data, sort_keys=True)
 
 
-def describe(data: Mapping[str, Any]) -> Facts:
+def describe(data: Section) -> Facts:
     """Return the facts of a `data` section's data set."""
     data_set, options = _find(data)
     _check_folds(options)
     return _aligned(data_set.describe(options), options)
 
 
-def sources(data: Mapping[str, Any]) -> tuple[Source, ...]:
+def sources(data: Section) -> tuple[Source, ...]:
     """Return the files that the data set of a `data` section is made from."""
-    data_set, _ = _find(data)
-    given: Iterable[Source] = _asked(data, "sources", getattr(data_set, "SOURCES", ()))
-    return tuple(given)
+    return tuple(_asked(data, "sources", getattr(module(str(data["name"])), "SOURCES", ())))
 
 
-def load(data: Mapping[str, Any]) -> Dataset:
+def load(data: Section) -> Dataset:
     """Load the data set of a `data` section, as arrays in memory or memory-mapped."""
     data_set, options = _find(data)
     _check_folds(options)
@@ -154,7 +155,7 @@ def load(data: Mapping[str, Any]) -> Dataset:
     return folds.divided(dataset, count, _split_seed(options), same, raw)
 
 
-def labels(data: Mapping[str, Any]) -> Mapping[str, Labelled] | None:
+def labels(data: Section) -> Mapping[str, Labelled] | None:
     """Read the labels of each split, and no more of the files than that takes; None: its module has no `labels`.
 
     Raises:
@@ -170,43 +171,41 @@ def labels(data: Mapping[str, Any]) -> Mapping[str, Labelled] | None:
     return {**parts, **{name: of_split for name, of_split in found.items() if name not in parts}}
 
 
-def files(data: Mapping[str, Any]) -> Sequence[Path]:
+def files(data: Section) -> Sequence[Path]:
     """Return the user's own files from which a data set is made; none where its module has no `files`."""
-    found: Sequence[Path] = _asked(data, "files", ())
-    return found
+    return _asked(data, "files", ())
 
 
-def notes(data: Mapping[str, Any]) -> list[str]:
+def notes(data: Section) -> list[str]:
     """Return sentences on what was decided about the user's files by no key; none where the module has no `notes`."""
     return list(_asked(data, "notes", []))
 
 
-def reading(data: Mapping[str, Any]) -> list[str]:
+def reading(data: Section) -> list[str]:
     """Return lines on how the columns of a user's table are read; none where the module has no `reading`."""
     return list(_asked(data, "reading", []))
 
 
-def columns(data: Mapping[str, Any]) -> list[Finding]:
+def columns(data: Section) -> list[Finding]:
     """Return findings on the columns of a user's table; none where the module has no `columns`."""
     return list(_asked(data, "columns", []))
 
 
-def survey(data: Mapping[str, Any]) -> list[Finding]:
+def survey(data: Section) -> list[Finding]:
     """Return findings on a table before it has a study file, with all that refuses it; none without `survey`."""
     return list(_asked(data, "survey", []))
 
 
-def encoding(data: Mapping[str, Any]) -> Encoding | None:
+def encoding(data: Section) -> Encoding | None:
     """Return how the columns of a user's table become inputs; None: the data set's module does not tell.
 
     Raises:
         UserError: a file is missing or damaged.
     """
-    found: Encoding | None = _asked(data, "encoding", None)
-    return found
+    return _asked(data, "encoding", None)
 
 
-def encoded(data: Mapping[str, Any], encoding: Encoding) -> tuple[Dataset, Faults]:
+def encoded(data: Section, encoding: Encoding) -> tuple[Dataset, Faults]:
     """Load a `data` section's table with an encoding that was fitted to other rows.
 
     Returns:
@@ -222,7 +221,7 @@ def encoded(data: Mapping[str, Any], encoding: Encoding) -> tuple[Dataset, Fault
     return replace(dataset, facts=_aligned(dataset.facts, options)), faults
 
 
-def frame(data: Mapping[str, Any]) -> "Frame":
+def frame(data: Section) -> "Frame":
     """Return how the data set of a `data` section makes images square."""
     data_set, options = _find(data)
     chosen: Frame = getattr(options, "frame", getattr(data_set, "FRAME", "crop"))
@@ -252,35 +251,37 @@ def _aligned(facts: Facts, options: Any) -> Facts:
     return by_number(facts) if getattr(options, "aligned", None) == BY_NUMBER else facts
 
 
-def load_all(sections: Iterable[Mapping[str, Any]]) -> dict[str, Dataset]:
+def load_all(sections: Iterable[Section]) -> dict[str, Dataset]:
     """Load the data sets of several `data` sections, by `key`."""
     return {key(data): load(data) for data in sections}
 
 
-def _find(data: Mapping[str, Any]) -> tuple[DataSet, Any]:
-    data_set = module(data["name"])
+def _find(data: Section) -> tuple[DataSet, Any]:
+    data_set = module(str(data["name"]))
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items() if key != "name"}
     return data_set, data_set.Options(**values)
 
 
-def _asked(data: Mapping[str, Any], name: str, otherwise: Any) -> Any:
+def _asked(data: Section, name: str, otherwise: Answer) -> Answer:
     """Call an optional function of a data set's module for a `data` section; return `otherwise` where it has none."""
     data_set, options = _find(data)
-    return getattr(data_set, name)(options) if hasattr(data_set, name) else otherwise
+    function: Callable[[Any], Answer] = getattr(data_set, name, lambda options: otherwise)
+    return function(options)
 
 
-def unchanged(session: Mapping[str, Any], datasets: Mapping[str, Dataset]) -> bool:
+def unchanged(session: Section, datasets: Mapping[str, Dataset]) -> bool:
     """Tell whether these are the data of a study's session, as its `opened` event describes them.
 
     Several are compared one by one in the order of the study's sections, not by their keys: a later version may
     add options to a section that leave its data as they are.
     """
-    known = [told["digest"] for told in session.get("datasets", {}).values()]
+    told = session.get("datasets")
+    known = [one["digest"] for one in told.values() if isinstance(one, Mapping)] if isinstance(told, Mapping) else []
     digests = [dataset.fingerprint for dataset in datasets.values()]
     return session.get("data") == joint_fingerprint(datasets) or (len(known) > 1 and known == digests)
 
 
-def inventory(datasets: Mapping[str, Dataset]) -> dict[str, dict[str, Any]]:
+def inventory(datasets: Mapping[str, Dataset]) -> dict[str, Section]:
     """Describe each data set, by `study.data.key` of its section.
 
     Returns:
@@ -289,7 +290,7 @@ def inventory(datasets: Mapping[str, Dataset]) -> dict[str, dict[str, Any]]:
         `sources`: the addresses of the files that it is made from, the path of a user's own, none where it comes with
         the software.
     """
-    told = {}
+    told: dict[str, Section] = {}
     for key, dataset in datasets.items():
         section = json.loads(key)
         own = section.get("path")

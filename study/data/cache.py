@@ -32,6 +32,7 @@ from study.data.dataset import Dataset, Facts, Split, fingerprint
 from study.data.source import Source, roots, writable
 from study.errors import UserError
 from study.files import folder_beside
+from study.knobs import Section
 
 DIGESTS_FILE = "digests-of-files.sqlite"
 """Database of the hashes of files, by path and state, in the folder of all data sets, so that a second start reads none
@@ -358,7 +359,7 @@ def _alone(place: Path) -> Iterator[None]:
         yield
 
 
-def _write(place: Path, splits: Mapping[str, Split], key: Mapping[str, Any]) -> None:
+def _write(place: Path, splits: Mapping[str, Split], key: Section) -> None:
     needed, free = sum(split.inputs.nbytes for split in splits.values()), shutil.disk_usage(place.parent).free
     if needed > free:
         problem = f"{needed / 1e6:.0f} MB are needed, {free / 1e6:.0f} MB are free"

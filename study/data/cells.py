@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from study import data
 from study.data.dataset import Dataset, Facts, Labelled
 from study.errors import UserError
+from study.knobs import Section, Value
 from study.text import quoted, some
 
 
@@ -94,7 +94,7 @@ def _unseen(counts: Counts, train: Contents, name: str, split: Contents) -> Iter
         yield f"no training sample of {some(groups, NAMED)}: nothing is learned of such samples"
 
 
-def count(section: Mapping[str, Any]) -> Counts:
+def count(section: Section) -> Counts:
     """Count the samples of each split of a `data` section by class and cell; no image is decoded."""
     facts = data.describe(section)
     unknown = partial(Counts, {}, class_names=facts.class_names, bias_names=facts.bias_names)
@@ -145,7 +145,7 @@ MOST_GROUPS = 400
 """Number of cells of a data set up to which their sizes are kept with a study."""
 
 
-def group_sizes(datasets: Mapping[str, Dataset]) -> dict[str, Any] | None:
+def group_sizes(datasets: Mapping[str, Dataset]) -> dict[str, Value] | None:
     """Return the size of each cell of a study's data set, as plain values.
 
     Returns:
@@ -161,6 +161,6 @@ def group_sizes(datasets: Mapping[str, Dataset]) -> dict[str, Any] | None:
     found = {
         name: contents(dataset.splits[name], facts.on(name)).cells for name in ("val", "test") if name in dataset.splits
     }
-    sizes: dict[str, Any] = {name: cells for name, cells in found.items() if cells}
+    sizes: dict[str, Value] = {name: cells for name, cells in found.items() if cells}
     names = {"classes": facts.class_names, "biases": facts.bias_names}
     return sizes | {key: list(value) for key, value in names.items() if value} if sizes else None

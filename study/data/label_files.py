@@ -5,7 +5,7 @@ import io
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache
@@ -19,6 +19,7 @@ from study.data import table_format
 from study.data.source import root
 from study.data.table_format import FOUND, PLAIN, Format, plain_number
 from study.errors import UserError, nearest
+from study.knobs import Section
 from study.text import plain_cell, quoted, some
 
 if TYPE_CHECKING:
@@ -181,15 +182,16 @@ def read_labels(
     return without_marks(read(path, columns, known), marks).fillna("")
 
 
-def read_rows(path: Path, section: Mapping[str, Any], dtype: Mapping[str, type] | None = None) -> "pd.DataFrame":
+def read_rows(path: Path, section: Section, dtype: Mapping[str, type] | None = None) -> "pd.DataFrame":
     """Read a user's table as `read_typed` does; values are missing also where `missing_marks` or a blank cell says so.
 
     Args:
         section: the keys of its `data` section.
         dtype: of `pandas.read_csv`, the columns to be read as text.
     """
-    marks = section.get("missing_marks") or ()
-    rows = read_typed(path, table_format.given(section), na_values=list(marks), dtype=dict(dtype or {}))
+    given = section.get("missing_marks")
+    marks = [str(mark) for mark in given] if isinstance(given, list | tuple) else []
+    rows = read_typed(path, table_format.given(section), na_values=marks, dtype=dict(dtype or {}))
     return without_marks(rows, marks)
 
 
@@ -227,7 +229,7 @@ def as_text(column: "pd.Series") -> "pd.Series":
     return texts.where(texts.isna(), texts.astype(str).str.strip()).where(lambda text: text.notna(), None)
 
 
-def _is_whole_decimal(value: Any) -> bool:
+def _is_whole_decimal(value: Hashable) -> bool:
     return isinstance(value, Decimal) and value == value // 1
 
 
@@ -418,7 +420,7 @@ def check_size(values: NDArray[np.float64], column: str, path: Path) -> None:
         raise UserError(f"{path}: {place}: {values[wrong[0]]:g} is too large: numbers up to {LARGEST:.1e} are allowed")
 
 
-def _text(value: Any) -> str:
+def _text(value: Hashable) -> str:
     """Write a label as text, without the mark that `study.text` puts before a cell."""
     return plain_cell(str(value).strip())
 

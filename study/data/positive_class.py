@@ -1,9 +1,9 @@
 """Which of two classes is the positive one: class 1, the second, for every metric that has one."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from study.data.dataset import Facts
+from study.knobs import Section
 from study.text import quoted
 
 YES = (
@@ -30,7 +30,7 @@ def likely_positive(class_names: Sequence[str] | None) -> str | None:
     return next((class_names[place] for place in (0, 1) if lower[place] in yes and lower[1 - place] in no), None)
 
 
-def positive_class_warnings(section: Mapping[str, Any], facts: Facts) -> list[str]:
+def positive_class_warnings(section: Section, facts: Facts) -> list[str]:
     """Warn where the names suggest that the other class is the positive one, and no key says which is.
 
     Args:

@@ -1,10 +1,10 @@
 """Columns of a user's table as inputs: read and checked, fitted to the training rows, then applied to later rows."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,7 +196,7 @@ class Column:
             problems[int(row)] = Fault(self.name, "" if is_empty else quoted(texts[row]), why, tuple(values))
         return inputs, problems
 
-    def _text(self, value: Any) -> str:
+    def _text(self, value: Hashable) -> str:
         text = str(value) if self.values and str(value) in self.values else str(value).strip()
         return text.capitalize() if self.is_truth and text.capitalize() in TRUTHS else text
 

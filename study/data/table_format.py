@@ -21,15 +21,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from typing_extensions import Doc
 
 from study.errors import UserError
+from study.knobs import Section
 from study.text import quoted
 
 PARQUET = (".parquet", ".pq")
-SPREADSHEETS: Mapping[str, Any] = {".xlsx": "openpyxl", ".xlsm": "openpyxl", ".xls": "xlrd", ".ods": "odf"}
+Engine = Literal["openpyxl", "xlrd", "odf"]
+SPREADSHEETS: Mapping[str, Engine] = {".xlsx": "openpyxl", ".xlsm": "openpyxl", ".xls": "xlrd", ".ods": "odf"}
 """Endings of spreadsheets, and the engine with which pandas reads each."""
 
 TABLES = (".csv", ".tsv", ".txt", *PARQUET, *SPREADSHEETS)
@@ -76,13 +78,16 @@ FOUND, PLAIN = Format(), Format(",", "utf-8", ".")
 """Format of a user's table, all of it to be detected, and of a published one."""
 
 
-def given(section: Mapping[str, Any]) -> Format:
+GIVEN = ("separator", "encoding", "decimal")
+
+
+def given(section: Section) -> Format:
     """Return the format as far as the keys of a `data` section give it.
 
     Raises:
         UserError: there is no such encoding.
     """
-    encoding = section.get("encoding")
+    separator, encoding, decimal = (str(value) if (value := section.get(key)) is not None else None for key in GIVEN)
     try:
         known = encoding is None or codecs.lookup(encoding)._is_text_encoding
     except (LookupError, ValueError):
@@ -91,7 +96,7 @@ def given(section: Mapping[str, Any]) -> Format:
         raise UserError(
             f"data.encoding: {quoted(str(encoding))} given, no encoding of texts. Usual: utf-8, latin-1, utf-16"
         )
-    return Format(section.get("separator"), encoding, section.get("decimal"))
+    return Format(separator, encoding, decimal)
 
 
 def found(path: Path, known: Format = FOUND) -> Format:
@@ -316,8 +321,15 @@ def _numbers(path: Path, form: Format) -> list[list[str]]:
     import pandas as pd
 
     with opened(path, form) as file:
-        how: dict[str, Any] = {"sep": form.separator, "skiprows": form.skipped, "nrows": FIRST_ROWS}
-        frame = pd.read_csv(file, dtype=str, keep_default_na=False, low_memory=False, **how)
+        frame = pd.read_csv(
+            file,
+            sep=form.separator,
+            skiprows=form.skipped,
+            nrows=FIRST_ROWS,
+            dtype=str,
+            keep_default_na=False,
+            low_memory=False,
+        )
     found = []
     for place in range(frame.shape[1]):
         plain = [text for cell in frame.iloc[:, place].dropna().unique() if (text := cell.strip())]

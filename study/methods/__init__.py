@@ -5,14 +5,14 @@ of a method are those that its kind yields for its section, and no others: a key
 distributions can add methods, an entry point for each name: see `study.catalogue`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from study.catalogue import Catalogue, later, modules
 from study.data.dataset import Facts
-from study.knobs import Knob
+from study.knobs import Knob, Section
 from study.methods.needs import Needs
 from study.methods.own_function import OWN
 
@@ -42,9 +42,9 @@ def names() -> list[str]:
     return CATALOGUE.names()
 
 
-def method_knobs(method: Mapping[str, Any]) -> dict[str, Knob]:
+def method_knobs(method: Section) -> dict[str, Knob]:
     """Return the keys of a `method` section besides `name`; which there are may depend on the values of others."""
-    return {knob.key: knob for knob in CATALOGUE.find(method["name"]).keys(method)}
+    return {knob.key: knob for knob in CATALOGUE.find(str(method["name"])).keys(method)}
 
 
 def about(name: str) -> str:
@@ -56,13 +56,13 @@ def about(name: str) -> str:
     return CATALOGUE.about(name) if function is None else (function.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
-def needs(method: Mapping[str, Any]) -> Needs:
+def needs(method: Section) -> Needs:
     """Return what the method of a complete section needs of the data."""
-    requirements: Needs = CATALOGUE.find(method["name"]).needs(method)
+    requirements: Needs = CATALOGUE.find(str(method["name"])).needs(method)
     return replace(requirements, bias=None) if method.get("bias_source") == "early_layers" else requirements
 
 
-def lacking(method: Mapping[str, Any], facts: Facts) -> Iterator[tuple[str, str]]:
+def lacking(method: Section, facts: Facts) -> Iterator[tuple[str, str]]:
     """Yield the keys of a `method` section that ask for what a data set does not have, and what that is."""
     yield from needs(method).lacking(facts.on("train"))
     if facts.some_bias and needs(method).bias and method.get("bias_source") != "some_labels":
@@ -71,7 +71,7 @@ def lacking(method: Mapping[str, Any], facts: Facts) -> Iterator[tuple[str, str]
         yield "cell_weights", "needs bias labels"
 
 
-def build(method: Mapping[str, Any], facts: Facts, new_network: "NewNetwork") -> "Method":
+def build(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
     """Build the method of a complete, checked section, freshly initialised from torch's generator."""
-    built: Method = CATALOGUE.find(method["name"]).build(method, facts, new_network)
+    built: Method = CATALOGUE.find(str(method["name"])).build(method, facts, new_network)
     return built

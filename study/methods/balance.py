@@ -1,15 +1,15 @@
 """Weight samples in the loss of a classifier by how many there are of their class or of their cell."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 from typing_extensions import Doc
 
-from study.knobs import Knob, Range, knobs, options
+from study.knobs import Knob, Range, Section, knobs, options
 from study.methods.batch import UNKNOWN, Labels
 
 Power = Annotated[float, Range(low=0.0, high=1.0)]
@@ -35,12 +35,12 @@ class Balance:
     ] = 0.0
 
 
-def balance_knobs(method: Mapping[str, Any]) -> Iterator[Knob]:
+def balance_knobs(method: Section) -> Iterator[Knob]:
     """Yield the keys about weights of a `method` section; without bias labels there are no cells."""
     yield from (knob for knob in knobs(Balance) if knob.key == "class_weights" or method.get("bias_source") != "model")
 
 
-def weighed(labels: Labels, method: Mapping[str, Any]) -> Labels:
+def weighed(labels: Labels, method: Section) -> Labels:
     """Add the weights that a `method` section asks for, of mean 1, to the labels of a whole training split.
 
     Args:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from study.knobs import Section
 from study.losses.cclk import weight_measures
 from study.losses.debiased import floored_share
 from study.models import Encoder, Network
@@ -45,12 +46,12 @@ def _take_length(module: PerSample, state: dict[str, Any], prefix: str, *_: Any)
 Inputs = Mapping[str, Tensor | None]
 
 
-def _floored(views: Tensor, inputs: Inputs, options: Mapping[str, Any]) -> dict[str, Tensor]:
+def _floored(views: Tensor, inputs: Inputs, options: Section) -> dict[str, Tensor]:
     hyperparameters = {key: options[key] for key in ("temperature", "tau_plus", "beta") if key in options}
     return {"floored_share": floored_share(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)}
 
 
-def _weights(views: Tensor, inputs: Inputs, options: Mapping[str, Any]) -> dict[str, Tensor]:
+def _weights(views: Tensor, inputs: Inputs, options: Section) -> dict[str, Tensor]:
     condition = inputs.get("bias") if inputs.get("condition") is None else inputs["condition"]
     if condition is None:
         return {}
@@ -62,7 +63,7 @@ def _weights(views: Tensor, inputs: Inputs, options: Mapping[str, Any]) -> dict[
     return measures
 
 
-DIAGNOSES: Mapping[str, Callable[[Tensor, Inputs, Mapping[str, Any]], dict[str, Tensor]]] = {
+DIAGNOSES: Mapping[str, Callable[[Tensor, Inputs, Section], dict[str, Tensor]]] = {
     "debiased_info_nce": _floored,
     "hard_negative_info_nce": _floored,
     "weakly_supervised_cclk": _weights,

@@ -1,16 +1,15 @@
 """Cross entropy on the classes, with a regulariser on the features or an adversary where wanted."""
 
 import inspect
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from study.data.dataset import Facts
-from study.knobs import Knob, knobs
+from study.knobs import Knob, Section, knobs, options
 from study.losses.loss_catalogue import classification_losses
 from study.methods.balance import balance_knobs, mean_cross_entropy
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
@@ -41,7 +40,7 @@ class Classifier(nn.Module):
         loss: `cross_entropy` or the name of a classification loss, with its hyperparameters in `method`.
     """
 
-    def __init__(self, loss: str, features: int, facts: Facts, method: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, loss: str, features: int, facts: Facts, method: Section | None = None) -> None:
         super().__init__()
         self.linear = nn.Linear(features, facts.classes)
         self.balanced = loss == BALANCED
@@ -80,11 +79,11 @@ class Classification(Method):
         method: a complete, checked `method` section.
     """
 
-    def __init__(self, method: Mapping[str, Any], facts: Facts, network: Network) -> None:
+    def __init__(self, method: Section, facts: Facts, network: Network) -> None:
         super().__init__()
         self.network = network
-        self.classifier = Classifier(method["name"], network.encoder.features, facts, method)
-        self.weights, self.regulariser = Weights.of(method), regulariser(method)
+        self.classifier = Classifier(str(method["name"]), network.encoder.features, facts, method)
+        self.weights, self.regulariser = options(Weights, method), regulariser(method)
         self.adversary = maybe_adversary(method, network.encoder.features, facts.bias_classes)
 
     def begin(self, train: Labels) -> None:
@@ -107,9 +106,9 @@ class Classification(Method):
         return self.classifier.linear
 
 
-def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+def keys(method: Section) -> Iterator[Knob]:
     """Yield the keys of a `method` section that names a cross entropy."""
-    loss = None if method["name"] == PLAIN else classification_losses()[method["name"]]
+    loss = None if method["name"] == PLAIN else classification_losses()[str(method["name"])]
     if loss is not None:
         yield from knobs(loss)
     if loss is None or "weight" in inspect.signature(loss).parameters:
@@ -122,7 +121,7 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
         yield from source_knobs(method, takes_features=only_fair_kl, takes_unknown=False)
 
 
-def needs(method: Mapping[str, Any]) -> Needs:
+def needs(method: Section) -> Needs:
     """Return what data such a method needs."""
     if method["name"] == BALANCED:
         return Needs(labels="name", bias="name", varies=None)
@@ -132,6 +131,6 @@ def needs(method: Mapping[str, Any]) -> Needs:
     return Needs(labels="name", bias=adversary, varies=None, patch=patch(method))
 
 
-def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+def build(method: Section, facts: Facts, new_network: NewNetwork) -> Method:
     """Build the method of a complete, checked `method` section."""
     return Classification(method, facts, new_network())

@@ -1,16 +1,16 @@
 """Every contrastive loss as a method: alone, or with a regulariser, a cross entropy, an adversary, or several."""
 
 import inspect
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from functools import cache
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from study.data.dataset import Facts
-from study.knobs import Knob, Range, Searched, knobs
+from study.knobs import Knob, Range, Searched, Section, given, knobs, options
 from study.losses.loss_catalogue import losses, needs_two_views
 from study.losses.sup_con import sup_con
 from study.methods.balance import balance_knobs
@@ -76,9 +76,9 @@ def required(name: str) -> frozenset[str]:
     return frozenset(parameter.name for parameter in others if parameter.default is parameter.empty)
 
 
-def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+def keys(method: Section) -> Iterator[Knob]:
     """Yield the keys of a `method` section that names a contrastive loss."""
-    name = method["name"]
+    name = str(method["name"])
     yield from knobs(losses()[name])
     if "extra_positives" in parameters(name):
         yield POSITIVES
@@ -100,9 +100,9 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
         yield from source_knobs(method, takes_features and "bias" not in required(name), "bias" in required(name))
 
 
-def needs(method: Mapping[str, Any]) -> Needs:
+def needs(method: Section) -> Needs:
     """Return what data such a method needs."""
-    name, from_model = method["name"], method.get("bias_source") == "model"
+    name, from_model = str(method["name"]), method.get("bias_source") == "model"
     using = _keys_that_use_bias(method)
     keys_for_bias = [key for key in using if key not in ("regulariser", "name") or not from_model]
     conditioned = "condition" in parameters(name)
@@ -115,7 +115,7 @@ def needs(method: Mapping[str, Any]) -> Needs:
         labels=next(iter(asking), None),
         bias=keys_for_bias[0] if keys_for_bias else None,
         condition="name" if name in CLUSTERED or (conditioned and name not in REPRESENTATION_AS_CONDITION) else None,
-        views=pairs or ("views" if method.get("views", 1) > 1 else None),
+        views=pairs or ("views" if given(method, "views", 1) > 1 else None),
         varies="unknown_bias" if method.get("unknown_bias") == "sup_con" else None,
         patch=patch(method),
         epochs=("classifier_epochs", stage_epochs(method) + 1) if stage_epochs(method) else None,
@@ -123,13 +123,13 @@ def needs(method: Mapping[str, Any]) -> Needs:
     )
 
 
-def _keys_that_use_bias(method: Mapping[str, Any]) -> list[str]:
+def _keys_that_use_bias(method: Section) -> list[str]:
     """List the keys whose value asks for the bias, that of the loss last."""
     asked = {
         "regulariser": method.get("regulariser", NO_REGULARISER) != NO_REGULARISER,
         "adversary": method.get("adversary", "none") != "none",
         "cross_entropy": method.get("cross_entropy") == "bias_balanced",
-        "name": method["name"] not in CLUSTERED and required(method["name"]) & {"bias", "bias_features"},
+        "name": method["name"] not in CLUSTERED and required(str(method["name"])) & {"bias", "bias_features"},
     }
     return [key for key, asks in asked.items() if asks]
 
@@ -142,13 +142,13 @@ class Inputs(nn.Module):
         bias_classes: of the data set, if it has bias labels.
     """
 
-    def __init__(self, method: Mapping[str, Any], bias_classes: int | None) -> None:
+    def __init__(self, method: Section, bias_classes: int | None) -> None:
         super().__init__()
         self.on_representation = method["name"] in REPRESENTATION_AS_CONDITION
-        self.asks_features = "bias_features" in required(method["name"])
+        self.asks_features = "bias_features" in required(str(method["name"]))
         self.bias_classes = bias_classes or 1
-        self.clusters = int(method.get("clusters", 0))
-        self.use_target = bool(method.get("use_target", True))
+        self.clusters = given(method, "clusters", 0)
+        self.use_target = given(method, "use_target", True)
         self.cluster_of = PerSample(0)
 
     def begin(self, train: Labels) -> None:
@@ -189,14 +189,14 @@ class Contrastive(Method):
         method: a complete, checked `method` section.
     """
 
-    def __init__(self, method: Mapping[str, Any], facts: Facts, network: Network) -> None:
+    def __init__(self, method: Section, facts: Facts, network: Network) -> None:
         super().__init__()
-        self.network, self.name = network, method["name"]
-        self.loss = RegularisedLoss(Term.of(losses()[method["name"]], method), regulariser(method), Weights.of(method))
+        self.network, self.name = network, str(method["name"])
+        self.loss = RegularisedLoss(Term.of(losses()[self.name], method), regulariser(method), options(Weights, method))
         self.inputs = Inputs(method, facts.bias_classes)
-        positives = int(method.get("positives", 1))
+        positives = given(method, "positives", 1)
         least = 2 if needs_two_views(self.name) or not method.get("use_target", True) else 1
-        self.pair_views = least if needs_two_views(self.name) else max(least, int(method.get("views", 1)))
+        self.pair_views = least if needs_two_views(self.name) else max(least, given(method, "views", 1))
         self.views = self.pair_views + (positives if positives > 1 else 0)
         adds_cross_entropy = method.get("cross_entropy", "none") != "none"
         self.ce_weight = float(method.get("ce_weight", CE_WEIGHT.default)) if adds_cross_entropy else 0.0
@@ -249,7 +249,7 @@ class Contrastive(Method):
     def set_extra_state(self, state: Tensor) -> None:
         self.in_stage = bool(state)
 
-    def _classifier(self, method: Mapping[str, Any], facts: Facts) -> Classifier:
+    def _classifier(self, method: Section, facts: Facts) -> Classifier:
         loss = BALANCED if method.get("cross_entropy") == "bias_balanced" else PLAIN
         return Classifier(loss, self.network.encoder.features, facts)
 
@@ -304,6 +304,6 @@ class Contrastive(Method):
         return value + self.adversary(features.flatten(0, 1), labels.bias.repeat(len(features)))
 
 
-def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+def build(method: Section, facts: Facts, new_network: NewNetwork) -> Method:
     """Build the method of a complete, checked `method` section."""
     return Contrastive(method, facts, new_network())

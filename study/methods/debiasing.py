@@ -4,14 +4,14 @@ import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from typing_extensions import Doc
 
-from study.knobs import Knob, Range, Searched, knobs, options
+from study.knobs import Knob, Range, Searched, Section, knobs, options
 from study.losses.loss_catalogue import Loss, regularisers
 from study.losses.pairs import gram
 from study.methods.batch import UNKNOWN
@@ -42,12 +42,6 @@ class Weights:
         bool, Doc("alpha acts squared where lambda is not 0, as in the paper's released code; to reproduce only")
     ] = False
 
-    @classmethod
-    def of(cls, method: Mapping[str, Any]) -> "Weights":
-        """Read the weights of a `method` section."""
-        values = {knob.key: method[knob.key] for knob in knobs(Weights) if knob.key in method}
-        return cls(**{f"{key}_" if key == "lambda" else key: value for key, value in values.items()})
-
     @property
     def contrast(self) -> float:
         """Factor of the first term."""
@@ -59,10 +53,10 @@ class Term:
     """A loss function with its hyperparameters; of the named tensors it takes those that it has parameters for."""
 
     function: Loss
-    options: Mapping[str, Any]
+    options: Section
 
     @classmethod
-    def of(cls, function: Loss, method: Mapping[str, Any]) -> "Term":
+    def of(cls, function: Loss, method: Section) -> "Term":
         """Set the hyperparameters to those of a `method` section."""
         accepted = {knob.key for knob in knobs(function)}
         parameters = {name: name.rstrip("_") for name in inspect.signature(function).parameters}
@@ -110,19 +104,19 @@ class RegularisedLoss:
 NO_REGULARISER = "none"
 
 
-def regulariser_knobs(method: Mapping[str, Any]) -> Iterator[Knob]:
+def regulariser_knobs(method: Section) -> Iterator[Knob]:
     """Yield `regulariser`, `alpha`, and where there is a regulariser `lambda` and its own hyperparameters."""
     about = "debiasing term that is added to the loss, weighted by `lambda`"
     yield Knob("regulariser", Literal[(NO_REGULARISER, *regularisers())], NO_REGULARISER, False, about)
-    function = regularisers().get(method.get("regulariser", NO_REGULARISER))
+    function = regularisers().get(str(method.get("regulariser")))
     yield from (knob for knob in knobs(Weights) if function or knob.key == "alpha")
     if function:
         yield from knobs(function)
 
 
-def regulariser(method: Mapping[str, Any]) -> Term | None:
+def regulariser(method: Section) -> Term | None:
     """Return the regulariser of a checked `method` section, if it has one."""
-    function = regularisers().get(method.get("regulariser", NO_REGULARISER))
+    function = regularisers().get(str(method.get("regulariser")))
     return Term.of(function, method) if function else None
 
 
@@ -174,7 +168,7 @@ class Preparation:
     ] = 0.001
 
 
-def source_knobs(method: Mapping[str, Any], takes_features: bool, takes_unknown: bool) -> Iterator[Knob]:
+def source_knobs(method: Section, takes_features: bool, takes_unknown: bool) -> Iterator[Knob]:
     """Yield the keys about the source of the bias of a `method` section.
 
     Args:
@@ -192,9 +186,9 @@ def source_knobs(method: Mapping[str, Any], takes_features: bool, takes_unknown:
         yield from knobs(Preparation)
 
 
-def patch(method: Mapping[str, Any]) -> int | None:
+def patch(method: Section) -> int | None:
     """Return the receptive field of the bias-capturing model that a `method` section asks for, if it does."""
-    return int(method.get("bias_field", BiasModel.bias_field)) if method.get("bias_source") == MODEL else None
+    return options(BiasModel, method).bias_field if method.get("bias_source") == MODEL else None
 
 
 ABOUT_ADVERSARY = (
@@ -228,7 +222,7 @@ class Stage:
     ] = 10
 
 
-def adversary_knobs(method: Mapping[str, Any], has_stage: bool) -> list[Knob]:
+def adversary_knobs(method: Section, has_stage: bool) -> list[Knob]:
     """List the keys about an adversary of a `method` section.
 
     Args:
@@ -272,12 +266,12 @@ def reversed_gradient(features: Tensor, weight: float) -> Tensor:
     return still - weight * (features - still)
 
 
-def stage_epochs(method: Mapping[str, Any]) -> int:
+def stage_epochs(method: Section) -> int:
     """Return how many of the last epochs are a classifier stage; 0: there is none."""
     return options(Stage, method).classifier_epochs if method.get("adversary") == "classifier" else 0
 
 
-def maybe_adversary(method: Mapping[str, Any], features: int, bias_classes: int | None) -> Adversary | None:
+def maybe_adversary(method: Section, features: int, bias_classes: int | None) -> Adversary | None:
     """Build the adversary that a `method` section asks for, if it does."""
     if method.get("adversary", "none") == "none" or bias_classes is None:
         return None

@@ -3,11 +3,10 @@
 Hardt et al. 2016. Training knows nothing of it; the thresholds are fitted when the classifier is evaluated.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from study.data.dataset import Facts
-from study.knobs import Knob
+from study.knobs import Knob, Section
 from study.methods.balance import balance_knobs
 from study.methods.batch import Method, NewNetwork
 from study.methods.classification import PLAIN, Classification
@@ -22,16 +21,16 @@ class EqualizedOddsPostprocessing(Classification):
     equalizes_odds = True
 
 
-def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+def keys(method: Section) -> Iterator[Knob]:
     """Yield the keys of a `method` section."""
     yield from balance_knobs(method)
 
 
-def needs(method: Mapping[str, Any]) -> Needs:
+def needs(method: Section) -> Needs:
     """Return the needs: two classes and bias labels."""
     return Needs(labels="name", bias="name", only_binary=True)
 
 
-def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+def build(method: Section, facts: Facts, new_network: NewNetwork) -> Method:
     """Build the method of a complete, checked `method` section."""
     return EqualizedOddsPostprocessing({"name": PLAIN}, facts, new_network())

@@ -1,15 +1,15 @@
 """group_dro: the worst group of class and bias counts most (Group DRO, Sagawa et al. 2020; FSCL paper Table 10)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 from typing_extensions import Doc
 
 from study.data.dataset import Facts
-from study.knobs import Knob, Range, Searched, knobs, options
+from study.knobs import Knob, Range, Searched, Section, knobs, options
 from study.methods.balance import balance_knobs, cross_entropies, weighted
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
 from study.methods.debiasing import source_knobs
@@ -87,18 +87,18 @@ class GroupDro(Method):
         return values.new_zeros(len(self.group_weights)).index_add(0, group, values * known)
 
 
-def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+def keys(method: Section) -> Iterator[Knob]:
     """Yield the keys of a `method` section."""
     yield from knobs(Options)
     yield from balance_knobs(method)
     yield from source_knobs(method, takes_features=False, takes_unknown=False)
 
 
-def needs(method: Mapping[str, Any]) -> Needs:
+def needs(method: Section) -> Needs:
     """Return the needs: bias labels."""
     return Needs(labels="name", bias="name")
 
 
-def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+def build(method: Section, facts: Facts, new_network: NewNetwork) -> Method:
     """Build the method of a complete, checked `method` section."""
     return GroupDro(options(Options, method), facts, new_network())

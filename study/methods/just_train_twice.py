@@ -1,8 +1,8 @@
 """just_train_twice: a second training, where what a first one got wrong weighs more (JTT, Liu et al. 2021)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +10,7 @@ from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.errors import UserError
-from study.knobs import Knob, Range, Searched, knobs, options
+from study.knobs import Knob, Range, Searched, Section, knobs, options
 from study.methods.balance import balance_knobs, cross_entropies, weighted
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork, PerSample
 from study.methods.needs import Needs
@@ -104,17 +104,17 @@ class JustTrainTwice(Method):
         return torch.where(wrong, self.options.upweight, 1.0)
 
 
-def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+def keys(method: Section) -> Iterator[Knob]:
     """Yield the keys of a `method` section."""
     yield from knobs(Options)
     yield from balance_knobs(method)
 
 
-def needs(method: Mapping[str, Any]) -> Needs:
+def needs(method: Section) -> Needs:
     """Return the needs: the classes alone."""
     return Needs(labels="name", epochs=("name", 2), total="identification")
 
 
-def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+def build(method: Section, facts: Facts, new_network: NewNetwork) -> Method:
     """Build the method of a complete, checked `method` section."""
     return JustTrainTwice(options(Options, method), facts, new_network(), new_network())

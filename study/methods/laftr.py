@@ -3,15 +3,14 @@
 LAFTR for equalized odds, Madras et al. 2018; WCL paper Table 3.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from study.data.dataset import Facts
-from study.knobs import Knob, knobs, options
+from study.knobs import Knob, Section, knobs, options
 from study.methods.balance import balance_knobs, mean_cross_entropy
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
 from study.methods.debiasing import AdversaryOptions, reversed_gradient, source_knobs
@@ -88,18 +87,18 @@ class Laftr(Method):
         return self.classifier
 
 
-def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+def keys(method: Section) -> Iterator[Knob]:
     """Yield the keys of a `method` section."""
     yield from knobs(AdversaryOptions)
     yield from balance_knobs(method)
     yield from source_knobs(method, takes_features=False, takes_unknown=False)
 
 
-def needs(method: Mapping[str, Any]) -> Needs:
+def needs(method: Section) -> Needs:
     """Return the needs: a table with bias labels."""
     return Needs(labels="name", bias="name", only_tables=True)
 
 
-def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+def build(method: Section, facts: Facts, new_network: NewNetwork) -> Method:
     """Build the method of a complete, checked `method` section."""
     return Laftr(options(AdversaryOptions, method), facts, new_network())

@@ -3,16 +3,16 @@
 LfF, Nam et al. 2020; WCL paper 5.1 and Table 3.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 from typing_extensions import Doc
 
 from study.data.dataset import Facts
-from study.knobs import Knob, Range, Searched, knobs, options
+from study.knobs import Knob, Range, Searched, Section, knobs, options
 from study.methods.balance import balance_knobs, cross_entropies, weighted
 from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork, PerSample
 from study.methods.needs import Needs
@@ -118,17 +118,17 @@ class LearningFromFailure(Method):
         return self.classifier
 
 
-def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+def keys(method: Section) -> Iterator[Knob]:
     """Yield the keys of a `method` section."""
     yield from knobs(Options)
     yield from balance_knobs(method)
 
 
-def needs(method: Mapping[str, Any]) -> Needs:
+def needs(method: Section) -> Needs:
     """Return the needs: the classes alone."""
     return Needs(labels="name")
 
 
-def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+def build(method: Section, facts: Facts, new_network: NewNetwork) -> Method:
     """Build the method of a complete, checked `method` section."""
     return LearningFromFailure(options(Options, method), facts, new_network(), new_network())

@@ -3,13 +3,13 @@
 `study.training.function_loading` calls it. The section's keys are the function's: whichever the file gives or searches.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from study.catalogue import APART
 from study.data.dataset import Facts
 from study.errors import UserError
-from study.knobs import Knob
+from study.knobs import Knob, Section
 from study.methods.needs import Needs
 
 OWN = APART["study.methods"]
@@ -22,7 +22,7 @@ OURS = ("name", "function", REUSE)
 """Keys of the section that are not the function's own."""
 
 
-def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+def keys(method: Section) -> Iterator[Knob]:
     """Yield `function`, `reuse_process` where it is given, and every other key that the section has.
 
     `reuse_process` is no parameter of studies that do not give it. Of the function's own keys a whole number stays one,
@@ -36,12 +36,12 @@ def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
             yield Knob(key, int if type(value) is int else Any, None, True, "the function's own")
 
 
-def needs(method: Mapping[str, Any]) -> Needs:
+def needs(method: Section) -> Needs:
     """Return no needs: the function has its own data."""
     return Needs()
 
 
-def build(method: Mapping[str, Any], facts: Facts, new_network: Any) -> Any:
+def build(method: Section, facts: Facts, new_network: Any) -> Any:
     """Refuse to build a module: there is only the function.
 
     Raises:

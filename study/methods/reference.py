@@ -5,11 +5,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from study.catalogue import FITTED
 from study.data.dataset import Facts
-from study.knobs import Knob
+from study.knobs import Knob, Section
 from study.methods.needs import Needs
 
 if TYPE_CHECKING:
@@ -51,18 +51,18 @@ REFERENCES: Mapping[str, Kind] = {
 CAN_BE_USED = tuple(name for name, kind in REFERENCES.items() if not kind.needs_group)
 
 
-def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+def keys(method: Section) -> Iterator[Knob]:
     """Yield `model`: which of the references that judge by a sample alone."""
     yield Knob("model", Literal[CAN_BE_USED], None, True, "which model of scikit-learn")
 
 
-def needs(method: Mapping[str, Any]) -> Needs:
+def needs(method: Section) -> Needs:
     """Return the needs: bias labels where cells weigh alike."""
     name = method.get("model")
     return Needs(bias="model" if name in REFERENCES and REFERENCES[str(name)].needs == "groups" else None)
 
 
-def build(method: Mapping[str, Any], facts: Facts, new_network: "NewNetwork") -> "Method":
+def build(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
     """Build the method of a complete, checked section."""
     from study.methods.fitted import Reference
 

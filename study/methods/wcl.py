@@ -1,15 +1,15 @@
 """wcl: two encoders without labels; what the biased one finds hard weighs more for the debiased one (WCL paper 5.2)."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from torch import Tensor
 from torch.nn import functional
 from typing_extensions import Doc
 
 from study.data.dataset import Facts
-from study.knobs import Knob, knobs, options
+from study.knobs import Knob, Section, knobs, options
 from study.losses.difficulty import Form, biased_triplet, difficulty_weighted_info_nce
 from study.losses.ranges import DebiasedTemperature, Prior
 from study.methods.balance import balance_knobs
@@ -65,17 +65,17 @@ def _embed(network: Network, views: Tensor) -> tuple[Tensor, Tensor]:
     return features[: views.shape[1]], functional.normalize(embeddings, dim=1).unflatten(0, views.shape[:2])
 
 
-def keys(method: Mapping[str, Any]) -> Iterator[Knob]:
+def keys(method: Section) -> Iterator[Knob]:
     """Yield the keys of a `method` section."""
     yield from knobs(Options)
     yield from balance_knobs(method)
 
 
-def needs(method: Mapping[str, Any]) -> Needs:
+def needs(method: Section) -> Needs:
     """Return the needs: two views that differ."""
     return Needs(views="name", varies=None)
 
 
-def build(method: Mapping[str, Any], facts: Facts, new_network: NewNetwork) -> Method:
+def build(method: Section, facts: Facts, new_network: NewNetwork) -> Method:
     """Build the method of a complete, checked `method` section."""
     return Wcl(options(Options, method), new_network(), new_network())

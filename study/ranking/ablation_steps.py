@@ -7,20 +7,20 @@ choice of the best. Their trials are a stage of their own, `ablation`, which no 
 trials of the same configuration and seed count and do not run again.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from study.errors import UserError, nearest
 from study.home.events import ENDED, Ablating
 from study.home.record import StudyRecord, TrialRecord
+from study.knobs import Params, Scalar
 from study.ranking import Candidate, Results
 from study.spec import StudySpec
 from study.spec.schema import among, same
 from study.spec.search_checks import trial_faults
 from study.spec.section_checks import fault
 
-Params = Mapping[str, object]
 Step = tuple[str, ...]
 Steps = Sequence[Step]
 Moved = frozenset[int]
@@ -35,14 +35,15 @@ class Merge:
     reason: str
 
 
-def value(spec: StudySpec, params: Params, key: str) -> object:
+def value(spec: StudySpec, params: Params, key: str) -> Scalar:
     """Return what a configuration has for a key, its own or the study file's; None for a key that it has not."""
     if key in params:
         return params[key]
     section, _, name = key.partition(".")
     if name != "name":
-        return spec.sections.form(section, params).get(name)
-    own = spec.base[section].get("name")  # that of an alternative too, perhaps of other values
+        found = spec.sections.form(section, params).get(name)
+        return found if isinstance(found, Scalar) else None
+    own = str(spec.base[section].get("name"))  # that of an alternative too, perhaps of other values
     return own if spec.sections.form(section, {key: own}) == spec.sections.form(section, {}) else None
 
 
@@ -53,7 +54,7 @@ def differing(spec: StudySpec, start: Params, end: Params) -> list[str]:
     return [key for key, (one, other) in ends.items() if not among(one, [other])]
 
 
-def mixed(spec: StudySpec, start: Params, end: Params, steps: Steps) -> dict[str, object]:
+def mixed(spec: StudySpec, start: Params, end: Params, steps: Steps) -> dict[str, Scalar]:
     """Return the start's parameters with the end's values for the keys of these steps.
 
     A key is left out where the side that it is taken from does not have it.
@@ -162,8 +163,7 @@ def _deciders(spec: StudySpec, start: Params, end: Params, knob: str, knobs: Seq
     section, domain = knob.split(".")[0], spec.search.space.get(knob)
     deciders: dict[str, None] = {}
     for params in (start, end):
-        values = {key: each for key in knobs if (each := value(spec, params, key)) is not None}
-        values = {**params, **values}
+        values = {**params, **{key: each for key in knobs if (each := value(spec, params, key)) is not None}}
         is_there = value(spec, params, knob) is not None
         if domain is not None and not domain.applies(values):
             deciders |= dict.fromkeys(domain.when)
@@ -221,7 +221,7 @@ class Ablation:
         """Configurations that run on each seed."""
         return configurations(len(self.steps))
 
-    def params(self, spec: StudySpec, moved: Moved) -> Mapping[str, object]:
+    def params(self, spec: StudySpec, moved: Moved) -> Params:
         """Return the parameters of a configuration."""
         if repeated := self.repeated(moved):
             return repeated.params

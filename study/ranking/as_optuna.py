@@ -17,6 +17,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from study.errors import UserError, nearest
 from study.home.folder import StudyFolder
 from study.home.trial_record import TrialRecord
+from study.knobs import Params, Scalar
 from study.ranking import Candidate, Results
 from study.spec import StudySpec
 from study.spec.distributions import of_domains
@@ -142,7 +143,7 @@ def _whole(
     [metric, *others] = spec.objective.metrics
     course = {} if others else {one["epoch"]: one[metric] for one in trial.reports if one.get(metric) is not None}
     params, known = _params(trial.params, domains)
-    told: dict[str, object] = {"trial": trial.number, "stage": trial.stage, "seed": trial.seed, "why": trial.why}
+    told: dict[str, Scalar] = {"trial": trial.number, "stage": trial.stage, "seed": trial.seed, "why": trial.why}
     told |= {name: trial.last(name) for name in spec.objective.needed if name != metric}
     attributes = {name: value for name, value in told.items() if value is not None}
     values = candidate.score.values if candidate and state == TrialState.COMPLETE else None
@@ -163,8 +164,8 @@ def _frozen(spec: StudySpec, candidate: Candidate, domains: Mapping[str, BaseDis
 
 
 def _params(
-    params: Mapping[str, object], domains: Mapping[str, BaseDistribution]
-) -> tuple[dict[str, object], dict[str, BaseDistribution]]:
+    params: Params, domains: Mapping[str, BaseDistribution]
+) -> tuple[dict[str, Scalar], dict[str, BaseDistribution]]:
     """Return the parameters that Optuna can have, and the distribution of each."""
     inside = {key: _around(domains[key], value) for key, value in params.items() if key in domains}
     known = {key: domain for key, domain in inside.items() if domain is not None}

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from study.home.events import Joined
 from study.home.record import TrialRecord
+from study.knobs import Params
 from study.metrics import is_share, is_standard_error
 from study.metrics.selection_rules import RULES
 from study.metrics.worst_group import wilson
@@ -259,7 +260,7 @@ def is_above(one: Score, other: Score) -> bool:
     return one.dominates(other)
 
 
-def is_one_of(candidate: Candidate | Reference, configurations: Iterable[Mapping[str, object]]) -> bool:
+def is_one_of(candidate: Candidate | Reference, configurations: Iterable[Params]) -> bool:
     return isinstance(candidate, Reference) or any(same(candidate.trial.params, params) for params in configurations)
 
 

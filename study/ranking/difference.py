@@ -15,6 +15,7 @@ from itertools import chain
 from study.home.events import Joined
 from study.home.record import TrialRecord
 from study.home.trial_record import Epoch, Stretch
+from study.knobs import Value
 from study.ranking.candidates import (
     NOISE,
     NORMAL_DEGREES_OF_FREEDOM,
@@ -198,7 +199,7 @@ class Difference:
         """
         return self.clear is False and self.freedom is not None and self.freedom < 2
 
-    def to_document(self) -> dict[str, object]:
+    def to_document(self) -> dict[str, Value]:
         """Return plain values for JSON: difference, interval, paired, among."""
         interval = list(self.interval) if self.interval else None
         return {"difference": self.value, "interval": interval, "paired": self.paired, "among": self.among}

@@ -15,10 +15,13 @@ import math
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING
 
 from study.home.record import TrialRecord
 from study.spec.objective import Objective, Score
+
+if TYPE_CHECKING:
+    from study.training.checkpoint import ChoiceState
 
 Report = Mapping[str, float | None]
 
@@ -56,12 +59,13 @@ class EpochChoice:
         self.epoch, self.score = self.heard, score
         return True
 
-    def state_dict(self) -> dict[str, object]:
+    def state_dict(self) -> "ChoiceState":
         """Return the state as plain values."""
-        score = self.score and [list(part) for part in (self.score.values, self.score.gains, self.score.excesses)]
-        return {"heard": self.heard, "epoch": self.epoch, "score": score, "recent": list(self._recent)}
+        score = self.score
+        parts = None if score is None else [list(part) for part in (score.values, score.gains, score.excesses)]
+        return {"heard": self.heard, "epoch": self.epoch, "score": parts, "recent": list(self._recent)}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:  # type: ignore[explicit-any]  # of a checkpoint
+    def load_state_dict(self, state: "ChoiceState") -> None:
         """Restore the state that `state_dict` returned."""
         self.heard, self.epoch = state["heard"], state["epoch"]
         self.score = None if state["score"] is None else Score(*map(tuple, state["score"]))

@@ -183,7 +183,7 @@ def _requested_study(table: str, request: Request, name: str, reading: str | Non
             "search.epoch: 'best' given, allowed is last: a table is compared at the last epoch, and where the paper "
             "did so at the best one on the test split"
         )
-    if not spec.base["train"]["report_test"]:
+    if not spec.train.report_test:
         raise UserError(
             "train.report_test: false given, allowed is true: the cells of a table are test metrics of every trial"
         )

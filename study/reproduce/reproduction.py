@@ -126,7 +126,7 @@ def best_epoch(table: PublishedTable, spec: StudySpec, record: StudyRecord) -> C
         metric = _choosing_metric(table, place)
         if metric in frames and table.metric_of(*place).split("/")[1] in searchable():
             cells[place] = _cell(table, place, frames[metric].loc[of_cell])
-    return cells if spec.base["train"]["report_test"] else {}
+    return cells if spec.train.report_test else {}
 
 
 def _cell(table: PublishedTable, place: Labels, frame: pd.DataFrame) -> Cell:

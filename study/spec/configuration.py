@@ -5,6 +5,7 @@ from typing import Any
 
 from study import files
 from study.errors import nearest
+from study.knobs import Params, Scalar
 from study.spec.document import Document, assigned
 from study.spec.schema import Domain, among
 from study.spec.section_checks import Problems, params_text, shown
@@ -31,7 +32,7 @@ OPTION = "enqueue"
 """What messages call the source of a typed configuration."""
 
 
-def configuration(space: Space, assignments: Iterable[str], start: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def configuration(space: Space, assignments: Iterable[str], start: Params | None = None) -> dict[str, Scalar]:
     """Read the parameters of a trial.
 
     Args:
@@ -45,16 +46,14 @@ def configuration(space: Space, assignments: Iterable[str], start: Mapping[str, 
     Raises:
         UserError: says everything that is wrong, as that of `--set` does.
     """
-    document, given = Document(OPTION, {}), dict[str, Any]()
+    document, given = Document(OPTION, {}), dict[str, Scalar]()
     for assignment in assignments:
         key, value, place = assigned(assignment, OPTION)
         given[key], document.places[key,] = value, place
     return fitted(space, given, document, start)
 
 
-def fitted(
-    space: Space, given: Mapping[str, Any], document: Document, start: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+def fitted(space: Space, given: Params, document: Document, start: Params | None = None) -> dict[str, Scalar]:
     """Return the parameters of a trial from values that are read already.
 
     Args:
@@ -76,7 +75,7 @@ def fitted(
     return params
 
 
-def faults(space: Space, params: Mapping[str, Any]) -> dict[str, str]:
+def faults(space: Space, params: Params) -> dict[str, str]:
     """Return what is wrong with each value of a trial; nothing else of the trial is looked at."""
     wrong = {}
     for key, value in params.items():
@@ -88,20 +87,21 @@ def faults(space: Space, params: Mapping[str, Any]) -> dict[str, str]:
     return wrong
 
 
-def _is_plain(space: Space, key: str, domain: Domain, value: Any) -> bool:
+def _is_plain(space: Space, key: str, domain: Domain, value: Scalar) -> bool:
     """Return whether a value of a range is a number, and an int where the range has whole numbers."""
     if domain.choices is not None:
         return True
     return not isinstance(value, bool) and (key not in space.integers or isinstance(value, int))
 
 
-def _of_its_kind(space: Space, key: str, value: Any) -> Any:
+def _of_its_kind(space: Space, key: str, value: Scalar) -> Scalar:
     """Return a value as the search would give it, where it could: 64.0 as 64, or 1 as 1.0."""
     domain = space.domains.get(key)
     if domain is None or isinstance(value, bool) or not domain.contains(value):
         return value
     if domain.choices is not None:
         return next(choice for choice in domain.choices if among(value, [choice]))
+    assert isinstance(value, int | float)  # as the range contains it
     if key not in space.integers:
         return float(value)
     return int(value) if value == int(value) else value

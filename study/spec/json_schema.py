@@ -22,7 +22,7 @@ from study.spec.document import ASIDE
 from study.spec.incumbents import MARK
 from study.spec.load import NAME_RULE
 from study.spec.readings import Reading
-from study.spec.schema import Domain, Layout, Resources, Scalar, Search
+from study.spec.schema import Domain, Layout, Resources, Search, Single
 from study.spec.search_checks import NEVER_SEARCHED
 from study.spec.section_checks import STRICT, checked, one_of, plain
 from study.spec.trial_sections import CATALOGUES, section_knobs
@@ -134,7 +134,7 @@ def _file() -> Any:
             label = Annotated[str, Field(description="A label of search.alternatives.")]
             searchable[f"{section}.name"] = TypeAliasType(f"{section}_name", one_of(by_name) | label)
     domain = MODEL(
-        "Domain", __base__=Domain, __doc__=Domain.__doc__, when=(MAPPING[one_of(searchable), list[Scalar]], FREE)
+        "Domain", __base__=Domain, __doc__=Domain.__doc__, when=(MAPPING[one_of(searchable), list[Single]], FREE)
     )
     space = {key: Annotated[kind | Literal["paper"] | domain, _Choices()] for key, kind in searchable.items()}
     point = _optional("point", searchable)

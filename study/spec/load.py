@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from study import data, methods, metrics
 from study.errors import UserError, nearest
-from study.knobs import Searched, knobs
+from study.knobs import Scalar, Searched, Section, knobs
 from study.spec import search_checks
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.document import Document, Key, apply_profile, assigned, find, override, read
@@ -97,7 +97,7 @@ def _hull(declared: list[Searched]) -> dict[str, Any]:
     }
 
 
-def papers_configurations(space: Space, sections: Sections) -> list[dict[str, Any]]:
+def papers_configurations(space: Space, sections: Sections) -> list[dict[str, Scalar]]:
     """Return the papers' configurations that the search could give: the first of each method, then the second ...
 
     A key without a value in the papers has the value that it has without a search, or else its first choice.
@@ -108,15 +108,17 @@ def papers_configurations(space: Space, sections: Sections) -> list[dict[str, An
     return [configuration for place, configuration in enumerate(turns) if configuration not in turns[:place]]
 
 
-def _of_method(space: Space, sections: Sections, method: Any) -> list[dict[str, Any] | None]:
+def _of_method(space: Space, sections: Sections, method: Scalar) -> list[dict[str, Scalar] | None]:
     first, count = _configuration(space, sections, method, 0)
     others = (_configuration(space, sections, method, place)[0] for place in range(1, count))
     return [first, *others] if count else []
 
 
-def _configuration(space: Space, sections: Sections, method: Any, place: int) -> tuple[dict[str, Any] | None, int]:
+def _configuration(
+    space: Space, sections: Sections, method: Scalar, place: int
+) -> tuple[dict[str, Scalar] | None, int]:
     """Return one of a method's configurations, None if it is not in the space, and how many the papers have."""
-    params: dict[str, Any] = {}
+    params: dict[str, Scalar] = {}
     count = 0
     for key, domain in space.domains.items():
         if not space.applies(key, params):
@@ -127,18 +129,13 @@ def _configuration(space: Space, sections: Sections, method: Any, place: int) ->
             values = knob.searched.paper
             wishes, count = [values[min(place, len(values) - 1)]], max(count, len(values))
         else:
-            wishes = [
-                method if key == "method.name" else sections.form(section, params).get(name),
-                *(domain.choices or []),
-            ]
-        value = next((wish for wish in wishes if domain.contains(wish)), _NONE)
-        if value is _NONE:
+            own = method if key == "method.name" else sections.form(section, params).get(name)
+            wishes = [*([own] if isinstance(own, Scalar) else []), *(domain.choices or [])]
+        allowed = [wish for wish in wishes if domain.contains(wish)]
+        if not allowed:
             return None, count
-        params[key] = value
+        params[key] = allowed[0]
     return params, count
-
-
-_NONE = object()
 
 
 def check_metrics(spec: StudySpec, problems: Problems) -> None:
@@ -418,7 +415,7 @@ def resolved(document: Document) -> StudySpec:
     return _spec(document.values, layout, search, sections)
 
 
-def _check_form(search: Search, sections: Mapping[str, Mapping[str, Any]], problems: Problems) -> None:
+def _check_form(search: Search, sections: Mapping[str, Section], problems: Problems) -> None:
     """Check what every reader of a study relies on, without a catalogue."""
     for section in ("data", "model", "method"):
         if not isinstance(sections[section].get("name"), str):
@@ -465,7 +462,7 @@ def resolve(document: Document, one_trial: bool = False, of_folder: bool = False
         search = with_front(search)
     if not of_folder:
         given = (values.get("search") or {}).get("confirm") or {}
-        search = with_folds(search, sections.own["data"].get("folds"), "seeds" in given, problems)
+        search = with_folds(search, sections.own["data"].get("folds") is not None, "seeds" in given, problems)
     spec = _spec(values, layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
     check_metrics(spec, problems)
@@ -597,11 +594,11 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
     if seeds[0] != spec.seed or len(set(seeds)) < len(seeds):
         message = f"{seeds} given, allowed are different seeds, the first of them train.seed = {spec.seed}"
         problems.add(("search", "replicates"), message)
-    if spec.base["train"]["with_val"] and spec.final_seeds is None:
+    if spec.train.with_val and spec.final_seeds is None:
         problems.add(
             ("train", "with_val"), "nothing could be searched by then; for a last training: study train --data"
         )
-    elif spec.base["train"]["with_val"] and spec.search.epoch == "best":
+    elif spec.train.with_val and spec.search.epoch == "best":
         message = "'best' given, allowed is last with train.with_val: no validation split is left to choose an epoch by"
         problems.add(("search", "epoch"), message)
 

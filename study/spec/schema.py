@@ -1,27 +1,27 @@
 """The sections of a study file whose keys do not depend on data set, network or method; which values are the same."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, SkipValidation, field_validator, model_validator
 
-from study.knobs import MAX_INTEGER
+from study.knobs import MAX_INTEGER, Params, Scalar, Value
 from study.metrics import Direction
 from study.metrics.selection_rules import RULES
 from study.spec.objective import Constraint
 from study.spec.section_checks import Strict
 from study.text import shortened
 
-Params = TypeVar("Params", bound=Mapping[str, Any])
+Configuration = TypeVar("Configuration", bound=Params)
 
 
-def among(value: Any, values: Iterable[Any]) -> bool:
+def among(value: Value, values: Iterable[Value]) -> bool:
     """Return whether a value is one of these; true and 1 are two values, though Python calls them equal."""
     return any(isinstance(value, bool) == isinstance(other, bool) and value == other for other in values)
 
 
-def identity(params: Mapping[str, Any]) -> frozenset[tuple[str, bool, Any]]:
+def identity(params: Params) -> frozenset[tuple[str, bool, Scalar]]:
     """Return a key that is equal for the same configurations alone.
 
     Numbers are compared to twelve digits: 0.3 and 0.1 + 2 * 0.1 are one step of a range.
@@ -32,14 +32,14 @@ def identity(params: Mapping[str, Any]) -> frozenset[tuple[str, bool, Any]]:
     )
 
 
-def same(params: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def same(params: Params, other: Params) -> bool:
     """Return whether two configurations are the same."""
     return identity(params) == identity(other)
 
 
-def distinct(configurations: Iterable[Params]) -> list[Params]:
+def distinct(configurations: Iterable[Configuration]) -> list[Configuration]:
     """Return the different ones of these configurations, each where it comes first."""
-    found: dict[object, Params] = {}
+    found: dict[frozenset[tuple[str, bool, Scalar]], Configuration] = {}
     for params in configurations:
         found.setdefault(identity(params), params)
     return list(found.values())
@@ -48,14 +48,14 @@ def distinct(configurations: Iterable[Params]) -> list[Params]:
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def seconds(value: Any) -> Any:
+def seconds(value: Value) -> Value:
     """Convert a duration such as `90m` or `1h30m` to seconds; return anything else as it is."""
     if isinstance(value, str) and re.fullmatch(r"(\d+(\.\d+)?[smhd])+", value):
         return sum(float(number) * UNITS[unit] for number, _, unit in re.findall(r"(\d+(\.\d+)?)([smhd])", value))
     return float(value) if type(value) is int and abs(value) <= MAX_INTEGER else value
 
 
-def configurations(value: Any) -> Any:
+def configurations(value: Value) -> Value:
     """Refuse a word in place of a list of configurations; where `papers` is allowed, it was replaced before."""
     if isinstance(value, str):
         raise ValueError("allowed is a list of configurations, or papers")
@@ -92,15 +92,19 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Number = int | Annotated[float, Field(allow_inf_nan=False)]
 if TYPE_CHECKING:
     RuleName = str
+    SectionName = str
 else:
     RuleName = Literal[tuple(rule.name for rule in RULES)]
-"""Name of a selection rule of `study.metrics.selection_rules`."""
+    SectionName = Literal["data", "model", "method"]
+"""Name of a selection rule of `study.metrics.selection_rules`; of a section that can have alternatives."""
 SamplerName = Literal["cmaes", "gp", "grid", "nsga2", "nsga3", "qmc", "random", "tpe"]
 StoppingName = Literal["asha", "hyperband", "median", "none"]
-Scalar = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
+Single = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
+Parameters = dict[str, SkipValidation[Scalar]]
+"""Parameters whose values are checked against their keys, see `study.spec.search_checks.check_points`."""
 
 
-def _single(value: Any) -> Any:
+def _single(value: Value) -> Value:
     """Return a choice as it is.
 
     Raises:
@@ -134,12 +138,12 @@ class Domain(Strict):
     high: Number | None = None
     log: bool = False
     step: Annotated[Number, Field(gt=0)] | None = None
-    choices: Annotated[list[Annotated[Scalar, BeforeValidator(_single)]], Field(min_length=1)] | None = None
-    when: dict[str, Annotated[list[Scalar], Field(min_length=1)]] = Field(default_factory=dict)
+    choices: Annotated[list[Annotated[Single, BeforeValidator(_single)]], Field(min_length=1)] | None = None
+    when: dict[str, Annotated[list[Single], Field(min_length=1)]] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
-    def _short(cls, value: Any) -> Any:
+    def _short(cls, value: "Value | Domain") -> "Value | Domain":
         if value == "paper":
             return {"range": "paper"}
         if isinstance(value, list):
@@ -176,7 +180,7 @@ class Domain(Strict):
         """Whether it is plainly a range of real numbers: it has no step, and an end that is no whole number."""
         return self.step is None and any(end is not None and end % 1 != 0 for end in (self.low, self.high))
 
-    def applies(self, params: Mapping[str, Any]) -> bool:
+    def applies(self, params: Params) -> bool:
         """Return whether `when` holds for a trial with these parameters."""
         return all(key in params and among(params[key], values) for key, values in self.when.items())
 
@@ -199,7 +203,7 @@ REMOVED = {
 """Values of earlier versions, and what to write in place of each."""
 
 
-def _not_removed(value: Any) -> Any:
+def _not_removed(value: Value) -> Value:
     if isinstance(value, str) and value in REMOVED:
         raise ValueError(f"which was removed. Write {REMOVED[value]}")
     return value
@@ -231,7 +235,7 @@ def _limit(text: str) -> str:
     return text
 
 
-def _by_name(value: Any) -> Any:
+def _by_name(value: Value) -> Value:
     """Return a rule with its defaults where its name alone is given."""
     return {"name": value} if isinstance(value, str) else value
 
@@ -347,11 +351,11 @@ class Search(Strict):
     """
 
     space: dict[str, Domain] = Field(default_factory=dict)
-    alternatives: dict[Literal["data", "model", "method"], dict[str, dict[str, Any]]] = Field(default_factory=dict)
-    baseline: dict[str, Any] | None = None
-    enqueue: Annotated[list[dict[str, Any]], BeforeValidator(configurations)] = Field(default_factory=list)
+    alternatives: dict[SectionName, dict[str, dict[str, JsonValue]]] = Field(default_factory=dict)
+    baseline: Parameters | None = None
+    enqueue: Annotated[list[Parameters], BeforeValidator(configurations)] = Field(default_factory=list)
     margin: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    incumbents: list[dict[str, Any]] = Field(default_factory=list)
+    incumbents: list[Parameters] = Field(default_factory=list)
     references: bool | Literal["auto"] | list[str] = False
     sampler: SamplerName = "tpe"
     seed: Seed = 0
@@ -397,10 +401,10 @@ class Layout(Strict):
     """The outline of a study file."""
 
     name: str
-    data: dict[str, Any]
-    model: dict[str, Any]
-    method: dict[str, Any]
-    train: dict[str, Any] = Field(default_factory=dict)
+    data: dict[str, JsonValue]
+    model: dict[str, JsonValue]
+    method: dict[str, JsonValue]
+    train: dict[str, JsonValue] = Field(default_factory=dict)
     search: Search = Search()
     resources: Resources = Resources()
     final_seeds: Annotated[list[Seed], Field(min_length=1)] | None = None

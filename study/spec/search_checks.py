@@ -14,7 +14,7 @@ from study import methods, models
 from study.catalogue import APART, FITTED
 from study.data.dataset import Facts
 from study.errors import nearest
-from study.knobs import Knob
+from study.knobs import Knob, Params, Scalar, Section, options
 from study.methods import OWN
 from study.spec.document import Key
 from study.spec.objective import Objective
@@ -22,7 +22,7 @@ from study.spec.sampler_facts import SAMPLERS, SamplerFacts
 from study.spec.schema import FRONT, Domain, Resources, Search, distinct
 from study.spec.section_checks import Noted, Problems, fault, params_text
 from study.spec.space import MOST_CELLS, Space, grid_size, grid_values, last_grid_value
-from study.spec.trial_sections import CATALOGUES, Domains, Forms, Params, Sections, names
+from study.spec.trial_sections import CATALOGUES, Domains, Forms, Sections, names
 from study.training import augment
 from study.training.config import TrainOptions, TrialConfig
 
@@ -151,10 +151,10 @@ def _endless(space: Space) -> list[tuple[Key, str]]:
     return faults
 
 
-Describe = Callable[[Mapping[str, Any]], Facts]
+Describe = Callable[[Section], Facts]
 
 
-def trial_faults(trial: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+def trial_faults(trial: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield what is wrong with the complete sections of a trial: the key to change, as (section, key), and why."""
     method = trial["method"]
     if apart := list(function_faults(trial)):
@@ -165,9 +165,10 @@ def trial_faults(trial: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterat
     if method["name"] == FITTED and trial["train"]["epochs"] != 1:
         why = f"{trial['train']['epochs']} given, allowed is 1 with method.name {FITTED}, which is fitted at once"
         yield ("train", "epochs"), why
-    if "epsilon" in method and method["epsilon"] > 2.0 / method["temperature"]:
-        limit = 2.0 / method["temperature"]
-        why = f"{method['epsilon']!r} given, allowed is at most 2/temperature = {limit:g} (FairKL paper A.2)"
+    epsilon, temperature = method.get("epsilon"), method.get("temperature")
+    if isinstance(epsilon, int | float) and isinstance(temperature, int | float) and epsilon > 2.0 / temperature:
+        limit = 2.0 / temperature
+        why = f"{epsilon!r} given, allowed is at most 2/temperature = {limit:g} (FairKL paper A.2)"
         yield ("method", "epsilon"), why
     yield from section_faults(trial, facts)
 
@@ -199,7 +200,7 @@ def check_trials(
                 yield place, f"with {params_text(others)}: {why}" if others else why
 
 
-def _ends(space: Space, case: Params) -> Iterator[dict[str, Any]]:
+def _ends(space: Space, case: Params) -> Iterator[Params]:
     """Yield trials of one case: all keys at their lowest end, each in turn at its others, all at the highest."""
     domains = {key: domain for key, domain in space.domains.items() if key not in case and space.applies(key, case)}
     lowest = {**case, **{key: domain.ends()[0] for key, domain in domains.items()}}
@@ -209,13 +210,13 @@ def _ends(space: Space, case: Params) -> Iterator[dict[str, Any]]:
     yield {**case, **{key: _highest(domain) for key, domain in domains.items()}}
 
 
-def _highest(domain: Domain) -> Any:
+def _highest(domain: Domain) -> Scalar:
     ends = domain.ends()
     numbers = [end for end in ends if isinstance(end, int | float)]
     return max(numbers) if len(numbers) == len(ends) else ends[-1]
 
 
-def _suspects(key: str, space: Space, params: Params) -> dict[str, Any]:
+def _suspects(key: str, space: Space, params: Params) -> Params:
     """Return the parameters that may cause a problem with a key, the likeliest first.
 
     The key itself and all that vary, floats aside; if there are none, all of its section.
@@ -298,7 +299,7 @@ def check_points(configurations: Mapping[Key, Params], sections: Sections, probl
     return sound
 
 
-def check_cases(space: Space, problems: Problems) -> list[dict[str, Any]]:
+def check_cases(space: Space, problems: Problems) -> list[dict[str, Scalar]]:
     """Return the combinations of the keys that decide on others.
 
     It checks that they are few enough, and that each key is in one of them.
@@ -344,20 +345,20 @@ def _is_key(key: str, valid: list[str], at: Key, problems: Problems) -> bool:
     return False
 
 
-def _check_names(key: str, chosen: Sequence[Any], sections: Sections, at: Key, problems: Problems) -> bool:
+def _check_names(key: str, chosen: Sequence[Scalar], sections: Sections, at: Key, problems: Problems) -> bool:
     section = key.removesuffix(".name")
     valid = list(dict.fromkeys([*sections.alternatives.get(section, {}), *names(section)]))
     wrong = [name for name in chosen if name not in valid]
     for name in wrong:
         problems.add(at, f"{name!r} given. {nearest(str(name), valid)}Allowed: {', '.join(valid)}")
     plain = [name for name in chosen if name not in wrong and name not in sections.alternatives.get(section, {})]
-    unusable = [why for name in plain if (why := CATALOGUES[section].problem(name))]
+    unusable = [why for name in plain if (why := CATALOGUES[section].problem(str(name)))]
     for why in unusable:
         problems.add(at, why)
     return not wrong and not unusable
 
 
-def _check_when(when: Mapping[str, list[Any]], domains: Domains, at: Key, problems: Problems) -> None:
+def _check_when(when: Mapping[str, list[Scalar]], domains: Domains, at: Key, problems: Problems) -> None:
     for key, values in when.items():
         if key not in domains:
             searched = list(domains)
@@ -370,7 +371,7 @@ def _check_when(when: Mapping[str, list[Any]], domains: Domains, at: Key, proble
                 problems.add((*at, key), f"{value!r} given, which {key} never is. Allowed: {allowed}")
 
 
-def _between(domain: Domain, key: str, space: Space) -> Any:
+def _between(domain: Domain, key: str, space: Space) -> Scalar:
     """Return a value between the ends of a range, which must be valid, too."""
     assert domain.low is not None
     assert domain.high is not None
@@ -379,13 +380,13 @@ def _between(domain: Domain, key: str, space: Space) -> Any:
     return domain.low + 0.382 * (domain.high - domain.low) if domain.low < domain.high else domain.low
 
 
-def section_faults(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+def section_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield what does not go together in complete sections: the key to change, as (section, key), and why.
 
     Args:
         facts: of the data set of the `data` section.
     """
-    method, train, name = sections["method"], sections["train"], sections["data"]["name"]
+    method, train, name = sections["method"], options(TrainOptions, sections["train"]), sections["data"]["name"]
     yield from _early_layers(sections, facts)
     for key, why in methods.lacking(method, facts):
         yield ("method", key), f"{method[key]!r} given, it {why}, which data.name {name!r} lacks"
@@ -400,7 +401,7 @@ def section_faults(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> I
             why = f"0 given, method.{key} {method[key]!r} shapes features, and those of a frozen network stay"
             yield ("model", "adapter"), f"{why}: allowed is 1 or more, or model.trained_stages"
         facts, name = models.seen(sections["model"], facts), f"{name} (features of a frozen network, a table)"
-    augmentation = train["augmentation"]
+    augmentation = train.augmentation
     if reason := augment.suits(augmentation, facts):
         yield ("train", "augmentation"), f"{reason}, which data.name {name!r} is not"
     elif not sections["model"].get("frozen"):
@@ -410,21 +411,21 @@ def section_faults(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> I
         random = [other for other in augment.names() if augment.is_random(other) and not augment.suits(other, facts)]
         why = f"{augmentation!r} given, method.{wish} {method[wish]!r} needs views that differ. "
         yield ("train", "augmentation"), f"{why}Allowed: {', '.join(random)}"
-    if train["warmup_epochs"] > train["epochs"]:
-        yield ("train", "warmup_epochs"), f"{train['warmup_epochs']} given, allowed is at most train.epochs"
-    if late := [epoch for epoch in train["keep_epochs"] if epoch >= train["epochs"]]:
+    if train.warmup_epochs > train.epochs:
+        yield ("train", "warmup_epochs"), f"{train.warmup_epochs} given, allowed is at most train.epochs"
+    if late := [epoch for epoch in train.keep_epochs if epoch >= train.epochs]:
         yield ("train", "keep_epochs"), f"{late[0]} given, allowed is below train.epochs: the last epoch is always kept"
-    if train["micro_batch"] is not None and train["compile"]:
-        yield ("train", "micro_batch"), f"{train['micro_batch']} given, train.compile needs the whole batch: null"
-    if train["graph"]:
+    if train.micro_batch is not None and train.compile:
+        yield ("train", "micro_batch"), f"{train.micro_batch} given, train.compile needs the whole batch: null"
+    if train.graph:
         yield from _recording(method, train)
-    if train["inferred_groups"] != "none":
+    if train.inferred_groups != "none":
         yield from _biased_network(sections, facts)
-    if train["thresholds"] == "fitted" and method["name"] == "equalized_odds_postprocessing":
+    if train.thresholds == "fitted" and method["name"] == "equalized_odds_postprocessing":
         yield ("train", "thresholds"), f"'fitted' given, method.name {method['name']!r} has its own: none"
     needed = methods.needs(method).epochs
-    if needed and train["epochs"] < needed[1]:
-        why = f"{method[needed[0]]!r} given, it needs train.epochs of at least {needed[1]}, not {train['epochs']}"
+    if needed and train.epochs < needed[1]:
+        why = f"{method[needed[0]]!r} given, it needs train.epochs of at least {needed[1]}, not {train.epochs}"
         yield ("method", needed[0]), why
 
 
@@ -432,7 +433,7 @@ OF_EARLY = "early_layers"
 """Value of `method.bias_source` and `train.inferred_groups` for early layers of a frozen network."""
 
 
-def _early_layers(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+def _early_layers(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield the key that asks for early layers where the network is not frozen, or has none that are known."""
     from study.models.backbone import EARLY, early_width
 
@@ -444,17 +445,17 @@ def _early_layers(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> It
         yield asked[0], f"{OF_EARLY!r} given, it needs model.frozen and one of these networks: {', '.join(EARLY)}"
 
 
-def _recording(method: Mapping[str, Any], train: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], str]]:
+def _recording(method: Section, train: TrainOptions) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield why a step cannot be recorded as a CUDA graph."""
-    if train["compile"]:
+    if train.compile:
         yield ("train", "graph"), "True given, so is train.compile: allowed is one of the two"
-    if train.get("micro_batch") is not None:
+    if train.micro_batch is not None:
         yield ("train", "graph"), "True given, a step in parts (train.micro_batch) cannot be recorded"
     if (key := methods.needs(method).varies) is not None:
         yield ("train", "graph"), f"True given, a step with method.{key} {method[key]!r} differs from batch to batch"
 
 
-def _biased_network(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+def _biased_network(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield why the network that infers groups cannot be trained: it needs classes, and samples as they are stored."""
     kind, given = ("train", "inferred_groups"), f"{sections['train']['inferred_groups']!r} given"
     if facts.unlabelled:
@@ -464,7 +465,7 @@ def _biased_network(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> 
         yield kind, f"{given}, its network sees samples as they are stored: {reason}"
 
 
-def _shapes(sections: Mapping[str, Mapping[str, Any]], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+def _shapes(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield why the network cannot take what training and evaluation give it."""
     options = TrialConfig.from_document(sections).train
     trained = replace(facts, shape=augment.output_shape(options.augmentation, facts.shape, options))
@@ -512,7 +513,7 @@ def completed(values: dict[str, Any], problems: Problems) -> dict[str, Any]:
     }
 
 
-def function_faults(trial: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[tuple[str, str], str]]:
+def function_faults(trial: Mapping[str, Section]) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield keys that mean nothing to a training function, or that only such a function has.
 
     Each is the key to change, as (section, key), and why.
@@ -549,15 +550,15 @@ def with_front(search: Search) -> Search:
     return search.model_copy(update={"confirm": search.confirm.model_copy(update={"front": FRONT})})
 
 
-def with_folds(search: Search, count: int | None, names_seeds: bool, problems: Problems) -> Search:
+def with_folds(search: Search, has_folds: bool, names_seeds: bool, problems: Problems) -> Search:
     """Return the search with what it does with folds, where the data have some.
 
     Args:
-        count: of folds, None: the data have none.
+        has_folds: whether the data have some.
         names_seeds: whether the file says `search.confirm.seeds`.
     """
     confirm = search.confirm
-    if count is None:
+    if not has_folds:
         for at, value in (("search", "folds"), search.folds), (("search", "confirm", "folds"), confirm.folds):
             if value is not None:
                 problems.add(at, f"{value!r} given, but the data have no folds. Say how many: data.folds: 5")

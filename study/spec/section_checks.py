@@ -1,17 +1,19 @@
 """Check a section against the declarations of its keys; pydantic's errors are put in the user's words."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AllowInfNan, BaseModel, ConfigDict, ValidationError, create_model
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from study import data, methods, models
 from study.errors import UserError, nearest
-from study.knobs import MAX_INTEGER, Knob, Range
+from study.knobs import MAX_INTEGER, Knob, Params, Range, Value
 from study.spec.document import Document, Key
 from study.text import shortened
 
@@ -63,7 +65,7 @@ class Problems:
 class Noted(Problems):
     """Problems of trials with certain parameters, which each message names; `problems` collects them."""
 
-    def __init__(self, problems: Problems, params: Mapping[str, Any]) -> None:
+    def __init__(self, problems: Problems, params: Params) -> None:
         self._problems, self._note = problems, f"with {params_text(params)}: " if params else ""
 
     def add(self, key: Key, message: str) -> None:
@@ -76,23 +78,23 @@ def _key_part(part: str) -> str:
     return part if part and part.isprintable() else repr(part)
 
 
-def params_text(params: Mapping[str, Any]) -> str:
+def params_text(params: Params) -> str:
     """Return parameters and their values as messages name them."""
     return ", ".join(f"{key} {shown(value)}" for key, value in params.items())
 
 
-def shown(value: Any) -> str:
+def shown(value: Value) -> str:
     """Return a value as messages quote it."""
     return shortened(repr(value))
 
 
-def fault(knob: Knob, value: Any) -> str | None:
+def fault(knob: Knob, value: Value) -> str | None:
     """Return what is wrong with a value of a hyperparameter; None if it is allowed."""
     model = section_model("value", [knob])
     try:
         model.model_validate({knob.key: value})
     except ValidationError as error:
-        return _joined([_explain(model, dict(detail), (knob.key,)) for detail in error.errors()])
+        return _joined([_explain(model, detail, (knob.key,)) for detail in error.errors()])
     return None
 
 
@@ -104,7 +106,7 @@ def check(model: type[BaseModel], values: Any, at: Key, problems: Problems) -> d
         explained: dict[Key, list[str]] = {}
         for detail in error.errors():
             key = (*at, *_path(detail["loc"]))
-            explained.setdefault(key, []).append(_explain(model, dict(detail), key))
+            explained.setdefault(key, []).append(_explain(model, detail, key))
         for key, messages in explained.items():
             problems.add(key, _joined(messages))
         return None
@@ -175,7 +177,7 @@ def _joined(messages: list[str]) -> str:
     return " or ".join([first, *(re.split(" allowed is | Allowed: ", other, maxsplit=1)[-1] for other in others)])
 
 
-def _explain(model: type[BaseModel], detail: Mapping[str, Any], key: Key) -> str:
+def _explain(model: type[BaseModel], detail: ErrorDetails, key: Key) -> str:
     kind, value = detail["type"], detail["input"]
     if kind == "extra_forbidden":
         valid = _keys_at(model, detail["loc"][:-1])
@@ -183,7 +185,7 @@ def _explain(model: type[BaseModel], detail: Mapping[str, Any], key: Key) -> str
     if kind == "missing":
         return "is missing"
     if kind == "literal_error":
-        allowed = detail["ctx"]["expected"]
+        allowed = str(detail.get("ctx", {})["expected"])
         close = nearest(str(value), allowed.replace(" or ", ", ").replace("'", "").split(", "))
         return f"{shown(value)} given. {close}Allowed: {allowed}"
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
@@ -230,5 +232,5 @@ def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[st
     return list(_names(current)) if isinstance(current, type) and issubclass(current, BaseModel) else []
 
 
-def _names(model: type[BaseModel]) -> dict[str, Any]:
+def _names(model: type[BaseModel]) -> dict[str, FieldInfo]:
     return model.model_fields

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from graphlib import TopologicalSorter
 from itertools import islice
-from typing import Any
 
+from study.knobs import Params, Scalar
 from study.spec.schema import Domain, among
-from study.spec.trial_sections import Forms, Params, Sections, forms
+from study.spec.trial_sections import Forms, Sections, forms
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Space:
         """Return whether a trial is given this key, after those before it got these values."""
         return self.domains[key].applies(params) and self.has(key, params)
 
-    def walk(self, suggest: Callable[[str, Domain], Any]) -> dict[str, Any]:
+    def walk(self, suggest: Callable[[str, Domain], Scalar]) -> dict[str, Scalar]:
         """Return the parameters of a trial; `suggest` is asked for the value of each key that applies."""
-        params: dict[str, Any] = {}
+        params: dict[str, Scalar] = {}
         for key, domain in self.domains.items():
             if self.applies(key, params):
                 params[key] = suggest(key, domain)
@@ -45,7 +45,7 @@ class Space:
         inside = (key in params and self.domains[key].contains(params[key]) for key in applicable)
         return len(applicable) == len(params) and all(inside)
 
-    def cases(self) -> Iterator[dict[str, Any]]:
+    def cases(self) -> Iterator[dict[str, Scalar]]:
         """Yield every combination of values that trials can have for the `structure` keys."""
         return combinations(
             [(key, self.domains[key].ends()) for key in self.domains if key in self.structure], self, {}
@@ -56,7 +56,7 @@ class Space:
         cases = list(self.cases())
         return [key for key in self.domains if not all(self.applies(key, case) for case in cases)]
 
-    def condition(self, key: str) -> dict[str, list[Any]]:
+    def condition(self, key: str) -> dict[str, list[Scalar]]:
         """Return where a key is searched: for each `structure` key that matters, the values that allow it."""
         cases = list(self.cases())
         with_it = [case for case in cases if self.applies(key, case)]
@@ -67,7 +67,7 @@ class Space:
                 narrowed[other] = values
         return narrowed
 
-    def _values(self, key: str, cases: Iterable[Params]) -> list[Any]:
+    def _values(self, key: str, cases: Iterable[Params]) -> list[Scalar]:
         case_values = [case[key] for case in cases if key in case]
         return [value for value in self.domains[key].ends() if among(value, case_values)]
 
@@ -114,7 +114,7 @@ MOST_CELLS = 100_000
 """Most cells of a grid: nobody would run more, and each is checked before anything starts."""
 
 
-def grid_values(domain: Domain, whole: bool, every: bool = False) -> list[Any]:
+def grid_values(domain: Domain, whole: bool, every: bool = False) -> list[Scalar]:
     """Return the values of one key, in the file's order; `whole` ranges are of whole numbers.
 
     Args:
@@ -158,7 +158,7 @@ def _at(low: float, step: float, place: int, whole: bool) -> int | float:
     return float(Decimal(str(low)) + place * Decimal(str(step)))
 
 
-def grid_cells(space: Space, every: bool = False) -> Iterator[dict[str, Any]]:
+def grid_cells(space: Space, every: bool = False) -> Iterator[dict[str, Scalar]]:
     """Yield the parameters of every cell, the first key's value changing slowest.
 
     A key that does not apply to a cell is not in it, so that no two cells are the same.
@@ -179,7 +179,7 @@ def grid_size(space: Space, most: int = MOST_CELLS, every: bool = False) -> int:
     return sum(1 for _ in islice(grid_cells(space, every), most + 1))
 
 
-def combinations(left: Sequence[tuple[str, list[Any]]], space: Space, params: Params) -> Iterator[dict[str, Any]]:
+def combinations(left: Sequence[tuple[str, list[Scalar]]], space: Space, params: Params) -> Iterator[dict[str, Scalar]]:
     """Yield the parameters of every trial with these values; a key that does not apply to a trial is not in it."""
     if not left:
         yield dict(params)

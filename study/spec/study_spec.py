@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -10,6 +10,7 @@ from typing import Any
 
 from study import data, models
 from study.data import Facts
+from study.knobs import Params, Scalar, Section, options
 from study.methods import OWN
 from study.metrics import METRICS, Direction, available, better
 from study.spec.document import dump
@@ -17,7 +18,7 @@ from study.spec.objective import Constraint, FrontRule, Objective
 from study.spec.schema import Resources, Search
 from study.spec.space import Space, space
 from study.spec.trial_sections import Sections
-from study.training.config import SECTIONS, TrialConfig
+from study.training.config import SECTIONS, TrainOptions, TrialConfig
 from study.training.function_loading import PICKLE
 
 CONCURRENCY = "search.concurrency"
@@ -43,7 +44,7 @@ class StudySpec:
     """
 
     name: str
-    base: Mapping[str, Any]
+    base: Mapping[str, Section]
     search: Search
     resources: Resources
     final_seeds: tuple[int, ...] | None = None
@@ -88,7 +89,7 @@ class StudySpec:
         return Objective(metrics, modes, constraints, window, choose)
 
     @cached_property
-    def incumbents(self) -> Sequence[Mapping[str, Any]]:
+    def incumbents(self) -> Sequence[Params]:
         """Configurations one of which is chosen unless another is ahead by `search.margin` standard errors.
 
         These are those that the file marks, else all that it enqueues, else the baseline. There are none without a
@@ -119,17 +120,22 @@ class StudySpec:
         assert self.search.trials is not None  # filled in when the file was read
         return self.search.trials
 
+    @cached_property
+    def train(self) -> TrainOptions:
+        """Settings of training that its trials start from."""
+        return options(TrainOptions, self.base["train"])
+
     @property
     def epochs(self) -> int:
         """Epochs of a trial at full budget."""
-        return int(self.base["train"]["epochs"])
+        return self.train.epochs
 
     @cached_property
     def facts(self) -> Facts:
         """Facts of the data set; of several, of the first."""
         return self.describe(self.data_sections[0])
 
-    def describe(self, section: Mapping[str, Any]) -> Facts:
+    def describe(self, section: Section) -> Facts:
         """Return the facts of the data set of a `data` section."""
         key = data.key(section)
         if key not in self._facts:
@@ -159,7 +165,7 @@ class StudySpec:
         """
         if self.function:
             return [[name.removeprefix("val/") for name in self.objective.needed]]
-        inferred = self.base["train"]["inferred_groups"] != "none"
+        inferred = self.train.inferred_groups != "none"
         return [available(self.describe(section).on("val"), inferred) for section in self.data_sections]
 
     @property
@@ -176,7 +182,7 @@ class StudySpec:
     @property
     def seed(self) -> int:
         """Training seed of the searched trials, the first of `seeds`."""
-        return int(self.base["train"]["seed"])
+        return self.train.seed
 
     @property
     def seeds(self) -> Sequence[int]:
@@ -187,8 +193,8 @@ class StudySpec:
     @property
     def folds(self) -> int | None:
         """Number of folds into which the samples outside test are divided; None: there is one validation split."""
-        found: int | None = self.base["data"].get("folds")
-        return found
+        found = self.base["data"].get("folds")
+        return found if isinstance(found, int) else None
 
     def runs(self, turn: int = 0) -> list[tuple[int, int | None]]:
         """Return the seed and the fold of each run of a searched configuration: its own and its replicates'.
@@ -227,7 +233,7 @@ class StudySpec:
         return space(self.search.space, self.sections)
 
     @cached_property
-    def data_sections(self) -> list[dict[str, Any]]:
+    def data_sections(self) -> list[Section]:
         """`data` sections that trials of the study have, each once."""
         only = [{key: value for key, value in params.items() if key.startswith("data.")} for params in self._cases]
         sections = [self.trial_document(params)["data"] for params in only]
@@ -239,7 +245,7 @@ class StudySpec:
 
         Values on one data set are then no measure of a configuration on another.
         """
-        given = [self.search.space, self.search.baseline or {}, *self.search.enqueue]
+        given: list[Iterable[str]] = [self.search.space, self.search.baseline or {}, *self.search.enqueue]
         if not any(key.startswith("data.") for keys in given for key in keys):
             return []  # without `data_sections`, which takes seconds of PyTorch
         first, *others = self.data_sections
@@ -247,7 +253,7 @@ class StudySpec:
         return [f"data.{key}" for key in keys if any(other.get(key) != first.get(key) for other in others)]
 
     @cached_property
-    def method_sections(self) -> list[dict[str, Any]]:
+    def method_sections(self) -> list[Section]:
         """One `method` section for each kind of trial that the study has, each once."""
         sections = [self.trial_document(params)["method"] for params in self._cases]
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
@@ -263,7 +269,7 @@ class StudySpec:
         return [entry for place, entry in enumerate(told) if entry not in told[:place]]
 
     @cached_property
-    def model_sections(self) -> list[dict[str, Any]]:
+    def model_sections(self) -> list[Section]:
         """`model` sections that trials of the study have, as far as they begin from other weights or features."""
         found = []
         for params in self._cases:
@@ -274,17 +280,17 @@ class StudySpec:
         return found
 
     @cached_property
-    def _cases(self) -> list[Mapping[str, Any]]:
+    def _cases(self) -> list[Params]:
         """Parameters that decide what trials are like: of the search's cases and of the given configurations."""
         search = self.search
         given = [*([search.baseline] if search.baseline is not None else []), *search.enqueue]
         return [*self.space.cases(), *given]
 
-    def trial_document(self, params: Mapping[str, Any]) -> dict[str, Any]:
+    def trial_document(self, params: Params) -> Mapping[str, Section]:
         """Return the complete sections of the trial with these parameters."""
         return self.sections.trial(params)
 
-    def trial_config(self, params: Mapping[str, Any], seed: int | None = None) -> TrialConfig:
+    def trial_config(self, params: Params, seed: int | None = None) -> TrialConfig:
         """Return what `study.training` runs for these parameters and this training seed (None: the study's)."""
         seed = self.seed if seed is None else seed
         return TrialConfig.from_document(self.trial_document({**params, "train.seed": seed}))
@@ -300,13 +306,13 @@ class StudySpec:
             if not search[key]:
                 del search[key]
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
-        document = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
+        document: dict[str, Any] = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
         document |= {"search": search, "resources": self.resources.model_dump()}
         if self.final_seeds is not None:
             document["final_seeds"] = list(self.final_seeds)
         return document | ({"origin": dict(self.origin)} if self.origin else {})
 
-    def placed(self, placement: Mapping[str, Any]) -> "StudySpec":
+    def placed(self, placement: Params) -> "StudySpec":
         """Return the study with other values for some of `PLACEMENT`; what its trials compute stays the same."""
         if not placement:
             return self
@@ -317,13 +323,13 @@ class StudySpec:
         return replace(self, resources=resources, search=search, of_file=self.of_file or self)
 
     @property
-    def placement(self) -> dict[str, Any]:
+    def placement(self) -> dict[str, Scalar]:
         """Values of `PLACEMENT` that are not those of the study's file."""
         own = (self.of_file or self).of_placement
         return {key: value for key, value in self.of_placement.items() if value != own[key]}
 
     @property
-    def of_placement(self) -> dict[str, Any]:
+    def of_placement(self) -> dict[str, Scalar]:
         """Values of all of `PLACEMENT`, by key."""
         resources = {f"resources.{key}": value for key, value in self.resources.model_dump().items()}
         return {**resources, CONCURRENCY: self.search.concurrency}

@@ -216,7 +216,7 @@ class Suite:
         """Return whether the validation split of a place has what a rule needs."""
         spec = self.by_place[place][0].spec
         facts = spec.describe(spec.base["data"]).on("val")
-        inferred = spec.base["train"]["inferred_groups"] != "none"
+        inferred = spec.train.inferred_groups != "none"
         return next(known for known in RULES if known.name == rule).possible(facts, inferred)
 
     def to_document(self) -> dict[str, Any]:

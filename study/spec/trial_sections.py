@@ -4,18 +4,15 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, get_origin
+from typing import get_origin
 
 from study import data, methods, models
-from study.knobs import Knob, knobs
+from study.knobs import Knob, Params, Section, Value, knobs
 from study.spec.document import Key
 from study.spec.schema import Domain, among
 from study.spec.section_checks import Noted, Problems, check, one_of, plain, section_model
 from study.training import augment
 from study.training.config import SECTIONS, TrainOptions
-
-Section = Mapping[str, Any]
-Params = Mapping[str, Any]
 
 
 def _with(section: str, values: Section, switch: Knob, name: str) -> Iterable[tuple[str, Knob]]:
@@ -38,7 +35,7 @@ def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
     return declared
 
 
-def _may_decide(knob: Knob, value: Any) -> bool:
+def _may_decide(knob: Knob, value: Value) -> bool:
     """Return whether other keys may depend on this value: not on a list or mapping where a name is allowed."""
     return not isinstance(value, list | dict) or any(get_origin(kind) is tuple for kind in knob.kinds)
 
@@ -57,10 +54,10 @@ class Sections:
     """
 
     own: Mapping[str, Section]
-    alternatives: Mapping[Any, Mapping[str, Section]]
+    alternatives: Mapping[str, Mapping[str, Section]]
     _forms: dict[Hashable, tuple[Section, Mapping[str, Knob]]] = field(default_factory=dict, repr=False, compare=False)
 
-    def trial(self, params: Params) -> dict[str, dict[str, Any]]:
+    def trial(self, params: Params) -> dict[str, dict[str, Value]]:
         """Return the complete sections of the trial with these parameters."""
         sections = {section: dict(self.form(section, params)) for section in SECTIONS}
         for key, value in params.items():
@@ -76,7 +73,7 @@ class Sections:
 
     def initial_values(self, section: str, params: Params) -> Section:
         """Return the values that a trial's section begins with; some may be of keys that it does not have."""
-        label = params.get(f"{section}.name")
+        label = name_in(section, params)
         if label is None:
             return self.own[section]
         labelled = self.alternatives.get(section, {})
@@ -102,6 +99,12 @@ class Sections:
         return self._forms[this]
 
 
+def name_in(section: str, params: Params) -> str | None:
+    """Return the name that parameters give a section, or the label of an alternative; None: they give none."""
+    name = params.get(f"{section}.name")
+    return None if name is None else str(name)
+
+
 def named(section: str, params: Params) -> dict[str, str]:
     """Return the parameters of a section that are names, on which its other keys may depend, without its `name`."""
     own = {key.removeprefix(f"{section}."): value for key, value in params.items() if key.startswith(f"{section}.")}
@@ -112,7 +115,7 @@ def _knobs(section: str, values: Section) -> Mapping[str, Knob]:
     if section == "train":
         return train_knobs()
     if section == "data":
-        return {knob.key: knob for knob in data.data_knobs(values["name"])}
+        return {knob.key: knob for knob in data.data_knobs(str(values["name"]))}
     return models.model_knobs(values) if section == "model" else methods.method_knobs(values)
 
 
@@ -124,7 +127,7 @@ def train_knobs() -> Mapping[str, Knob]:
     return declared | {"augmentation": replace(declared["augmentation"], type=augmentations)}
 
 
-def _start(values: Section) -> dict[str, Any]:
+def _start(values: Section) -> dict[str, Value]:
     return {"name": values["name"]} if "name" in values else {}
 
 
@@ -150,7 +153,7 @@ class Form:
     @property
     def label(self) -> str | None:
         """Label of the alternative that it is a form of; None: the file's own section."""
-        return self.params.get(f"{self.section}.name")
+        return name_in(self.section, self.params)
 
 
 @dataclass(frozen=True)
@@ -211,7 +214,7 @@ def names(section: str) -> list[str]:
     return CATALOGUES[section].names() if section in CATALOGUES else []
 
 
-def _explore(possible: Forms, section: str, initial: Section, first: dict[str, Any], domains: Domains) -> None:
+def _explore(possible: Forms, section: str, initial: Section, first: Params, domains: Domains) -> None:
     """Add the forms that other values of the keys that take names lead to, and which key decides on which."""
     waiting, seen = [first], {frozenset(first.items())}
     while waiting:
@@ -244,10 +247,10 @@ def check_names(sections: Sections, domains: Domains, problems: Problems) -> Non
         for at, values in everyone.items():
             given = values.get("name")
             is_unlisted = at == (section,) and isinstance(given, str) and given in catalogue.unlisted
-            allowed = [values["name"]] if is_unlisted else catalogue.names()
+            allowed = [str(values["name"])] if is_unlisted else catalogue.names()
             model = section_model(section, (), name=(one_of(allowed), ...))
             name = {key: value for key, value in values.items() if key == "name"}
-            if check(model, name, at, problems) and (why := catalogue.problem(name["name"])):
+            if check(model, name, at, problems) and (why := catalogue.problem(str(name["name"]))):
                 problems.add((*at, "name"), why)
         for label in labels(sections, section, domains.get(f"{section}.name")):
             if label not in sections.alternatives.get(section, {}) and (why := catalogue.problem(label)):
@@ -273,8 +276,8 @@ class _Filled:
     """Collects the forms of the sections, one after the other."""
 
     def __init__(self, sections: Sections, forms: Forms, trials: Iterable[Params], problems: Problems) -> None:
-        self.own: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
-        self.alternatives: dict[str, dict[str, dict[str, Any]]] = {}
+        self.own: dict[str, dict[str, Value]] = {section: {} for section in SECTIONS}
+        self.alternatives: dict[str, dict[str, dict[str, Value]]] = {}
         self._sections, self._problems = sections, problems
         self._seen: set[tuple[str, str | None, frozenset[tuple[str, str]]]] = set()
         self._known_keys: dict[tuple[str, str | None], set[str]] = {}
@@ -282,7 +285,7 @@ class _Filled:
             self._known_keys.setdefault((form.section, form.label), {"name"}).update(form.knobs)
         for params in trials:
             for section in SECTIONS:
-                label = params.get(f"{section}.name")
+                label = name_in(section, params)
                 self._known_keys.setdefault((section, label), {"name"}).update(sections.knobs(section, params))
 
     def add(self, section: str, params: Params) -> None:
@@ -290,7 +293,7 @@ class _Filled:
 
         A form with a name that its key cannot take is left out: the checks of the search report it.
         """
-        label, words = params.get(f"{section}.name"), named(section, params)
+        label, words = name_in(section, params), named(section, params)
         initial = self._sections.initial_values(section, params)
         knobs = section_knobs(section, {**initial, **words})
         words = {key: value for key, value in words.items() if key in knobs and knobs[key].names}
@@ -323,7 +326,7 @@ class _Filled:
 
 def _checked(
     section: str, knobs: Mapping[str, Knob], values: Section, at: Key, problems: Problems
-) -> dict[str, Any] | None:
+) -> dict[str, Value] | None:
     """Return a section with defaults, or None if something is wrong.
 
     Keys that take names come first, as the others may depend on them. Where such a name is wrong, the others may be any

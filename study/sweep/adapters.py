@@ -22,6 +22,7 @@ from study.home.driver_requests import name_of, remove_request, waiting
 from study.home.events import ENDED
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord, infinite
+from study.knobs import Section
 from study.sweep.agenda import Agenda, Job, StudyCannotContinueError
 from study.sweep.failures import (
     HUNG,
@@ -238,7 +239,7 @@ class JobSearcher(Searcher):
         """Return what a worker is told of a job."""
         trial, folder = job.trial, self._folder
         goal, document = self._spec.objective, self._document(job.trial)
-        kept = self._spec.base["train"]["keep_epochs"] if trial.stage in ("confirm", "final") else []
+        kept = self._spec.train.keep_epochs if trial.stage in ("confirm", "final") else []
         return JobPayload(
             kind=job.kind,
             trial=trial.number,
@@ -255,7 +256,7 @@ class JobSearcher(Searcher):
             end=self._states.file(trial) if job.kind == "train" else None,
             goal=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
             function=self._function,
-            needed=[] if self._spec.base["train"]["with_val"] else goal.needed,
+            needed=[] if self._spec.train.with_val else goal.needed,
             fresh=self._function is not None and function_loading.is_fresh(document["method"]),
             output=folder.output_file(trial.number),
             own_runs=folder.own_runs(trial.number),
@@ -263,7 +264,7 @@ class JobSearcher(Searcher):
             is_judged=trial.fold is not None and trial.stage == "confirm" and self._function is None,
         )
 
-    def _document(self, trial: TrialRecord) -> dict[str, Any]:
+    def _document(self, trial: TrialRecord) -> Mapping[str, Section]:
         longer = {"train.epochs": trial.until} if trial.until else {}
         return self._spec.trial_document({**trial.params, "train.seed": trial.seed, **longer})
 

@@ -40,7 +40,7 @@ class Job:
 
     def needs_chosen_weights(self, spec: StudySpec) -> bool:
         """Return whether a trial needs the weights of a chosen epoch: for its model, or for `train.final`."""
-        return spec.objective.window is not None and (self.needs_model_file or bool(spec.base["train"]["final"]))
+        return spec.objective.window is not None and (self.needs_model_file or bool(spec.train.final))
 
 
 NewJoined = Callable[[StudyRecord], Iterable[events.Joined]]
@@ -374,7 +374,7 @@ class Agenda:
 
     def _complete(self, trial: TrialRecord, beyond: Mapping[str, float] | None = None) -> None:
         """End a trial after its last epoch; `beyond`: its metrics that are too large to compute with."""
-        validated, needed = not self.spec.base["train"]["with_val"], self.spec.objective.needed
+        validated, needed = not self.spec.train.with_val, self.spec.objective.needed
         if validated and ranking.mean_score(self.spec.objective, [trial]) is None:
             large = [f"{name} is {value:.4g}" for name, value in (beyond or {}).items() if name in needed]
             allowed = f"the largest that a metric may be is {LARGEST:g}, in size"

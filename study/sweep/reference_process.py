@@ -53,9 +53,7 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 
 def reads_test(spec: StudySpec, record: StudyRecord) -> bool:
     """Return whether the test split is read with the references, as with the baseline."""
-    return "test" in spec.facts.splits and (
-        Results(spec, record).confirm.top > 0 or bool(spec.base["train"]["report_test"])
-    )
+    return "test" in spec.facts.splits and (Results(spec, record).confirm.top > 0 or spec.train.report_test)
 
 
 def missing(spec: StudySpec, record: StudyRecord) -> list[str]:
@@ -181,10 +179,10 @@ def _parts(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapp
     from study.training.loop import with_share
     from study.training.reference_fitting import Rows
 
-    model = spec.model_sections[0]
+    model, share = spec.model_sections[0], spec.train.data_share
     for fold in range(spec.folds) if spec.folds else (None,):
         part = dataset if fold is None else of_fold(dataset, fold)
-        part = with_share(of_frozen(model, part, torch.device("cpu")), spec.base["train"]["data_share"])
+        part = with_share(of_frozen(model, part, torch.device("cpu")), share)
         facts = models.without_maps(model, part.facts)
         judged = {split: part.splits[split] for split in ("val", *(["test"] if tests else []))}
         yield {

@@ -114,7 +114,7 @@ def _beginning(results: Results, whole: bool) -> Iterator[str]:
 
 def _thresholds(spec: StudySpec) -> Iterator[str]:
     """Yield what decides between the classes, where something was fitted for it."""
-    if spec.base["train"]["thresholds"] == "fitted":
+    if spec.train.thresholds == "fitted":
         yield (
             "A number was added to the score of each class, fitted to the validation split so that all cells of class "
             "and bias count alike (without bias labels all classes): rare classes are given more often than they occur."
@@ -126,7 +126,7 @@ def _preference(spec: StudySpec, dataset: Dataset) -> str:
         return (
             "the first of them: it was trained on all samples outside test (data.folds), and nothing is left to choose"
         )
-    if spec.base["train"]["with_val"]:
+    if spec.train.with_val:
         return "the first of them: the validation split was used for training and could not choose"
     facts = dataset.facts
     words = group_names.words(spec.metric, facts.class_names, facts.bias_names)
@@ -252,8 +252,8 @@ def _limits(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
     ]
     if dataset.facts.bias_classes:
         limits.append("Groups are those of the data's labels; for other groups the model may do better or worse.")
-    if spec.base["train"]["data_share"] < 1:
-        limits.append(f"Trained on {spec.base['train']['data_share']:g} of the training samples.")
+    if (share := spec.train.data_share) < 1:
+        limits.append(f"Trained on {share:g} of the training samples.")
     yield "\n".join(f"- {limit}" for limit in limits)
 
 

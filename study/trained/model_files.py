@@ -80,7 +80,7 @@ def write(folder: StudyFolder, results: Results, datasets: Mapping[str, Dataset]
     encoding = _encoding(results.spec.base["data"], dataset)
     for trial in trials:
         _described(folder, results, trial, dataset, encoding).write(folder.description_file(trial.number))
-    about = data.module(results.spec.base["data"]["name"]).__doc__ or ""
+    about = data.module(str(results.spec.base["data"]["name"])).__doc__ or ""
     best = best_seed(results.spec, trials)
     classifier = Classifier.load(folder.description_file(best.number), "cpu")
     is_whole = classifier.description.network_file(folder.models) is not None

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 from zipfile import ZipFile
 
 import torch
@@ -11,19 +11,36 @@ from torch import Tensor, nn
 
 from study.errors import UserError
 from study.files import whole
+from study.knobs import Section
+
+
+class ChoiceState(TypedDict):
+    """State of a `Choice`, as of `study.ranking.epochs.EpochChoice`: of a score its parts, of an epoch its metrics."""
+
+    heard: int
+    epoch: int
+    score: list[list[float]] | None
+    recent: list[dict[str, float | None]]
 
 
 class Choice(Protocol):
     """Rule that chooses an epoch of a trial; its state is plain values."""
 
-    def hear(self, report: Mapping[str, Any], /) -> bool:
+    def hear(self, report: Mapping[str, float], /) -> bool:
         """Take in the next epoch's metrics; return whether this epoch is now the chosen one."""
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> ChoiceState:
         """Return what `load_state_dict` restores."""
 
-    def load_state_dict(self, state: Mapping[str, Any], /) -> None:
+    def load_state_dict(self, state: ChoiceState, /) -> None:
         """Restore a state."""
+
+
+class ChosenState(TypedDict):
+    """State of `ChosenWeights`."""
+
+    choice: ChoiceState
+    weights: dict[str, Tensor]
 
 
 class ChosenWeights:
@@ -50,10 +67,10 @@ class ChosenWeights:
         """Load the weights of the chosen epoch into the networks."""
         self._networks.load_state_dict(self._weights)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> ChosenState:
         return {"choice": self._choice.state_dict(), "weights": self._weights}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: ChosenState) -> None:
         self._choice.load_state_dict(state["choice"])
         self._weights = dict(state["weights"])
 
@@ -64,12 +81,26 @@ PAUSE_PER_WRITE = 20.0
 FIRST = 0.05
 """Seconds that a write is assumed to take before the first one."""
 
-PARTS = ("states", "random")
-"""Names of what a file holds, beside its epoch and what it was made from."""
-
 
 class UnusableFileError(UserError):
     """A file that a trial cannot resume from: it is damaged, or of another configuration, other data or code."""
+
+
+class Stateful(Protocol):
+    """A part of a trial whose state can be saved: a module, an optimizer, `ChosenWeights` ..."""
+
+    def state_dict(self) -> Any: ...
+
+    def load_state_dict(self, state: Any, /) -> Any: ...
+
+
+class Content(TypedDict):
+    """What a file holds: states by the names of their parts, and states of random generators by theirs."""
+
+    epoch: int
+    made_from: Section
+    states: dict[str, Any]
+    random: dict[str, Tensor]
 
 
 class Checkpoint:
@@ -86,8 +117,8 @@ class Checkpoint:
     def __init__(
         self,
         path: Path,
-        made_from: Any,
-        states: Mapping[str, Any],
+        made_from: Section,
+        states: Mapping[str, Stateful],
         generators: Mapping[str, torch.Generator],
         pause: float = 0.0,
     ) -> None:
@@ -116,7 +147,7 @@ class Checkpoint:
             raise UnusableFileError(
                 f"{self._path}: is not a state that this trial can take ({reason}); remove it"
             ) from None
-        return int(content["epoch"])
+        return content["epoch"]
 
     def keep(self, epoch: int) -> None:
         """Write the state after an epoch, if it is time, in one step: a reader sees the whole file or the one before.
@@ -132,7 +163,7 @@ class Checkpoint:
         random = {name: generator.get_state() for name, generator in self._generators.items()} | {
             "torch": torch.get_rng_state()
         }
-        kept = {"epoch": epoch, "made_from": self._made_from, "states": content, "random": random}
+        kept: Content = {"epoch": epoch, "made_from": self._made_from, "states": content, "random": random}
         with whole(self._path) as part, open(part, "wb") as file:  # torch.save alone hides what the file system says
             torch.save(kept, file)
         ended = time.perf_counter()
@@ -149,7 +180,7 @@ def _alone(content: Any) -> Any:
     return [_alone(value) for value in content] if type(content) is list else content
 
 
-def read(path: Path, made_from: Any) -> dict[str, Any] | None:
+def read(path: Path, made_from: Section) -> Content | None:
     """Read what `Checkpoint.keep` wrote; None where there is no file.
 
     Raises:
@@ -161,9 +192,14 @@ def read(path: Path, made_from: Any) -> dict[str, Any] | None:
         with ZipFile(path) as archive:
             if damaged := archive.testzip():  # torch.load does not look at checksums
                 raise ValueError(f"checksum of {damaged}")
-        content = dict(torch.load(path, weights_only=True, map_location="cpu"))
+        content: Content = torch.load(path, weights_only=True, map_location="cpu")
         written_for, epoch = content["made_from"], content["epoch"]
-        if type(epoch) is not int or epoch < 1 or not all(isinstance(content[part], dict) for part in PARTS):
+        if (
+            type(epoch) is not int
+            or epoch < 1
+            or not isinstance(content["states"], dict)
+            or not isinstance(content["random"], dict)
+        ):
             raise ValueError("not of the form that is written")
     except Exception as error:  # whatever PyTorch makes of a damaged file
         raise UnusableFileError(f"{path}: is damaged ({' '.join(str(error).split())[:100]}); remove it") from None

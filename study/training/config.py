@@ -1,13 +1,13 @@
 """Everything that a trial's result depends on, except the data and the library versions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from typing_extensions import Doc
 
 from study import methods
-from study.knobs import Range
+from study.knobs import Range, Section
 
 SECTIONS = ("data", "model", "method", "train")
 
@@ -173,25 +173,26 @@ class TrainOptions:
 class TrialConfig:
     """One point of a study: complete, checked sections of the study file."""
 
-    data: Mapping[str, Any]
-    model: Mapping[str, Any]
-    method: Mapping[str, Any]
+    data: Section
+    model: Section
+    method: Section
     train: TrainOptions
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "TrialConfig":
+    def from_document(cls, document: Mapping[str, Section]) -> "TrialConfig":
         """Build it from nested sections, as a trial of a study or `to_document` has them."""
         section = document["train"].items()
-        train: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in section}
-        return cls(dict(document["data"]), dict(document["model"]), dict(document["method"]), TrainOptions(**train))
+        train = {key: tuple(value) if isinstance(value, list) else value for key, value in section}
+        made: Callable[..., TrainOptions] = TrainOptions
+        return cls(dict(document["data"]), dict(document["model"]), dict(document["method"]), made(**train))
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> dict[str, Section]:
         """Convert it to nested dictionaries of plain values."""
         train = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self.train).items()}
         return {"data": dict(self.data), "model": dict(self.model), "method": dict(self.method), "train": train}
 
 
-def bound(sections: Mapping[str, Mapping[str, Any]]) -> tuple[str, str] | None:
+def bound(sections: Mapping[str, Section]) -> tuple[str, str] | None:
     """Return the key that ties a trial to its number of epochs, and an explanation; None: nothing does.
 
     A trial can go on beyond its last epoch unless what it does in an epoch depends on how many there are. If nothing
@@ -214,7 +215,7 @@ BALANCE = ("class_weights", "cell_weights")
 """Keys of `study.methods.balance`."""
 
 
-def identity(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def identity(sections: Mapping[str, Section]) -> dict[str, Section]:
     """Return the sections that identify a trial in its checkpoint.
 
     The number of epochs is left out where nothing ties the trial to it, and so are folds, trained stages, weights and

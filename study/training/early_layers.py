@@ -5,7 +5,7 @@ features, trained on the classes, learns the bias where the training split has a
 `tests/benchmarks/results/photographs.md`. It does not find a bias that early layers cannot see, such as a place.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from torch.nn.functional import one_hot
 
 from study import models
 from study.data.dataset import Dataset
+from study.knobs import Section
 from study.models.backbone import early_width
 from study.training import probes
 
@@ -33,7 +34,7 @@ MAX_SAMPLES = 20000
 """Samples that a classifier is trained on: more change 40 or 256 weights a class by little."""
 
 
-def classes(model: Mapping[str, Any], dataset: Dataset, split: str, device: torch.device) -> Tensor:
+def classes(model: Section, dataset: Dataset, split: str, device: torch.device) -> Tensor:
     """Return the class that early layers give each sample of a split, (N,); 0 for all where these layers see no bias.
 
     They see none where they tell the classes of the training split far worse than all layers do (`MIN_SHARE`).

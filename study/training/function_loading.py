@@ -13,12 +13,13 @@ import inspect
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from study.errors import UserError, said
+from study.knobs import Section
 from study.methods.own_function import REUSE
 
 PICKLE = "pickle:"
@@ -28,7 +29,7 @@ FILE = "function.pkl"
 TAKEN = ("config", "seed", "epochs", "checkpoint", "fold", "folds")
 """Arguments that a function may take, each by its name; it must take `config`, and `fold` with `data.folds`."""
 
-Function = Callable[..., Iterator[Mapping[str, Any]]]
+Function = Callable[..., Iterator[Section]]
 
 
 def digest(content: bytes) -> str:
@@ -149,7 +150,7 @@ def _parent(file: str) -> str:
     return os.path.realpath(os.path.dirname(folder) if name.startswith("__init__.") else folder)
 
 
-def is_fresh(method: Mapping[str, Any]) -> bool:
+def is_fresh(method: Section) -> bool:
     """Tell whether each trial of a `method` section, which names a function, gets a process of its own."""
     return not method.get(REUSE, False)
 

@@ -11,16 +11,17 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
 
 from study.errors import UserError
 from study.files import TRIAL, scratch_folder, whole, write_whole
+from study.knobs import Section
 from study.methods.own_function import OURS
 from study.metrics import in_percent
-from study.training.checkpoint import FIRST, Choice, UnusableFileError
+from study.training.checkpoint import FIRST, Choice, ChoiceState, UnusableFileError
 from study.training.config import TrialConfig, identity
 from study.training.device import Clock, best
 from study.training.diverged import DivergedError
@@ -28,6 +29,20 @@ from study.training.function_loading import PICKLE, TAKEN, Function, check_folds
 
 HEAD = ".study-head.json"
 """File in the archive that describes the folder; a function's own file of this name is not kept."""
+
+
+class Beside(TypedDict):
+    """What is kept beside a folder: the values of the test split, and the state of the choice of an epoch."""
+
+    test: dict[str, float]
+    choice: ChoiceState | None
+
+
+class Head(TypedDict):
+    """What the file of a folder says of it: the epoch, 0 where there is no file."""
+
+    epoch: int
+    beside: Beside | None
 
 
 class KeptFolder:
@@ -40,23 +55,23 @@ class KeptFolder:
         pause: see `study.training.checkpoint.Checkpoint`.
     """
 
-    def __init__(self, path: Path, scratch: Path, made_from: Any, pause: float = 0.0) -> None:
+    def __init__(self, path: Path, scratch: Path, made_from: Section, pause: float = 0.0) -> None:
         self._path, self._scratch, self._made_from, self._pause = path, scratch, made_from, pause
         self._due = time.perf_counter() + pause * FIRST
 
     def holds(self) -> int:
         """Return the epoch after which the file was written; 0 without a file. Raises UnusableFileError."""
-        return int(self._head()["epoch"])
+        return self._head()["epoch"]
 
-    def _head(self) -> dict[str, Any]:
+    def _head(self) -> Head:
         if not self._path.exists():
-            return {"epoch": 0}
+            return {"epoch": 0, "beside": None}
         try:
             with zipfile.ZipFile(self._path) as archive:
                 if damaged := archive.testzip():
                     raise ValueError(f"checksum of {damaged}")
-                head = dict(json.loads(archive.read(HEAD)))
-            made_from, _ = head["made_from"], int(head["epoch"])
+                read = dict(json.loads(archive.read(HEAD)))
+            made_from, head = read["made_from"], Head(epoch=int(read["epoch"]), beside=read.get("beside"))
         except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as error:
             raise UnusableFileError(
                 f"{self._path}: is damaged ({' '.join(str(error).split())[:100]}); remove it"
@@ -67,15 +82,15 @@ class KeptFolder:
             )
         return head
 
-    def restore(self) -> tuple[int, Any]:
+    def restore(self) -> tuple[int, Beside | None]:
         """Fill the folder; return the epoch of the file, and what was kept beside it (0 and None without a file)."""
         head = self._head()
         if head["epoch"]:
             with zipfile.ZipFile(self._path) as archive:
                 archive.extractall(self._scratch, [name for name in archive.namelist() if name != HEAD])
-        return int(head["epoch"]), head.get("beside")
+        return head["epoch"], head["beside"]
 
-    def keep(self, epoch: int, beside: Any) -> None:
+    def keep(self, epoch: int, beside: Beside) -> None:
         """Write the folder and plain values beside it, if it is time, in one step."""
         began = time.perf_counter()
         if began < self._due:
@@ -148,7 +163,8 @@ class FunctionTrial:
         named = str(config.method["function"])
         self._function = function or loaded(named, where)
         self._name = self._function.__name__ if named.startswith(PICKLE) else named
-        self._fold, self._folds = fold, config.data.get("folds")
+        self._fold, folds = fold, config.data.get("folds")
+        self._folds = folds if isinstance(folds, int) else None
         self._takes = [name for name in TAKEN if takes(self._function, name)]
         check_folds(self._name, self._takes, self._folds)
         self._test: dict[str, float] = {}
@@ -185,7 +201,7 @@ class FunctionTrial:
             done, before = kept.restore() if kept else (0, None)
             if before:
                 self._test = before["test"]
-                if choice:
+                if choice and before["choice"]:
                     choice.load_state_dict(before["choice"])
             own = {key: value for key, value in self.config.method.items() if key not in OURS}
             given = {"config": own, "seed": seed, "epochs": epochs, "checkpoint": scratch}
@@ -201,7 +217,7 @@ class FunctionTrial:
                     cost = clock.epoch(images=0)
                     shown = {name: value for name, value in metrics.items() if name not in test}
                     shown |= {name: cost[name] for name in ("time/epoch", "memory/peak_mib")}
-                    beside = {"test": self._test, "choice": choice.state_dict() if choice else None}
+                    beside: Beside = {"test": self._test, "choice": choice.state_dict() if choice else None}
                     if epoch == epochs:
                         if at_end:
                             at_end.keep(epoch, beside)
@@ -270,9 +286,9 @@ class FunctionTrial:
     def _resumes(self) -> bool:
         return "checkpoint" in self._takes
 
-    def _identity(self) -> dict[str, Any]:
+    def _identity(self) -> Section:
         sections = self.config.to_document()
-        document: dict[str, Any] = json.loads(json.dumps(sections if "epochs" in self._takes else identity(sections)))
+        document: Section = json.loads(json.dumps(sections if "epochs" in self._takes else identity(sections)))
         return document
 
     @contextmanager

@@ -21,11 +21,12 @@ from study import models
 from study.data import holdout
 from study.data.dataset import Dataset, Facts, Split
 from study.files import digest_of_file, write_whole
+from study.knobs import Value
 from study.methods import Batch, Labels, Method
 from study.methods.balance import mean_cross_entropy, weighed
 from study.models.frozen import Frozen
 from study.training import augment, checkpoint, features, optimization
-from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, UnusableFileError
+from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Stateful, UnusableFileError
 from study.training.config import TrialConfig, identity
 from study.training.device import (
     Clock,
@@ -391,7 +392,8 @@ class TrainingLoop:
         main = optimizer(groups(method, options), options, self.device)
         beside = adam(self.probes.parameters(), options.probe_learning_rate, options, self.device)
         rates = schedule(main, options)
-        states = {"method": method, "probes": self.probes, "optimizer": main, "probe_optimizer": beside, "rates": rates}
+        states: dict[str, Stateful] = {"method": method, "probes": self.probes, "optimizer": main}
+        states |= {"probe_optimizer": beside, "rates": rates}
         chosen = ChosenWeights(self._networks, choice) if choice else None
         kept_too = {"chosen": chosen} if chosen else {}
         order = torch.Generator().manual_seed(options.seed)
@@ -464,7 +466,7 @@ class TrainingLoop:
             UnusableFileError: it is damaged, or another trial's.
         """
         content = checkpoint.read(resume, self._identity())
-        return int(content["epoch"]) if content else 0
+        return content["epoch"] if content else 0
 
     def save(self, path: Path) -> None:
         """Write networks and their online probes, safetensors, in one step: a reader sees the whole file or none.
@@ -561,10 +563,10 @@ class TrainingLoop:
         names = [name for name in self._splits if name == "val" or (self.options.report_test and name != "train")]
         return sorted(names, key=lambda name: name != "val")
 
-    def _identity(self) -> dict[str, Any]:
+    def _identity(self) -> dict[str, Value]:
         """Return what a checkpoint must have been made from for this trial to resume from it."""
         begun = {"weights": self._weights} if self._weights else {}
-        made_from = {
+        made_from: dict[str, Value] = {
             "config": identity(self.config.to_document()),
             "data": self.dataset.fingerprint,
             "shapes": self._shapes,

@@ -1,7 +1,7 @@
 """The optimizer and learning-rate schedule that a `train` section asks for, and batches in parts (`micro_batch`)."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
+from torch.optim.optimizer import ParamsT
 from torch.utils import checkpoint
 
 from study.methods import Method
@@ -71,7 +72,7 @@ class LARS(Eager):
 
     def __init__(
         self,
-        params: Iterable[Tensor] | Iterable[dict[str, Any]],
+        params: ParamsT,
         lr: float,
         momentum: float = 0.9,
         weight_decay: float = 0.0,
@@ -89,21 +90,19 @@ class LARS(Eager):
         for group in self.param_groups:
             moving = [tensor for tensor in group["params"] if tensor.grad is not None]
             if moving:
-                self._step(group, moving)
+                self._step(moving, *(group[key] for key in ("lr", "momentum", "weight_decay", "trust")))
         return loss
 
-    def _step(self, group: dict[str, Any], moving: list[Tensor]) -> None:
+    def _step(self, moving: list[Tensor], rate: float | Tensor, momentum: float, decay: float, trust: float) -> None:
         grads = [tensor.grad for tensor in moving if tensor.grad is not None]
-        decay = group["weight_decay"]
         # computing all norms at once copies from the host, which a recorded step (its rate is a tensor) must not do
-        norms = _each_norm if isinstance(group["lr"], Tensor) else torch._foreach_norm
+        norms = _each_norm if isinstance(rate, Tensor) else torch._foreach_norm
         length, slope = (torch.stack(list(norms(tensors))) for tensors in (moving, grads))
-        rates = group["trust"] * length / (slope + decay * length + TINY)
+        rates = trust * length / (slope + decay * length + TINY)
         velocity = [self._velocity(tensor) for tensor in moving]
-        torch._foreach_mul_(velocity, group["momentum"])
+        torch._foreach_mul_(velocity, momentum)
         torch._foreach_addcmul_(velocity, grads, list(rates.unbind()))
         torch._foreach_addcmul_(velocity, moving, list((rates * decay).unbind()))
-        rate = group["lr"]
         if isinstance(rate, Tensor):  # of a step that is recorded
             torch._foreach_sub_(moving, torch._foreach_mul(velocity, rate))
         else:
@@ -162,11 +161,8 @@ def rate_at(rate: float, epoch: int, options: TrainOptions) -> float:
     return min(scheduled, rate * (epoch + 1) / options.warmup_epochs)
 
 
-Parameters = Iterable[nn.Parameter] | Iterable[dict[str, Any]]
-
-
 def adam(
-    parameters: Parameters, rate: float, options: TrainOptions, device: torch.device, decay: float = 0.0
+    parameters: ParamsT, rate: float, options: TrainOptions, device: torch.device, decay: float = 0.0
 ) -> Optimizer:
     """Build Adam; on CUDA with one launch for all parameters."""
     on_gpu = device.type == "cuda"
@@ -175,7 +171,7 @@ def adam(
     )
 
 
-def optimizer(parameters: Parameters, options: TrainOptions, device: torch.device) -> Optimizer:
+def optimizer(parameters: ParamsT, options: TrainOptions, device: torch.device) -> Optimizer:
     """Build the optimizer of `train.optimizer` for these parameters on a device."""
     rate, momentum, decay = options.learning_rate, options.momentum, options.weight_decay
     match options.optimizer:
@@ -188,7 +184,7 @@ def optimizer(parameters: Parameters, options: TrainOptions, device: torch.devic
             return LARS(parameters, lr=rate, momentum=momentum, weight_decay=decay)
 
 
-def groups(networks: nn.Module, options: TrainOptions) -> Parameters:
+def groups(networks: nn.Module, options: TrainOptions) -> ParamsT:
     """Return the parameters for `optimizer`: those of encoders with an `lr_factor` or no decay are groups of their own.
 
     Of encoders within encoders the inner one decides.

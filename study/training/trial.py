@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,7 +13,7 @@ from study import models
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
-from study.knobs import options
+from study.knobs import Section, Value, options
 from study.methods import UNKNOWN, Labels
 from study.methods.debiasing import EARLY, LABELS, MODEL, SOME_LABELS, BiasModel, Preparation, SomeLabels
 from study.training import early_layers
@@ -61,7 +60,7 @@ class StandIn:
             features = models.build(config.model, self.dataset.facts, False).features
             classes = self.dataset.facts.classes
             facts = Facts(classes, None, (features if self.keeps_features else classes,), splits=self.splits)
-            key: dict[str, Any] = {"model": dict(config.model), "train": asdict(config.train), "device": device.type}
+            key: dict[str, Value] = {"model": dict(config.model), "train": asdict(config.train), "device": device.type}
             key |= {"method": dict(config.method), "facts": asdict(self.dataset.facts)}
             key |= {"made_from": self.made_from, "torch": torch.__version__}
             key |= {"weights": begun} if (begun := models.weights(config.model)) else {}
@@ -173,7 +172,7 @@ LEARNING_RATE = 0.001
 
 SEED = 0
 
-KINDS: Mapping[str, tuple[Mapping[str, object], int]] = {
+KINDS: Mapping[str, tuple[Section, int]] = {
     "early": (PLAIN, 8),
     "gce": ({"name": "generalized_cross_entropy", "q": 0.7}, 12),
 }

@@ -17,6 +17,7 @@ import pandas as pd
 from study.analysis.statistics.frame import metric
 from study.errors import UserError
 from study.home.folder import Home
+from study.knobs import Params
 from study.ranking import Results, SeedStatistics, spread
 from study.ranking.ablation_steps import Ablation, Moved, Step, adding, asked, path, removing, runs, value
 from study.ranking.difference import CONFIDENCE, Difference, difference
@@ -132,7 +133,7 @@ def ablation_effects(results: Results) -> dict[str, list[Effect]]:
 def step_words(spec: StudySpec, ablation: Ablation) -> list[StepWords]:
     """Return the steps in words; of a step with more than `MOST_KEYS` keys the first of them."""
 
-    def words(step: Step, params: Mapping[str, object]) -> str:
+    def words(step: Step, params: Params) -> str:
         there = {key: found for key in step if (found := value(spec, params, key)) is not None}
         shown = [f"{key} = {parameter(value)}" for key, value in list(there.items())[:MOST_KEYS]]
         return ", ".join([*shown, *([f"{len(there) - MOST_KEYS} more"] if len(there) > MOST_KEYS else [])])

@@ -8,6 +8,7 @@ import pandas as pd
 from study.analysis.statistics import formatting
 from study.errors import UserError
 from study.home.events import ENDED
+from study.knobs import Section, Value
 from study.ranking import Results, SeedStatistics
 from study.ranking.difference import (
     Difference,
@@ -50,7 +51,7 @@ class Compared:
     summary: Summary = field(metadata=INNER)
     gain: Mapping[str, Gap]
     against: Mapping[str, Gap]
-    settings: Mapping[str, object]
+    settings: Section
 
 
 def against(first: Results, other: Results) -> dict[str, Gap]:
@@ -186,18 +187,18 @@ def _data(results: Results) -> str:
     return f"{names}, fingerprint {results.record.sessions[-1].get('data', 'unknown')}"
 
 
-def _settings(spec: StudySpec) -> dict[str, object]:
+def _settings(spec: StudySpec) -> dict[str, Value]:
     flat = {f"{section}.{key}": value for section, values in spec.base.items() for key, value in values.items()}
-    flat |= {f"search.{key}": value for key, value in spec.search.model_dump().items() if key in COMPARED}
-    for key in ("search.early_stopping", "search.confirm"):
-        flat |= {f"{key}.{name}": value for name, value in flat.pop(key).items()}
+    flat |= {f"search.{key}": value for key, value in spec.search.model_dump(include=COMPARED).items()}
+    nested = spec.search.model_dump(include=NESTED)
+    flat |= {f"search.{key}.{name}": value for key, values in nested.items() for name, value in values.items()}
     if spec.final_seeds is not None:
         flat.pop("train.seed")  # each of its trials has its own
     return {key: value for key, value in flat.items() if key not in spec.search.space}
 
 
-COMPARED = ("sampler", "trials", "seed", "replicates", "constraints", "early_stopping", "confirm")
-"""Keys of `search` that are compared."""
+COMPARED, NESTED = {"sampler", "trials", "seed", "replicates", "constraints"}, {"early_stopping", "confirm"}
+"""Keys of `search` that are compared; those of sections in it are compared one by one."""
 
 
 def _gains(results: Results) -> dict[str, Gap]:
@@ -255,5 +256,5 @@ def _gain(gap: Gap | None, name: str) -> str:
     return formatting.amount(name, Difference(gap.difference, gap.interval), words="")
 
 
-def _setting(values: Mapping[str, object], key: str) -> str:
+def _setting(values: Section, key: str) -> str:
     return parameter(values[key]) if key in values else formatting.MISSING

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from study.knobs import Value
 from study.metrics import in_percent, printed, printed_range
 from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec
@@ -160,7 +161,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def listed(items: Iterable[object]) -> str:
+def listed(items: Iterable[Value]) -> str:
     """Return `1`, `1 and 2`, `1, 2 and 3`; of more than twelve, the first ten and how many more there are."""
     texts = [str(item) for item in items] or [MISSING]
     if len(texts) > 12:

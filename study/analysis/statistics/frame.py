@@ -1,10 +1,11 @@
 """A study's trials as pandas tables."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
+from study.knobs import Section, Value
 from study.ranking import Results
 from study.ranking.candidates import metric
 from study.spec import StudySpec
@@ -99,7 +100,7 @@ def metric_names(spec: StudySpec, trials: Collection[TrialRecord]) -> list[str]:
     return [spec.metric, *sorted(names - {spec.metric, "epoch"})]
 
 
-def param(spec: StudySpec, trial: TrialRecord, key: str) -> object:
+def param(spec: StudySpec, trial: TrialRecord, key: str) -> Value:
     """Return the value that a trial ran with, None for a key that does not apply to it."""
     if key in trial.params:
         return trial.params[key]
@@ -118,11 +119,11 @@ def numbered(trial: TrialRecord) -> str:
     return f"{trial.number} (baseline)" if trial.stage == "baseline" else str(trial.number)
 
 
-def _form(spec: StudySpec, trial: TrialRecord, key: str) -> Mapping[str, object]:
+def _form(spec: StudySpec, trial: TrialRecord, key: str) -> Section:
     return spec.sections.form(key.partition(".")[0], trial.params)
 
 
-def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[object]:
+def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Value]:
     seconds = trial.seconds if trial.started is not None else None
     of_trial = [trial.stage, trial.state, trial.kind, trial.reason, trial.seed, trial.fold, trial.repeats, trial.epochs]
     params = [param(spec, trial, key) for key in keys]

@@ -1,7 +1,7 @@
 """The share of the metric's variance over the searched space that each parameter explains."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import varied
 from study.home.record import TrialRecord
+from study.knobs import Params, Scalar
 from study.ranking import Results, once
 from study.spec import StudySpec
 
@@ -174,7 +175,7 @@ class Axis:
         """(columns,): expected share of each column relative to the others, less for higher degrees."""
         return 1.0 / np.arange(1, self.count + 1) ** 2 if self.ordered else np.ones(self.count)
 
-    def columns(self, trials: Iterable[Mapping[str, object]]) -> Array:
+    def columns(self, trials: Iterable[Params]) -> Array:
         """Return (N, columns) from the trials' parameters; 0 where a trial has no value or a foreign one."""
         places = np.array([self._place(params.get(self.key), self.key in params) for params in trials], dtype=float)
         known = np.isfinite(places)
@@ -188,7 +189,7 @@ class Axis:
             found[known] = vander * np.sqrt(2 * degrees + 1)
         return found
 
-    def _place(self, value: object, given: bool) -> float:
+    def _place(self, value: Scalar, given: bool) -> float:
         """Return where a value lies, between 0 and 1; NaN for a value that has no place."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 

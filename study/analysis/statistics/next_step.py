@@ -17,14 +17,14 @@ to take that comes before what more search may bring:
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from study.analysis.statistics import formatting
-from study.knobs import Range
+from study.knobs import Params, Range, Scalar
 from study.ranking import Reference, Results
 from study.ranking.difference import (
     CONFIDENCE,
@@ -127,7 +127,7 @@ def _width(domain: Domain, whole: bool) -> float:
     return OUTER if step is None else max(OUTER, 1 / (math.floor((domain.high - domain.low) / step) + 1))
 
 
-def _place(domain: Domain, value: object) -> float | None:
+def _place(domain: Domain, value: Scalar) -> float | None:
     """Return where a value lies between the ends, 0 to 1 on the range's scale; None for what is no such number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or domain.low is None or domain.high is None:
         return None
@@ -156,7 +156,7 @@ def _nearer(distances: Sequence[float]) -> float:
     return 1 - NormalDist().cdf((wins - pairs / 2 - 0.5) / math.sqrt(variance))
 
 
-def _further(spec: StudySpec, key: str, params: Mapping[str, object], end: str, limit: float) -> bool:
+def _further(spec: StudySpec, key: str, params: Params, end: str, limit: float) -> bool:
     """Return whether the parameter may be smaller than its lowest searched value, or larger than its highest."""
     section, _, name = key.partition(".")
     knob = spec.sections.knobs(section, params).get(name)
