@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -33,14 +33,12 @@ LATE_STAGES: Mapping[str, tuple[tuple[str, int], ...]] = {
 }
 """Modules and channels of each architecture's last stages before the features, which `joined` can join to them."""
 
-TRAINED_STAGES = {"none": 0, "last": 1, "last_two": 2}
-"""Number of stages that each value of `trained_stages` trains: the last ones of `LATE_STAGES`."""
-
-
-def last_frozen(architecture: str, trained: str) -> str | None:
-    """Return the module whose maps (B, C, H, W) the trained stages take; None: none are trained, or none are known."""
-    known = LATE_STAGES.get(architecture, ())
-    return known[-1 - TRAINED_STAGES[trained]][0] if known and TRAINED_STAGES[trained] else None
+LAST_FROZEN: Mapping[str, Mapping[str, tuple[str, int]]] = {
+    "efficientnet_lite0": {"last": ("_blocks.14", 192), "last_two": ("_blocks.10", 112)},
+    **{f"resnet{depth}": {"last": ("layer3", 256), "last_two": ("layer2", 128)} for depth in (18, 34)},
+    **{f"resnet{depth}": {"last": ("layer3", 1024), "last_two": ("layer2", 512)} for depth in (50, 101, 152)},
+}
+"""Module and channels of each architecture whose maps (B, C, H, W) its trained stages take, by `trained_stages`."""
 
 
 def late_width(model: Mapping[str, Any], stages: int) -> int:
@@ -95,7 +93,8 @@ class BackboneOptions:
         Literal["none", "last", "last_two"],
         Doc(
             "last stages of a `frozen` network that are trained beside what follows it, without weight decay and with "
-            "batch norm as it is: the maps before them are kept too; of `efficientnet_lite0` and square pictures"
+            "batch norm as it is: the maps before them are kept too; of `efficientnet_lite0` and ResNets, and square "
+            "pictures"
         ),
     ] = "none"
     lr_factor: Annotated[
@@ -134,7 +133,7 @@ class Backbone(Encoder):
     def __init__(self, net: nn.Module, architecture: str, options: BackboneOptions, facts: Facts) -> None:
         super().__init__()
         self.net, self.architecture = net, architecture
-        self._cut = last_frozen(architecture, options.trained_stages)
+        self._cut = LAST_FROZEN.get(architecture, {}).get(options.trained_stages)
         whole = net.state_dict().keys()
         self.features = behead(net)
         self.dropped = whole - net.state_dict().keys()
@@ -164,7 +163,7 @@ class Backbone(Encoder):
             for name, _ in (*known, *LATE_STAGES.get(self.architecture, ()))
         ]
         if self._cut is not None:
-            cut = self.net.get_submodule(self._cut)
+            cut = self.net.get_submodule(self._cut[0])
             handles.append(cut.register_forward_hook(lambda *call: maps.append(call[2].flatten(1))))
         try:
             features = self(images)
@@ -172,6 +171,29 @@ class Backbone(Encoder):
             for handle in handles:
                 handle.remove()
         return torch.cat([*maps, *parts, features], 1)
+
+
+class TrainedStages(Encoder):
+    """The stages behind a module, with batch norm as it is: from its maps (B, C, H, W) to rows (B, L + F).
+
+    They hold the features of those among `LATE_STAGES`, averaged over the image, and those of the last layer.
+
+    Args:
+        backbone: whose stages are copied.
+        trained: a value of `trained_stages` other than none.
+        lr_factor: of its parameters.
+    """
+
+    decays = False
+
+    def __init__(self, backbone: Backbone, trained: str, lr_factor: float) -> None:
+        super().__init__()
+        self.first, self.channels = LAST_FROZEN[backbone.architecture][trained]
+        self.lr_factor = lr_factor
+
+    def train(self, mode: bool = True) -> Self:
+        """Leave batch norm as it is."""
+        return super().train(False)
 
 
 def renormalisation(
@@ -267,8 +289,8 @@ def wrong_weights(architecture: str, options: BackboneOptions, facts: Facts) -> 
     if options.joined > len(LATE_STAGES.get(architecture, ())):
         return f"has {len(LATE_STAGES.get(architecture, ()))} stages that model.joined can join, {options.joined} given"
     if options.trained_stages != "none":
-        if architecture not in LATE_STAGES:
-            return f"has no stages that model.trained_stages knows. Networks that have: {', '.join(LATE_STAGES)}"
+        if architecture not in LAST_FROZEN:
+            return f"has no stages that model.trained_stages knows. Networks that have: {', '.join(LAST_FROZEN)}"
         if facts.shape[1] != facts.shape[2]:
             return f"trains stages on square images, not on those of {size(facts)} pixels: model.trained_stages"
     if options.weights is not None and not is_file(options.weights):

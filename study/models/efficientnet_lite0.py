@@ -11,9 +11,9 @@ from study.data.dataset import Facts
 from study.models.backbone import (
     CLASSES,
     LATE_STAGES,
-    TRAINED_STAGES,
     Backbone,
     BackboneOptions,
+    TrainedStages,
     wrong_weights,
 )
 from study.models.encoder import Encoder, not_images
@@ -103,32 +103,18 @@ class EfficientNetLite0(nn.Module):
         return scores
 
 
-class LastStages(Encoder):
-    """The stages behind a block, with batch norm as it is: from its maps (B, C, H, W) to rows (B, L + F).
-
-    They hold the features of these stages, averaged over the image, and those of the last layer.
-
-    Args:
-        backbone: whose stages are copied.
-        trained: a value of `TRAINED_STAGES` other than none.
-        lr_factor: of its parameters.
-    """
-
-    decays = False
+class LastStages(TrainedStages):
+    """The last stages of the network, see `TrainedStages`."""
 
     def __init__(self, backbone: Backbone, trained: str, lr_factor: float) -> None:
-        super().__init__()
-        stages = LATE_STAGES["efficientnet_lite0"][-1 - TRAINED_STAGES[trained] :]
-        (first, self.channels), *others = [(int(name.rpartition(".")[2]) + 1, width) for name, width in stages]
+        super().__init__(backbone, trained, lr_factor)
+        first, *ends = (
+            int(name.rpartition(".")[2]) + 1
+            for name in (self.first, *(name for name, _ in LATE_STAGES["efficientnet_lite0"]))
+        )
         net: Any = deepcopy(backbone.net)
         self._blocks, self._conv_head, self._bn1 = net._blocks[first:], net._conv_head, net._bn1
-        self._ends = [end - first for end, _ in others]
-        self.features = sum(width for _, width in others) + LAST
-        self.lr_factor = lr_factor
-
-    def train(self, mode: bool = True) -> "LastStages":
-        """Leave batch norm as it is."""
-        return super().train(False)
+        self._ends = [end - first for end in ends if end > first]
 
     def forward(self, maps: Tensor) -> Tensor:
         parts = []

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from study.knobs import options
-from study.models.backbone import Backbone, BackboneOptions, beside, late_width
-from study.models.efficientnet_lite0 import LastStages
+from study.models import efficientnet_lite0, residual
+from study.models.backbone import Backbone, BackboneOptions, TrainedStages, beside, late_width
 from study.models.encoder import Encoder
 from study.models.mlp import MLP
 from study.models.mlp import Options as Layers
@@ -39,7 +39,7 @@ class Frozen(Encoder):
         stages: that are trained; the features before them stay as they are in a row.
     """
 
-    def __init__(self, width: int, layers: BackboneOptions, columns: int, stages: LastStages | None = None) -> None:
+    def __init__(self, width: int, layers: BackboneOptions, columns: int, stages: TrainedStages | None = None) -> None:
         super().__init__()
         self.mean: Tensor
         self.deviation: Tensor
@@ -91,6 +91,7 @@ def build(model: Mapping[str, Any], last: int, trunk: Backbone | None) -> Frozen
     layers, stages = options(BackboneOptions, model), None
     if layers.trained_stages != "none":
         assert trunk is not None
-        stages = LastStages(trunk, layers.trained_stages, layers.lr_factor)
+        of = efficientnet_lite0 if trunk.architecture == "efficientnet_lite0" else residual
+        stages = of.LastStages(trunk, layers.trained_stages, layers.lr_factor)
     width = late_width(model, layers.joined) + last
     return Frozen(width, layers, beside(model) + last, stages)

@@ -1,13 +1,14 @@
 """torchvision's ResNets as encoders, with the stem that small images need."""
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from torch import nn
+from torch import Tensor, nn
 from typing_extensions import Doc
 
 from study.data.dataset import Facts
-from study.models.backbone import Backbone, BackboneOptions, is_file, plain, wrong_weights
+from study.models.backbone import Backbone, BackboneOptions, TrainedStages, is_file, plain, wrong_weights
 from study.models.encoder import Encoder, kaiming, not_images
 
 
@@ -36,6 +37,19 @@ def resnet(name: str, options: ResNetOptions, facts: Facts) -> Encoder:
         net.conv1 = nn.Conv2d(channels, 64, 7, stride=2, padding=3, bias=False)
         kaiming(net.conv1)
     return Backbone(net, name, options, facts)
+
+
+class LastStages(TrainedStages):
+    """The last stages of a ResNet, see `TrainedStages`."""
+
+    def __init__(self, backbone: Backbone, trained: str, lr_factor: float) -> None:
+        super().__init__(backbone, trained, lr_factor)
+        net: Any = deepcopy(backbone.net)
+        self.stages = nn.Sequential(*([net.layer3] if self.first == "layer2" else []), net.layer4)
+
+    def forward(self, maps: Tensor) -> Tensor:
+        features: Tensor = self.stages(maps).mean((2, 3))
+        return features
 
 
 def unsuited_resnet(name: str, options: ResNetOptions, facts: Facts) -> str | None:

@@ -14,7 +14,6 @@ from pathlib import Path
 import photographs
 
 from study import data
-from study.models.backbone import TRAINED_STAGES
 from study.training import features
 
 WHOLE = {"name": "efficientnet_lite0", "weights": "imagenet"}
@@ -37,10 +36,9 @@ def main() -> None:
             section = {"name": "image_folder", "path": scratch, "target": "class", "bias": "mark", "split": "split"}
             pictures = data.load({**section, "val": "given", "size": 160})
         for trained in chosen.trained:
-            model = {**FROZEN, "trained_stages": trained} if trained in TRAINED_STAGES else WHOLE
-            training = (
-                {"epochs": 6, "weight_decay": 0.1} if trained in TRAINED_STAGES else {"epochs": 5, "weight_decay": 1e-4}
-            )
+            model = WHOLE if trained == "whole" else {**FROZEN, "trained_stages": trained}
+            epochs, weight_decay = (5, 1e-4) if trained == "whole" else (6, 0.1)
+            training = {"epochs": epochs, "weight_decay": weight_decay}
             dataset = features.of_frozen(model, pictures, photographs.CPU)
             for factor in chosen.factors or FACTORS[trained]:
                 given = dataset, {**model, "lr_factor": factor}, METHOD, {"schedule": "cosine", **training}

@@ -17,8 +17,10 @@ import pytest
 import torch
 from helpers import ROOT, searching, timeless
 from PIL import Image
+from safetensors.torch import save_file
 from sklearn.datasets import load_sample_images
 from small import config
+from torchvision import models as torchvision_models
 from torchvision.models import EfficientNet_B0_Weights
 
 from study import models
@@ -27,7 +29,7 @@ from study.data.folds import divided, of_fold
 from study.errors import UserError
 from study.files import digest_of_file
 from study.models import frozen, initial_weights
-from study.models.backbone import Backbone, beside
+from study.models.backbone import EARLY, Backbone, beside
 from study.models.efficientnet_lite0 import EfficientNetLite0
 from study.spec.search_checks import trial_faults
 from study.trained.classifier import Classifier
@@ -192,6 +194,38 @@ def test_maps_are_kept_before_the_rows_of_the_whole_network_and_stages_begin_whe
         assert torch.equal(*(early_layers.classes(*of, bias, CPU) for of in ((MODEL, plain), (PARTLY, partly))))
 
 
+@pytest.mark.parametrize(
+    ("architecture", "trained", "maps", "width"),
+    [("resnet18", "last", 256 * 2 * 2, 512), ("resnet50", "last_two", 512 * 4 * 4, 2048)],
+)
+def test_the_last_stages_of_a_resnet_begin_where_it_is_and_are_trained(
+    tmp_path: Path, architecture: str, trained: str, maps: int, width: int
+) -> None:
+    torch.manual_seed(0)
+    weights = tmp_path / "mine.safetensors"
+    save_file(torchvision_models.get_model(architecture).state_dict(), weights)
+    model = {"name": "torchvision", "architecture": architecture, "weights": str(weights), "frozen": True}
+    model |= {"trained_stages": trained, "adapter": 0}
+    dataset = pictures()
+    found = features.of_frozen(model, dataset, CPU)
+    assert found.facts.shape == (maps + EARLY[architecture][1] + width,)
+    kept = torch.from_numpy(found.splits["train"].inputs.copy())
+    begun = models.build(model, found.facts).eval()
+    assert torch.allclose(begun(kept), kept[:, -width:].float(), rtol=0.01, atol=0.02)
+    own = replace(trial_config(learning_rate=0.001, epochs=1), model=model)
+    trial = Trial(own, dataset, "cpu")
+    list(trial.run())
+    trial.save(tmp_path / "trained.safetensors")
+    digest = digest_of_file(tmp_path / "trained.safetensors")
+    described = own.to_document(), dataset.facts, "trained.safetensors", digest, {}, None, models.weights(model)
+    given = Classifier(Description(*described), tmp_path, "cpu").probabilities(dataset.splits["test"].inputs)
+    of_rows = trial.evaluate.scores("encoder", trial.evaluate.features("test")).softmax(1)
+    assert np.abs(given - of_rows.numpy()).max() < 1e-4
+    encoder = trial.method.encoders()["encoder"]
+    encoder.load_state_dict({**encoder.state_dict(), "mean": begun.mean, "deviation": begun.deviation})
+    assert not torch.allclose(encoder(kept), begun(kept))
+
+
 def test_stages_train_at_their_own_rate_without_decay_and_go_on_bit_by_bit(tmp_path: Path) -> None:
     dataset, own = pictures(), trial_config(weight_decay=0.1, learning_rate=0.001)
     own = replace(own, model={**own.model, **PARTLY, "lr_factor": 0.3})
@@ -246,13 +280,13 @@ def test_a_search_decides_whether_stages_are_trained_and_a_study_without_them_is
 
 
 def test_stages_are_trained_only_of_networks_whose_stages_are_known_and_of_square_pictures() -> None:
-    square, other = pictures().facts, replace(pictures().facts, shape=(3, 32, 48))
+    square, oblong = pictures().facts, replace(pictures().facts, shape=(3, 32, 48))
     assert models.unsuited(PARTLY, square) is None
-    assert "square images" in str(models.unsuited(PARTLY, other))
-    resnet = {"name": "torchvision", "architecture": "resnet50", "weights": "imagenet", "frozen": True}
-    assert models.unsuited(resnet, square) is None
-    told = str(models.unsuited({**resnet, "trained_stages": "last"}, square))
-    assert "Networks that have: efficientnet_lite0" in told
+    assert "square images" in str(models.unsuited(PARTLY, oblong))
+    other = {"name": "torchvision", "architecture": "convnext_tiny", "weights": "imagenet", "frozen": True}
+    assert models.unsuited(other, square) is None
+    told = str(models.unsuited({**other, "trained_stages": "last"}, square))
+    assert "Networks that have: efficientnet_lite0, resnet18" in told
 
 
 def test_an_adapter_and_its_contrastive_loss_train_on_rows() -> None:

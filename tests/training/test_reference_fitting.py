@@ -24,8 +24,8 @@ from study.methods.fitted import Fitted, scores
 from study.methods.fitted import Rows as Taken
 from study.methods.reference import CAN_BE_USED, REFERENCES
 from study.models.backbone import BackboneOptions
-from study.models.encoder import Encoder, HeadOptions, Network
-from study.models.frozen import Frozen, stored
+from study.models.encoder import HeadOptions, Network
+from study.models.frozen import Frozen
 from study.training import TrainOptions, Trial, TrialConfig
 from study.training.reference_fitting import FITS, Rows, fitted, measured
 
@@ -166,24 +166,11 @@ def test_a_stored_model_of_another_kind_is_not_read(what: str) -> None:
         classifier(torch.zeros(1, 5))
 
 
-class Trunk(Encoder):
-    """A frozen network: the first six values of a picture, doubled."""
-
-    features = 6
-
-    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
-        return pictures.flatten(1)[:, :6] * 2
-
-    rows = forward
-
-
-def test_of_a_frozen_network_the_features_are_taken_whether_they_come_as_rows_or_as_pictures() -> None:
-    taken = Taken(Facts(2, 2, (3, 4, 4)), Network(Frozen(6, BackboneOptions(), Trunk(), 6), HeadOptions()))
-    pictures = torch.randn(5, 3, 4, 4, generator=torch.Generator().manual_seed(0))
-    rows = stored(Trunk()(pictures))
-    assert taken.features == 6
-    assert torch.equal(taken(pictures), rows.float())
-    assert torch.equal(taken(rows), rows.float())
+def test_of_a_frozen_network_all_features_of_a_row_are_taken_without_the_maps_of_trained_stages() -> None:
+    taken = Taken(Facts(2, 2, (12,)), Network(Frozen(6, BackboneOptions(), 8), HeadOptions()))
+    rows = torch.randn(5, 12, generator=torch.Generator().manual_seed(0)).half()
+    assert taken.features == 8
+    assert torch.equal(taken(rows), rows[:, 4:].float())
 
 
 def test_of_images_and_of_large_tables_only_so_many_are_fitted_to(monkeypatch: pytest.MonkeyPatch) -> None:
