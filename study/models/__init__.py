@@ -4,7 +4,7 @@
 adds the projection head of the same section. Other distributions can add networks: see `study.catalogue`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -154,26 +154,6 @@ def weights(model: Mapping[str, Any]) -> dict[str, str] | None:
     from study.models import initial_weights
 
     return initial_weights.told(model)
-
-
-def weights_places(sections: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    """Return path and sha256 of the weights of `model` sections, for `take_weights_places` in another process.
-
-    Raises as `weights`.
-    """
-    if not (beginning := [model for model in sections if model.get("weights") is not None]):
-        return {}
-    from study.models import initial_weights
-
-    return dict(initial_weights.place(model) for model in beginning)
-
-
-def take_weights_places(places: Mapping[str, tuple[str, str]]) -> None:
-    """Look for weights where another process found them, before any place that a study file names."""
-    if places:
-        from study.models import initial_weights
-
-        initial_weights.take_places(places)
 
 
 def network(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Network":

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -142,18 +142,18 @@ _told_places: dict[str, Place] = {}
 """Files that another process found, by `_key`: a worker of Ray runs in a folder of its own."""
 
 
-def place(model: Mapping[str, Any]) -> tuple[str, Place]:
-    """Return key and place of a `model` section's weights, for `take_places`. Raises as `find`."""
-    file, _ = find(model)
-    return _key(model), (str(file.absolute()), sha256(file))
+def places(sections: Iterable[Mapping[str, Any]]) -> dict[str, Place]:
+    """Return the places of the weights of `model` sections, for `take_places` in another process. Raises as `find`."""
+    files_of = {_key(model): find(model)[0] for model in sections if model.get("weights") is not None}
+    return {key: (str(file.absolute()), sha256(file)) for key, file in files_of.items()}
 
 
-def take_places(places: Mapping[str, Place]) -> None:
+def take_places(told: Mapping[str, Place]) -> None:
     """Look for weights first where another process found them, then where a user's paths lead.
 
     `begin` refuses a file whose content has changed since.
     """
-    _told_places.update(places)
+    _told_places.update(told)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from study import data, models
+from study import data
 from study.data import Dataset, inventory
 from study.data.cells import group_sizes
 from study.errors import StudyStoppedError, UserError
@@ -26,6 +26,7 @@ from study.home.ledger import LeaseLostError, Ledger
 from study.home.provenance import owner, provenance
 from study.home.record import StudyRecord
 from study.home.sharing import Limits
+from study.models.initial_weights import places as weights_places
 from study.spec import StudySpec
 from study.sweep import PREPARING, STARTING, STOPPING
 from study.sweep.adapters import RequestInbox
@@ -399,7 +400,7 @@ def _tune(
     from study.sweep.own_ray import run_job
 
     spec = agenda.spec
-    places = models.weights_places(spec.model_sections)
+    places = weights_places(spec.model_sections)
     nodes = Nodes(spec.resources, ray.nodes)
     given = datasets
     if processes is None:

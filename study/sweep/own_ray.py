@@ -51,11 +51,11 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
 
 def compute_features(model: Mapping[str, Any], dataset: Any, weights: Mapping[str, tuple[str, str]]) -> Any:
     """Compute features in a task of Ray's, on a GPU where Ray gave it one; see `study.training.features.computed`."""
-    from study import models
+    from study.models import initial_weights
     from study.training import features
     from study.training.device import best
 
-    models.take_weights_places(weights)
+    initial_weights.take_places(weights)
     return features.computed(model, dataset, best(), lambda done, total: None)
 
 

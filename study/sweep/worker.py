@@ -12,8 +12,9 @@ from typing import Any
 import ray
 from ray import tune
 
-from study import data, models
+from study import data
 from study.data.folds import of_fold
+from study.models import initial_weights
 from study.sweep import course
 from study.sweep.failures import NodeUnusableError
 from study.sweep.fresh_process import run_fresh
@@ -33,7 +34,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
         config: the trial's parameters under their keys, and `job`: a `JobPayload`.
         datasets: the study's data by `data.key` of their sections, and features of frozen networks by `features.key`:
             references to one copy each in the machine's shared memory.
-        weights: where the driver found the weights that trials begin from, see `study.models.weights_places`.
+        weights: where the driver found the weights that trials begin from, see `study.models.initial_weights.places`.
 
     Raises:
         NodeUnusableError: a GPU is asked for, and the one that Ray gave this process cannot be used, or not any more.
@@ -59,7 +60,7 @@ def _run(
     job: JobPayload, datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]], listener: course.Listener
 ) -> None:
     """Run a job in this process."""
-    models.take_weights_places(weights)
+    initial_weights.take_places(weights)
     config = TrialConfig.from_document(json.loads(job.document))
     course.prepare(job, config)
     if job.function is None:

@@ -173,7 +173,7 @@ def test_weights_that_change_while_a_study_runs_are_refused(tmp_path: Path, monk
     monkeypatch.setattr(initial_weights, "_told_places", {})
     file = tmp_path / "mine.safetensors"
     save_file(classifier(SMALL).state_dict(), file)
-    models.take_weights_places(models.weights_places([section(str(file))]))
+    initial_weights.take_places(initial_weights.places([section(str(file))]))
     before, status = file.read_bytes(), file.stat()
     models.network(section(str(file)), PHOTOS)
     file.write_bytes(before[:-4] + bytes(4))
@@ -190,7 +190,7 @@ def test_a_process_in_another_folder_finds_what_the_first_one_found(
     monkeypatch.setattr(initial_weights, "_told_places", {})
     monkeypatch.chdir(tmp_path)
     save_file(classifier(SMALL).state_dict(), "mine.safetensors")
-    places = models.weights_places([section("mine.safetensors"), {"name": "lenet"}])
+    places = initial_weights.places([section("mine.safetensors"), {"name": "lenet"}])
     assert list(places.values()) == [
         (str(tmp_path / "mine.safetensors"), initial_weights.sha256(tmp_path / "mine.safetensors"))
     ]
@@ -198,5 +198,5 @@ def test_a_process_in_another_folder_finds_what_the_first_one_found(
     monkeypatch.chdir(tmp_path / "elsewhere")
     with pytest.raises(UserError, match="not found"):
         models.weights(section("mine.safetensors"))
-    models.take_weights_places(places)
+    initial_weights.take_places(places)
     assert models.weights(section("mine.safetensors")) is not None

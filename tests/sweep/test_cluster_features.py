@@ -7,9 +7,10 @@ import pytest
 import torch
 from helpers import searching
 
-from study import data, models
+from study import data
 from study.data.folds import of_fold
 from study.errors import UserError
+from study.models import initial_weights
 from study.models.backbone import Backbone
 from study.spec import StudySpec
 from study.sweep.adapters import StudyOverSignal
@@ -26,7 +27,7 @@ def frozen(*more: str) -> StudySpec:
 
 
 def given(spec: StudySpec, told: list[str], stopping: bool = False) -> dict[str, data.Dataset]:
-    places = models.weights_places(spec.model_sections)
+    places = initial_weights.places(spec.model_sections)
     return dict(with_features(spec, data.load_all(spec.data_sections), places, told.append, lambda: stopping))
 
 
@@ -79,6 +80,6 @@ def test_each_normalisation_of_the_pictures_has_features_of_its_own(root: Path) 
 @pytest.mark.usefixtures("small_ray")
 def test_what_ends_the_task_is_told_as_it_said_it(root: Path) -> None:
     spec = frozen("data.rho=0.8")  # of which the processes of this Ray have kept no rows
-    damaged = {name: (path, "0" * 64) for name, (path, _) in models.weights_places(spec.model_sections).items()}
+    damaged = {name: (path, "0" * 64) for name, (path, _) in initial_weights.places(spec.model_sections).items()}
     with pytest.raises(UserError, match="has changed while the study runs"):
         with_features(spec, data.load_all(spec.data_sections), damaged, lambda _: None, lambda: False)
