@@ -149,6 +149,10 @@ TIES = {"logistic_regression": (0.7, 0.2)}
 MARGIN = "search.margin=1"
 REFERENCED = {
     "wins": (referenced_spec(), referenced(WINS, [(0.7, 0.2), (0.6, 0.2)])),
+    "wins, worse on test": (
+        referenced_spec(),
+        referenced(WINS, [(0.7, 0.2)], tested={"search": 0.9, "logistic_regression": 0.6}),
+    ),
     "loses": (referenced_spec(), referenced(LOSES, [(0.7, 0.2), (0.65, 0.2)])),
     "ties": (referenced_spec(), referenced(TIES, [(0.7, 0.2)])),
     "within the margin": (referenced_spec(MARGIN), referenced(TIES, [(0.72, 0.2)])),

@@ -80,9 +80,9 @@ class ChosenOfFront(Statement):
 
     def __str__(self) -> str:
         name, missed = _name(self.chosen[0]), self.spec.objective.missed(self.chosen[1])
-        held = ", which best.yaml holds" if self.is_result else ""
+        verb = "is chosen, which best.yaml holds" if self.is_result else "comes first"
         least = f" None of the front keeps the limit; {name} misses it by least, {missed:.4g}." if missed else ""
-        return f"Of the front {name} is chosen{held}: {self.spec.objective.rule}.{least}"
+        return f"Of the front {name} {verb}: {self.spec.objective.rule}.{least}"
 
 
 class FrontGain(Statement):
