@@ -62,7 +62,10 @@ def document(results: Results) -> Cost:
         record.busy / HOUR,
         record.taken("cpu", resources.cpu) / HOUR,
         record.taken("gpu", resources.gpu) / HOUR,
-        {key: record.placement.get(f"resources.{key}", planned) for key, planned in told},
+        {
+            key: taken if isinstance(taken := record.placement.get(f"resources.{key}"), int | float) else planned
+            for key, planned in told
+        },
         record.busy / record.worked if record.worked else None,
         {name: sum(report.get(f"time/{name}") or 0.0 for report in reports) / HOUR for name in phases},
         spent.saved(results),

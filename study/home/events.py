@@ -511,7 +511,7 @@ def event_of(entry: Entry) -> Event:
         ValueError: a field of it is not what it has to be; says which.
     """
     try:
-        event = (_READERS.get(entry["event"]) or _reader(entry["event"]))(entry)
+        event = (_READERS.get(kind := str(entry["event"])) or _reader(kind))(entry)
     except ValidationError as error:
         raise ValueError(_fault(entry, error)) from None
     if "time" not in entry:

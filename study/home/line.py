@@ -11,14 +11,14 @@ make new check values.
 
 import json
 import re
-from typing import Any
 from zlib import crc32
 
 import orjson
 
+from study.knobs import Value
 from study.text import quoted
 
-Entry = dict[str, Any]
+Entry = dict[str, Value]
 """An event as it stands in a line, by the names of its fields; `event` is its kind."""
 
 _CHAIN = re.compile(rb'"chain"\s*:\s*"(\d{1,18})\s+([0-9a-f]{8})\s+([0-9a-f]{8})"\s*}\s*\Z')

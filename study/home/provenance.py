@@ -8,13 +8,30 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, NotRequired, TypedDict
 
 from study import __version__
 from study.catalogue import distributions
 from study.home.record import StudyRecord
 
 NAMES = {"driver": "driver", "cuda": "CUDA", "rocm": "ROCm", "capability": "compute capability"}
+
+
+class Commit(TypedDict, total=False):
+    """Commit of a checkout, and whether files have changed since."""
+
+    commit: str
+    dirty: bool
+
+
+class Provenance(Commit):
+    """What `provenance` returns."""
+
+    version: str
+    python: str
+    libraries: dict[str, str]
+    node: str
+    gpus: NotRequired[list[str]]
 
 
 class Device(NamedTuple):
@@ -49,20 +66,22 @@ LIBRARIES = ("ray", "optuna", "mlflow", "torch", "numpy", "scikit-learn")
 
 
 @cache
-def provenance() -> dict[str, Any]:
+def provenance() -> Provenance:
     """Return versions of this package (commit, `dirty` if changed since), Python and libraries, and the machine.
 
     Libraries include the distributions that bring data sets, networks or methods of their own.
     """
     gpus = output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")  # asking CUDA would take GPU memory
-    return {
+    found: Provenance = {
         "version": __version__,
         **_git(Path(__file__).parents[1]),
         "python": platform.python_version(),
         "libraries": {name: version(name) for name in LIBRARIES} | distributions(),
         "node": platform.node(),
-        **({"gpus": gpus.splitlines()} if gpus else {}),
     }
+    if gpus:
+        found["gpus"] = gpus.splitlines()
+    return found
 
 
 def version_line() -> str:
@@ -82,7 +101,7 @@ def owner() -> str:
         return f"uid {os.getuid()}"
 
 
-def _git(folder: Path) -> dict[str, Any]:
+def _git(folder: Path) -> Commit:
     """Return the commit of the checkout that holds the package; nothing for an installed one."""
     commit = output("git", "-C", str(folder), "rev-parse", "HEAD")
     tracked = output("git", "-C", str(folder), "ls-files", "--error-unmatch", str(folder / "__init__.py"))

@@ -97,7 +97,7 @@ class StudyRecord(StudyState):
         except UnknownEventError:
             raise self._foreign(f"{entry['event']!r}, which study {__version__} does not know") from None
         except ValueError as fault:
-            raise self._unreadable(entry["event"], str(fault)) from None
+            raise self._unreadable(str(entry["event"]), str(fault)) from None
         self.apply(event)
         return event
 
@@ -153,7 +153,8 @@ class StudyRecord(StudyState):
 
     def taken(self, key: Literal["cpu", "gpu"], planned: float) -> float:
         """Return the seconds of a CPU core or GPU that trials took, where the study file gives `planned` to each."""
-        return sum(told.get(f"resources.{key}", planned) * busy for told, busy in self._busy)
+        amounts = ((told.get(f"resources.{key}"), busy) for told, busy in self._busy)
+        return sum((amount if isinstance(amount, int | float) else planned) * busy for amount, busy in amounts)
 
 
 def without_extensions(record: StudyRecord) -> StudyRecord:

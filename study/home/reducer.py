@@ -54,7 +54,7 @@ class StudyState:
     story: list[Happening] = field(default_factory=list)
     extended: int | None = None
     lengthened: list[events.TrialsLengthened] = field(default_factory=list)
-    placement: dict[str, Any] = field(default_factory=dict)
+    placement: Params = field(default_factory=dict)
     confirming: tuple[int, int, bool] | None = None
     ablating: events.Ablating | None = None
     joined: dict[int, events.Joined] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class StudyState:
     enough: str | None = None
     worked: float = 0.0
     busy: float = 0.0
-    _busy: list[tuple[dict[str, Any], float]] = field(default_factory=list)
+    _busy: list[tuple[Params, float]] = field(default_factory=list)
     _last: float = 0.0
     _repeats: dict[int, list[int]] = field(default_factory=dict)
     _stages: dict[str, list[TrialRecord]] = field(default_factory=dict, init=False, repr=False, compare=False)

@@ -3,9 +3,10 @@
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from study.home.events import Kind, Params, Stage, State
+from study.spec.objective import Objective
 
 NAN = float("nan")
 
@@ -27,7 +28,7 @@ def infinite(metrics: Mapping[str, float]) -> str | None:
     return f"{', '.join(large)}: kept as null" if large else None
 
 
-class Epoch(Mapping[str, Any]):
+class Epoch(Mapping[str, float | None]):
     """Metrics of one epoch by name, and `epoch`, from 1; None for one that is not a number.
 
     It is small, as a study of 10,000 trials of 50 epochs has half a million: it holds numbers alone, and shares the
@@ -52,7 +53,7 @@ class Epoch(Mapping[str, Any]):
         """Names with their places, in order; one object for all epochs that have the same ones."""
         return self._places
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> float | None:
         value = self._values[self._places[name]]
         if name == "epoch":
             return int(value)
@@ -79,6 +80,10 @@ T = TypeVar("T")
 
 Span = tuple[float, float]
 """Start and end, in seconds since the epoch."""
+
+
+Computed = dict[Objective, tuple[Epoch, Mapping[str, float | None]]]
+"""Metrics at the epochs that objectives chose (`study.ranking.epochs`), each with the last report at that time."""
 
 
 @dataclass
@@ -127,7 +132,7 @@ class Stretch:
     asleep: float = 0.0
     stops_at: int | None = None
     predicted: str | None = None
-    computed: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    computed: Computed = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def spans(self, now: float) -> list[Span]:
         """Return the last run and those of the stretches before; a run that has not ended counts until `now`.
@@ -214,7 +219,7 @@ class TrialRecord:
     until = _Now[int | None]()
     attempt = _Now[int]()
     predicted = _Now[str | None]()
-    computed = _Now[dict[Any, Any]]()
+    computed = _Now[Computed]()
 
     @property
     def started(self) -> float | None:

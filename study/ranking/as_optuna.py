@@ -141,7 +141,11 @@ def _whole(
     state = STATES[trial.state] if trial.state != "complete" or candidate else TrialState.FAIL
     began, ended = (datetime.fromtimestamp(time) if time else None for time in (trial.started, trial.ended))
     [metric, *others] = spec.objective.metrics
-    course = {} if others else {one["epoch"]: one[metric] for one in trial.reports if one.get(metric) is not None}
+    course = (
+        {}
+        if others
+        else {epoch: value for epoch, one in enumerate(trial.reports, 1) if (value := one.get(metric)) is not None}
+    )
     params, known = _params(trial.params, domains)
     told: dict[str, Scalar] = {"trial": trial.number, "stage": trial.stage, "seed": trial.seed, "why": trial.why}
     told |= {name: trial.last(name) for name in spec.objective.needed if name != metric}

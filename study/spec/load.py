@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from study import data, methods, metrics
 from study.errors import UserError, nearest
-from study.knobs import Scalar, Searched, Section, knobs
+from study.knobs import Scalar, Searched, Section, knobs, options
 from study.spec import search_checks
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.document import Document, Key, apply_profile, assigned, find, override, read
@@ -38,7 +38,7 @@ from study.spec.search_checks import (
     with_folds,
     with_front,
 )
-from study.spec.section_checks import Problems, check, section_model, shown
+from study.spec.section_checks import Problems, check, section_model, shown, validated
 from study.spec.space import MOST_CELLS, Space, space
 from study.spec.study_spec import StudySpec
 from study.spec.trial_sections import (
@@ -407,12 +407,11 @@ def resolved(document: Document) -> StudySpec:
     problems = Problems(document)
     layout, _ = _layout(document.values, problems)
     problems.raise_any()
-    sections = {section: layout[section] for section in SECTIONS}
-    sections["train"] = check(section_model("train", knobs(TrainOptions)), layout["train"], ("train",), problems)
-    search = Search.model_validate(layout["search"])
-    _check_form(search, sections, problems)
+    train = check(section_model("train", knobs(TrainOptions)), layout.train, ("train",), problems)
+    sections = {**layout.sections, "train": train or {}}
+    _check_form(layout.search, sections, problems)
     problems.raise_any()
-    return _spec(document.values, layout, search, sections)
+    return _spec(layout, layout.search, sections)
 
 
 def _check_form(search: Search, sections: Mapping[str, Section], problems: Problems) -> None:
@@ -451,8 +450,7 @@ def resolve(document: Document, one_trial: bool = False, of_folder: bool = False
     document.values = completed(with_incumbents(document.values, problems), problems)
     values, wants_papers = _without_papers(document.values)
     layout, values = _layout(values, problems)
-    file_sections = Sections({section: layout[section] for section in SECTIONS}, layout["search"]["alternatives"])
-    search = Search.model_validate(layout["search"])
+    search, file_sections = layout.search, Sections(layout.sections, layout.search.alternatives)
     before = len(problems.keys)
     check_names(file_sections, search.space, problems)
     if len(problems.keys) > before:
@@ -463,7 +461,7 @@ def resolve(document: Document, one_trial: bool = False, of_folder: bool = False
     if not of_folder:
         given = (values.get("search") or {}).get("confirm") or {}
         search = with_folds(search, sections.own["data"].get("folds") is not None, "seeds" in given, problems)
-    spec = _spec(values, layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
+    spec = _spec(layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
     check_metrics(spec, problems)
     check_references(spec, problems)
@@ -484,21 +482,21 @@ def resolve(document: Document, one_trial: bool = False, of_folder: bool = False
     return spec
 
 
-def _layout(values: dict[str, Any], problems: Problems) -> tuple[dict[str, Any], dict[str, Any]]:
+def _layout(values: dict[str, Any], problems: Problems) -> tuple[Layout, dict[str, Any]]:
     """Return the outline of a document with its defaults, and the document without what is wrong by itself.
 
     Such problems, and one with the name, are left for the caller to raise, with those of the rest.
     """
-    layout = check(Layout, values, (), problems)
+    layout = validated(Layout, values, (), problems)
     if layout is None and (rest := _set_aside(values, problems.keys)) is not None:
-        layout, values = check(Layout, rest, (), problems), rest
+        layout, values = validated(Layout, rest, (), problems), rest
     if layout is None:
         problems.raise_any()
     assert layout is not None
-    if not NAME_RULE.fullmatch(layout["name"]):
-        problems.add(("name",), f"{layout['name']!r} given. A name has letters, digits, '.', '_', '-', at most 100")
-    layout["train"] = {"threads": _threads(layout["resources"]["cpu"]), **layout["train"]}
-    return layout, values
+    if not NAME_RULE.fullmatch(layout.name):
+        problems.add(("name",), f"{layout.name!r} given. A name has letters, digits, '.', '_', '-', at most 100")
+    train = {"threads": _threads(layout.resources.cpu), **layout.train}
+    return layout.model_copy(update={"train": train}), values
 
 
 def _set_aside(values: Mapping[str, Any], faults: Iterable[Key]) -> dict[str, Any] | None:
@@ -514,11 +512,11 @@ def _set_aside(values: Mapping[str, Any], faults: Iterable[Key]) -> dict[str, An
     return rest
 
 
-def _spec(values: Mapping[str, Any], layout: Mapping[str, Any], search: Search, base: Mapping[str, Any]) -> StudySpec:
-    checked, seeds = Layout.model_validate(values), layout["final_seeds"]
-    final_seeds = None if seeds is None else tuple(seeds)
-    search = search.model_copy(update={"early_stopping": with_grace(search.early_stopping, base["train"]["epochs"])})
-    return StudySpec(layout["name"], base, search, checked.resources, final_seeds, layout["origin"])
+def _spec(layout: Layout, search: Search, base: Mapping[str, Section]) -> StudySpec:
+    final_seeds = None if layout.final_seeds is None else tuple(layout.final_seeds)
+    epochs = options(TrainOptions, base["train"]).epochs
+    search = search.model_copy(update={"early_stopping": with_grace(search.early_stopping, epochs)})
+    return StudySpec(layout.name, base, search, layout.resources, final_seeds, layout.origin)
 
 
 def _threads(cpu: float) -> int:

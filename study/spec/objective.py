@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,14 +121,6 @@ class Objective:
     constraints: tuple[Constraint, ...] = ()
     window: int | None = None
     choose: FrontRule = FrontRule()
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "Objective":
-        """Make an objective from plain values, as `dataclasses.asdict` gives them."""
-        constraints = tuple(Constraint(**limit) for limit in document["constraints"])
-        limits = tuple(Constraint(**limit) for limit in document["choose"]["limits"])
-        choose = FrontRule(document["choose"]["name"], limits)
-        return cls(tuple(document["metrics"]), tuple(document["modes"]), constraints, document["window"], choose)
 
     @property
     def several(self) -> bool:

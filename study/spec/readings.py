@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from study.errors import UserError
+from study.knobs import Section
 from study.spec.document import Document, split
-from study.spec.section_checks import Problems, Strict, check
+from study.spec.section_checks import Problems, Strict, validated
 
 ABSENT = object()
 
@@ -60,10 +61,9 @@ def take_readings(document: Document) -> dict[str, Reading]:
     if declared is None:
         return {}
     problems = Problems(document)
-    checked = check(Declared, {"readings": declared}, (), problems)
+    checked = validated(Declared, {"readings": declared}, (), problems)
     problems.raise_any()
-    assert checked is not None
-    readings: dict[str, Reading] = Declared.model_validate(checked).readings
+    readings = checked.readings if checked else {}
     taken = [name for name, reading in readings.items() if reading.taken is not None]
     if len(taken) != 1:
         problems.add(("readings",), f"taken: given for {', '.join(taken) or 'none'}, allowed is exactly one of them")
@@ -103,14 +103,14 @@ def has_own_study(reading: Reading) -> bool:
     return reading.taken is None and bool(reading.set)
 
 
-def is_of(reading: Reading, values: Mapping[str, Any]) -> bool:
+def is_of(reading: Reading, values: Section) -> bool:
     """Return whether a study has the trials of a reading: all of its values, if it has any or is the file's own."""
     return (bool(reading.set) or reading.taken is not None) and all(
         _at(values, key) == value for key, value in reading.set.items()
     )
 
 
-def _at(values: Mapping[str, Any], dotted: str) -> Any:
+def _at(values: Section, dotted: str) -> Any:
     """Return the value at a dotted key of a document, or `ABSENT`."""
     found: Any = values
     for part in split(dotted):

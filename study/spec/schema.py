@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, SkipValidation, field_validator, model_validator
 
-from study.knobs import MAX_INTEGER, Params, Scalar, Value
+from study.knobs import MAX_INTEGER, Params, Scalar, Section, Value
 from study.metrics import Direction
 from study.metrics.selection_rules import RULES
 from study.spec.objective import Constraint
@@ -409,3 +409,8 @@ class Layout(Strict):
     resources: Resources = Resources()
     final_seeds: Annotated[list[Seed], Field(min_length=1)] | None = None
     origin: dict[str, Any] | None = None
+
+    @property
+    def sections(self) -> dict[str, Section]:
+        """The sections that trials are made of."""
+        return {"data": self.data, "model": self.model, "method": self.method, "train": self.train}

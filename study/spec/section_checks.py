@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AllowInfNan, BaseModel, ConfigDict, ValidationError, create_model
@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 
 from study import data, methods, models
 from study.errors import UserError, nearest
-from study.knobs import MAX_INTEGER, Knob, Params, Range, Value
+from study.knobs import MAX_INTEGER, Knob, Params, Range, Section, Value
 from study.spec.document import Document, Key
 from study.text import shortened
 
@@ -28,6 +28,8 @@ class Strict(BaseModel):
 
     model_config = STRICT
 
+
+Model = TypeVar("Model", bound=BaseModel)
 
 MAX_LINES, MAX_CHARACTERS = 40, 4000
 """Most problems in one message, and most characters about each."""
@@ -98,10 +100,10 @@ def fault(knob: Knob, value: Value) -> str | None:
     return None
 
 
-def check(model: type[BaseModel], values: Any, at: Key, problems: Problems) -> dict[str, Any] | None:
-    """Validate a section, and return it with defaults filled in; None if something is wrong."""
+def validated(model: type[Model], values: Section, at: Key, problems: Problems) -> Model | None:
+    """Return a section as its model, with defaults filled in; None if something is wrong."""
     try:
-        return model.model_validate(values).model_dump()
+        return model.model_validate(values)
     except ValidationError as error:
         explained: dict[Key, list[str]] = {}
         for detail in error.errors():
@@ -110,6 +112,12 @@ def check(model: type[BaseModel], values: Any, at: Key, problems: Problems) -> d
         for key, messages in explained.items():
             problems.add(key, _joined(messages))
         return None
+
+
+def check(model: type[BaseModel], values: Section, at: Key, problems: Problems) -> dict[str, Value] | None:
+    """Validate a section, and return it with defaults filled in; None if something is wrong."""
+    found = validated(model, values, at, problems)
+    return None if found is None else found.model_dump()
 
 
 def section_model(title: str, knobs: Iterable[Knob], /, **fixed: Any) -> type[BaseModel]:

@@ -9,19 +9,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from study.errors import UserError, nearest
-from study.knobs import MAX_INTEGER
+from study.knobs import MAX_INTEGER, Value
 from study.metrics import available
 from study.metrics.selection_rules import RULES
 from study.spec.document import Document, Key, apply_profile, find, read, shipped_folder
 from study.spec.load import NAME_RULE, resolve
 from study.spec.schema import Positive, RuleName
-from study.spec.section_checks import Problems, Strict, check
+from study.spec.section_checks import Problems, Strict, validated
 from study.spec.study_spec import StudySpec
 
-Section = dict[str, Any]
+Section = dict[str, JsonValue]
 
 
 class SuiteMethod(Strict):
@@ -40,13 +40,13 @@ class SuiteMethod(Strict):
 class BaseSearch(Strict):
     """Keys of `search` that are the same for every method."""
 
-    sampler: Any = None
-    metric: Any = None
-    epoch: Any = None
-    epoch_window: Any = None
-    early_stopping: Any = None
-    concurrency: Any = None
-    retries: Any = None
+    sampler: JsonValue = None
+    metric: JsonValue = None
+    epoch: JsonValue = None
+    epoch_window: JsonValue = None
+    early_stopping: JsonValue = None
+    concurrency: JsonValue = None
+    retries: JsonValue = None
 
 
 class Base(Strict):
@@ -101,26 +101,26 @@ def graft(source: Document, at: Key, target: Document, to: Key) -> None:
             target.places[*to, *key[len(at) :]] = place
 
 
-def cell_document(suite: Document, checked: Mapping[str, Any], method: str, label: str) -> Document:
+def cell_document(suite: Document, checked: SuiteLayout, method: str, label: str) -> Document:
     """Make the study file of a method's first search on a data set; its keys stand where the suite file has them.
 
     Args:
         suite: the file, its base written out.
         checked: its values with defaults.
     """
-    base, own, budget = suite.values.get("base") or {}, suite.values["methods"][method], checked["budget"]
+    base, own, budget = suite.values.get("base") or {}, suite.values["methods"][method], checked.budget
     place = f"{suite.source}: methods.{method} on data.{label}"
     cell = Document(place, {"name": "cell", "data": dict(suite.values["data"][label]), "method": dict(own["method"])})
     cell.values["model"] = _model(base.get("model"), own.get("model"))
-    cell.values["train"] = {**(base.get("train") or {}), **(own.get("train") or {}), "epochs": budget["epochs"]}
+    cell.values["train"] = {**(base.get("train") or {}), **(own.get("train") or {}), "epochs": budget.epochs}
     space = own.get("space") or {}
     cell.values["search"] = {
         "sampler": SAMPLER,
         **{key: value for key, value in (base.get("search") or {}).items() if value is not None},
         "space": space,
         "enqueue": own.get("enqueue") or [],
-        "trials": budget["trials"] if space else 1,
-        "confirm": {"top": 0, "seeds": budget["seeds"], "rules": list(checked["rules"])},
+        "trials": budget.trials if space else 1,
+        "confirm": {"top": 0, "seeds": budget.seeds, "rules": list(checked.rules)},
     }
     cell.values["resources"] = dict(base.get("resources") or {})
     for section in ("model", "train", "search", "resources"):
@@ -219,7 +219,7 @@ class Suite:
         inferred = spec.train.inferred_groups != "none"
         return next(known for known in RULES if known.name == rule).possible(facts, inferred)
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> dict[str, Value]:
         """Return what the home remembers of it; each search has its own resolved study file."""
         labels = {"methods": list(self.methods), "data": list(self.data), "rules": list(self.rules)}
         return {"name": self.name, **labels, "searches": self.searches}
@@ -257,30 +257,30 @@ def load_suite(suite: str) -> Suite:
     document = read(find_suite(suite))
     base_of_file(document)
     problems = Problems(document)
-    checked = check(SuiteLayout, document.values, (), problems)
+    checked = validated(SuiteLayout, document.values, (), problems)
     problems.raise_any()
     assert checked is not None
     _check_labels(checked, problems)
     _check_own(document.values, problems)
     problems.raise_any()
     firsts = _resolved(document, checked)
-    judge = checked["judge"] or next(iter(firsts.values())).test_metric
+    judge = checked.judge or next(iter(firsts.values())).test_metric
     cells = []
-    for number in range(1, checked["searches"] + 1):
+    for number in range(1, checked.searches + 1):
         for (method, label), first in firsts.items():
-            at = list(checked["data"]).index(label)
-            spec = numbered(first, at, number - 1, checked["budget"]["seeds"])
+            at = list(checked.data).index(label)
+            spec = numbered(first, at, number - 1, checked.budget.seeds)
             cells.append(
-                SuiteSearch(method, label, number, replace(spec, name=_name(checked["name"], method, label, number)))
+                SuiteSearch(method, label, number, replace(spec, name=_name(checked.name, method, label, number)))
             )
     found = Suite(
-        checked["name"],
-        tuple(checked["methods"]),
-        tuple(checked["data"]),
-        tuple(checked["rules"]),
-        checked["searches"],
+        checked.name,
+        tuple(checked.methods),
+        tuple(checked.data),
+        tuple(checked.rules),
+        checked.searches,
         judge,
-        checked["budget"]["seeds"],
+        checked.budget.seeds,
         tuple(cells),
     )
     _check_whole(found, problems)
@@ -308,24 +308,24 @@ def base_of_file(document: Document) -> None:
     graft(source, (), document, ("base",))
 
 
-def _check_labels(checked: Mapping[str, Any], problems: Problems) -> None:
+def _check_labels(checked: SuiteLayout, problems: Problems) -> None:
     """Check names and labels, which together are names of studies."""
-    for key, labels in (("name", [checked["name"]]), ("methods", checked["methods"]), ("data", checked["data"])):
+    for key, labels in (("name", [checked.name]), ("methods", checked.methods), ("data", checked.data)):
         for label in labels:
             if not NAME_RULE.fullmatch(label):
                 at = (key,) if key == "name" else (key, label)
                 problems.add(at, f"{label!r} given. A label has letters, digits, '.', '_', '-', the first no sign")
     names: dict[str, tuple[str, str]] = {}
-    for method in checked["methods"]:
-        for label in checked["data"]:
-            name = _name(checked["name"], method, label, checked["searches"])
+    for method in checked.methods:
+        for label in checked.data:
+            name = _name(checked.name, method, label, checked.searches)
             if len(name) > 100:
                 problems.add(("methods", method), f"the study's name {name!r} has more than 100 characters")
             if name in names:
                 problems.add(("methods", method), f"the name {name!r} is also that of {' on '.join(names[name])}")
             names[name] = (method, label)
-    if len(set(checked["rules"])) < len(checked["rules"]):
-        problems.add(("rules",), f"{checked['rules']} given: one is repeated")
+    if len(set(checked.rules)) < len(checked.rules):
+        problems.add(("rules",), f"{checked.rules} given: one is repeated")
 
 
 def _check_own(values: Mapping[str, Any], problems: Problems) -> None:
@@ -343,15 +343,15 @@ def _check_own(values: Mapping[str, Any], problems: Problems) -> None:
             problems.add((*at, "model"), "is missing, here or in base")
 
 
-def _resolved(document: Document, checked: Mapping[str, Any]) -> dict[tuple[str, str], StudySpec]:
+def _resolved(document: Document, checked: SuiteLayout) -> dict[tuple[str, str], StudySpec]:
     """Return the first search of each method on each data set.
 
     Raises:
         UserError: what is wrong with any of them, each message once.
     """
     found, lines = {}, dict[str, None]()
-    for method in checked["methods"]:
-        for label in checked["data"]:
+    for method in checked.methods:
+        for label in checked.data:
             try:
                 found[method, label] = resolve(cell_document(document, checked, method, label))
             except UserError as error:

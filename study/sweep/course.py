@@ -1,6 +1,5 @@
 """The course of a job in its process: what it goes on from, what it reports, what its errors mean. Without Ray."""
 
-import json
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -139,10 +138,12 @@ def epoch_choice(goal: str | None) -> "EpochChoice | None":
     """Return what chooses a trial's epoch by an objective, given as JSON; None: the last epoch is taken."""
     if goal is None:
         return None
+    from pydantic import TypeAdapter
+
     from study.ranking.epochs import EpochChoice  # takes tenths of a second, and most studies do not need it
     from study.spec.objective import Objective
 
-    return EpochChoice(Objective.from_document(json.loads(goal)))
+    return EpochChoice(TypeAdapter(Objective).validate_json(goal))
 
 
 def _train(trial: Trial | FunctionTrial, job: JobPayload, listener: Listener, why_anew: str | None = None) -> None:

@@ -67,8 +67,10 @@ class Writer:
         events = list(islice(self._tail.new(), EVENTS_AT_ONCE))
         if not events:
             return 0
-        self.reached = milliseconds(events[0]["time"])
-        self._study = self._study or events[0]["id"]
+        time = events[0]["time"]
+        assert isinstance(time, int | float)
+        self.reached = milliseconds(time)
+        self._study = self._study or str(events[0]["id"])
         progress = self._progress
         if not progress.experiment:
             own = (self._home.artifacts / self._spec.name).as_uri() if self._home.owns_tracking else None
