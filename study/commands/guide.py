@@ -14,9 +14,10 @@ FOR_MAINTAINERS = ("adding-things", "architecture", "changelog")
 WHOLE, SHORT = 3, 5
 """Number of passages that are shown whole, and of those listed after them."""
 
-IN_HEADING, LATE = 0.5, -3
-"""Added to the number of words found: for each word in the heading, and for a late passage. With them the first passage
-answers 44 of the 58 questions of `tests/benchmarks/guide_search.py`, on which they were chosen, without them 37."""
+IN_HEADING, LATE, RANK = 0.5, -3, 0.2
+"""Added to the number of words found: for each word in the heading, for a late passage, and for a passage's rank by
+SQLite's full text search, in which rare words count more. With them the first passage answers 73 of the 88 questions of
+`tests/benchmarks/guide_search.py`, on which they were chosen, without them 60."""
 
 ENDING = 3
 """Letters at the end of a question's word that may differ from the guide's word."""
@@ -34,7 +35,7 @@ SMALL = frozenset(
     re.findall(
         r"\w+",
         "a an and any are as at be by can do does for from get give go have how i if in into is it its let make me "
-        "mean means my no not of on one only or our own put should so that the them there these they this to type use "
+        "mean means my no not of on one only or our put should so that the them there these they this to type use "
         "used two want was we what when where which who why will with without would you your",
     )
 )
@@ -90,7 +91,7 @@ def guide(words: Sequence[str]) -> str:
     for passage in found:
         by_section.setdefault((passage.page, passage.heading), passage)
     best = list(by_section.values())
-    whole = [f"## {passage.page}: {passage.heading}\n\n{_shown(passage)}" for passage in best[:WHOLE]]
+    whole = [f"## {passage.page}: {passage.heading}\n\n{_shown(passage, words)}" for passage in best[:WHOLE]]
     short = [f"- {passage.page}, {passage.heading}: {_line(passage)}" for passage in best[WHOLE : WHOLE + SHORT]]
     further = ["## Further", "\n".join(short)] if short else []
     absent = _absent(words, by_name.values())
@@ -107,9 +108,8 @@ def pages() -> dict[str, str]:
 def find(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
     """Return the passages with some of the words, in any form and order, the best first.
 
-    The best has the most different words, those in its heading counted half once more. If a key or metric is asked for,
-    the passage that begins with it comes first; pages for maintainers come last. Ties are decided by SQLite's full text
-    search.
+    The best has the most different words, those in its heading counted half once more, and rare ones more than others.
+    If a key or metric is asked for, the passage that begins with it comes first; pages for maintainers come last.
     """
     asked = re.findall(r"(?:\b(?:val|test|train)/)?(\w[\w./]*)", " ".join(words).lower())
     telling = [word for word in asked if word not in SMALL and not word.isdigit()] or asked
@@ -130,9 +130,10 @@ def find(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
             for row in _ranks(tables, f"heading : ({term})"):
                 score[row] += IN_HEADING
     by_row = dict(enumerate(every, 1))
-    named = {word for word in asked if re.search(r"[_.]", word)}
-    for row in ranks:
+    named = {word for word in [*asked, "_".join(telling)] if re.search(r"[_.]", word)}
+    for row, rank in ranks.items():
         score[row] += (len(asked) if by_row[row].name in named else 0) + (LATE if by_row[row].late else 0)
+        score[row] -= RANK * rank
     return [by_row[row] for row in sorted(ranks, key=lambda row: (-score[row], ranks[row]))]
 
 
@@ -156,8 +157,13 @@ def _ranks(tables: sqlite3.Connection, query: str) -> dict[int, float]:
     return dict(tables.execute(ranked, [query]).fetchall())
 
 
-def _shown(passage: Passage) -> str:
-    """Return a passage's section where it is short, else the passage, with the next block if it ends in a colon."""
+def _shown(passage: Passage, words: Sequence[str]) -> str:
+    """Return a passage's section where it is short, else the passage, with the next block if it ends in a colon.
+
+    Of what begins with one of the words the passage alone.
+    """
+    if passage.name in words:
+        return passage.text
     if len(passage.section) <= SECTION:
         return passage.section
     after = passage.section.partition(passage.text)[2].strip()

@@ -2,8 +2,8 @@
 
     python tests/benchmarks/guide_search.py
 
-Asks 58 questions as users type them, each with words that an answer has, with and without the weights of headings and
-of late pages (`study.commands.guide.IN_HEADING`, `LATE`), which were chosen on these questions. Printed: how many are
+Asks 88 questions as users type them, each with words that an answer has, with and without each of the weights
+`study.commands.guide.IN_HEADING`, `LATE` and `RANK`, which were chosen on these questions. Printed: how many are
 answered by the first, second, third passage and by none of these, and which are not by the first with the weights as
 they are.
 """
@@ -72,6 +72,36 @@ QUESTIONS = {
     "export to ONNX": "no export",
     "is my test split biased": "test/unbiased_accuracy",
     "what if I change the file after a stop": "studies/NAME/study.yaml",
+    "exclude a column": "--without",
+    "missing sensitive attribute": "bias_gaps",
+    "what does shrunk_unbiased_log_loss mean": "ean of the log losses",
+    "early stopping off": "early_stopping.name=none",
+    "limit memory": "search.concurrency",
+    "ONNX": "no export",
+    "my own network": "adding-things.md",
+    "how do I stop a study": "Ctrl-C",
+    "where are my results saved": "STUDY_HOME",
+    "change the metric": "search.metric",
+    "run on two GPUs": "CUDA_VISIBLE_DEVICES=0,1",
+    "what is a validation split": "data.val",
+    "how long will it take": "study plan",
+    "use my own loss function": "adding-things.md",
+    "semicolons instead of commas": "separator",
+    "decimal comma": 'decimal: ","',
+    "what is equalized odds": "Mean gap between bias classes",
+    "a class with few samples": "method.class_weights",
+    "fine tune a pretrained network": "lr_factor",
+    "delete an old study": "study delete",
+    "use more CPU cores": "resources.cpu",
+    "why was my trial pruned": "arly stopping ended it",
+    "load the trained model in Python": "Classifier.load",
+    "rename a study": "--name",
+    "do not search the learning rate": "its value in the place of its range",
+    "same result twice": "train.deterministic",
+    "missing values in my table": "fill",
+    "GPU out of memory": "train.micro_batch",
+    "copy a study to another computer": "copy the whole home",
+    "predict a number instead of a class": "target_bins",
 }
 
 
@@ -85,18 +115,22 @@ def places() -> dict[str, int | None]:
         sections: dict[tuple[str, str], guide.Passage] = {}
         for passage in guide.find(question.split(), every):
             sections.setdefault((passage.page, passage.heading), passage)
-        shown = [f"{one.heading}\n{guide._shown(one)}" for one in list(sections.values())[: guide.WHOLE]]
+        shown = [
+            f"{one.heading}\n{guide._shown(one, question.split())}" for one in list(sections.values())[: guide.WHOLE]
+        ]
         found[question] = next((place for place, text in enumerate(shown, 1) if answer in text), None)
     return found
 
 
 def main() -> None:
     print("| weights | first | second | third | none |\n|---|---|---|---|---|")
-    for heading, late in ((0.0, 0), (guide.IN_HEADING, 0), (0.0, guide.LATE), (guide.IN_HEADING, guide.LATE)):
-        with mock.patch.multiple(guide, IN_HEADING=heading, LATE=late):
+    chosen = {"IN_HEADING": guide.IN_HEADING, "LATE": guide.LATE, "RANK": guide.RANK}
+    for without in (dict.fromkeys(chosen, 0), *({name: 0} for name in chosen), {}):
+        with mock.patch.multiple(guide, **chosen | without):
             found = places()
         counts = Counter(found.values())
-        print(f"| heading {heading}, late {late} | {' | '.join(str(counts[place]) for place in (1, 2, 3, None))} |")
+        weights = ", ".join(f"{name} {weight}" for name, weight in (chosen | without).items())
+        print(f"| {weights} | {' | '.join(str(counts[place]) for place in (1, 2, 3, None))} |")
     print("\nNot by the first passage:")
     for question, place in found.items():
         if place != 1:

@@ -66,6 +66,15 @@ def test_passages_with_most_words_come_first_in_any_form_then_those_for_users_th
         ("how do I limit memory", "search.concurrency"),
         ("class weights", "method.class_weights"),
         ("is my test split biased", "test/unbiased_accuracy"),
+        ("exclude a column", "--without id,notes"),
+        ("missing sensitive attribute", "bias_gaps: unknown"),
+        ("what does shrunk_unbiased_log_loss mean", "log losses"),
+        ("what is equalized odds", "Mean gap between bias classes"),
+        ("early stopping off", "search.early_stopping.name=none"),
+        ("my own network", "adding-things.md"),
+        ("where are my results saved", "STUDY_HOME"),
+        ("do not search the learning rate", "its value in the place of its range"),
+        ("predict a number instead of a class", "there is none"),
     ],
 )
 def test_what_users_ask_is_answered_by_what_is_shown_whole(question: str, answer: str) -> None:
@@ -90,3 +99,9 @@ def test_an_unknown_word_names_the_pages_and_the_nearest() -> None:
 def test_words_that_the_guide_has_in_no_form_are_named_first() -> None:
     assert "Not in this guide: tensorflow." in guide(["tensorflow", "models", "limiting"]).split("\n\n")[1]
     assert "Not in this guide" not in guide(["limited", "memories", "how"])
+
+
+def test_of_a_name_that_is_asked_for_its_row_is_shown_without_the_other_rows() -> None:
+    first = guide(["what", "does", "shrunk_unbiased_log_loss", "mean"]).partition("\n## Further\n")[0]
+    assert "| `shrunk_unbiased_log_loss` |" in first
+    assert "| `worst_class_accuracy` |" not in first
