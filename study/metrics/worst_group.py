@@ -174,8 +174,9 @@ class WorstGroup:
 
     def line(self) -> str:
         """Say the first of it in one sentence, of groups that are equally bad the largest."""
-        alike = f", and {len(self.worst) - 1} more as bad" if len(self.worst) > 1 else ""
-        first = [*replace(self, worst=self.worst[:1])._lowest("the model"), *self._of_enough(), *self._too_small()][0]
+        alike = f"; {len(self.worst) - 1} more as badly" if len(self.worst) > 1 else ""
+        short = replace(self, worst=self.worst[:1], too_small=())
+        first = [*short._lowest("the model"), *self._of_enough(), *short._too_small()][0]
         return f"{first[0].upper()}{first[1:]}{alike}. The model card says more."
 
     def _of_enough(self) -> Iterator[str]:

@@ -75,6 +75,26 @@ def test_a_model_evaluates_to_what_was_recorded(served: Command) -> None:
     assert readings(served) == before + 2, "those of others do not"
 
 
+def test_the_weights_of_a_frozen_network_are_added_to_a_training_that_is_there(finished: Command) -> None:
+    model = "model={name: efficientnet_lite0, weights: imagenet, frozen: true}"
+    changes = ("--set", model, "--set", "method={name: cross_entropy}", "--set", "train.augmentation=none")
+    training = ("train", str(finished.folder("tiny").best_file), *changes, "--seeds", "3", "--name", "on-features")
+    client = MlflowClient(Home(finished.home).tracking_uri)
+    for number, options in enumerate(((), ("--whole",), ()), 1):
+        finished.done(*training, *options)
+        version = client.get_model_version_by_alias("on-features", "candidate")
+        assert int(version.version) == min(number, 2)
+        inside = sorted(finished.folder("on-features").models.glob("network-*.pth"))
+        assert [version.tags.get("study.network")] == ([file.name for file in inside] or [None])
+        assert len(inside) == (number > 1)
+    picture = finished.home / "one.png"
+    Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(picture)
+    from_files, registered = (
+        finished.done("predict", of, str(picture)) for of in ("on-features", "models:/on-features@candidate")
+    )
+    assert from_files == registered
+
+
 def test_mlflow_has_it_with_card_and_code(served: Command) -> None:
     client = MlflowClient(Home(served.home).tracking_uri)
     version = client.get_model_version_by_alias("served", "candidate")

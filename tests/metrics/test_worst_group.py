@@ -121,3 +121,19 @@ def test_where_no_group_has_a_metric_of_its_own_the_lowest_accuracy_is_told() ->
         "1 samples of unknown bias are in no group.",
     ]
     assert worst_group(Counts.of("test", [[1, 4]], {}.get), None, None) is None
+
+
+@pytest.mark.parametrize(
+    ("right", "samples", "said"),
+    [
+        ([[0, 0], [3, 38]], [[4, 5], [6, 40]], "'ill' with bias class 'm' worst of 4 groups: 0 of 5 right (0% to 43%)"),
+        ([[10, 20], [30, 38]], [[40, 50], [60, 40]], "'ill' with bias class 'f' worst of 4 groups: 10 of 40 right"),
+        ([[4, 5], [6, 4]], [[4, 5], [6, 4]], "too small to tell (4 of 4)."),
+    ],
+)
+def test_one_line_says_the_first_of_it(
+    right: Sequence[Sequence[float]], samples: Sequence[Sequence[int]], said: str
+) -> None:
+    line = found(right, samples, accuracy=0.8).line()
+    assert said in line
+    assert len(line) < 180
