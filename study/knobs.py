@@ -138,6 +138,12 @@ def given(section: Section, key: str, default: Given) -> Given:
     return value
 
 
+def texts(section: Section, key: str) -> list[str]:
+    """Return the texts of a key that has a list of them; none where it is not there."""
+    found = section.get(key)
+    return [str(text) for text in found] if isinstance(found, list | tuple) else []
+
+
 def options(kind: type[Options], section: Section) -> Options:
     """Make the dataclass with a study file section's values for its fields, and defaults for the others."""
     names = {name.rstrip("_"): name for name in inspect.signature(kind).parameters}

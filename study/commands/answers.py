@@ -1,11 +1,11 @@
 """The answers to what `study init` asks: from flags, asked for, or defaults."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from study import data
 from study.errors import UserError, nearest
+from study.knobs import Section, Value
 from study.spec.document import Document, override
 from study.spec.section_checks import fault
 
@@ -68,7 +68,7 @@ def split_names(text: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
-def with_data_keys(section: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+def with_data_keys(section: Section, assignments: Sequence[str]) -> dict[str, Value]:
     """Return a `data` section with those of the assignments that set its keys: what else is drafted depends on it.
 
     Args:
@@ -81,7 +81,7 @@ def with_data_keys(section: Mapping[str, Any], assignments: Sequence[str]) -> di
     document = Document("--set", {"data": dict(section)})
     override(document, [text for text in assignments if text.startswith("data.")])
     values = dict(document.values["data"])
-    knobs = {knob.key: knob for knob in data.data_knobs(section["name"])}
+    knobs = {knob.key: knob for knob in data.data_knobs(str(section["name"]))}
     for key in sorted(values.keys() - section.keys()):
         if key not in knobs:
             raise UserError(f"--set data.{key}: unknown key. {nearest(key, knobs)}Allowed: {', '.join(knobs)}")

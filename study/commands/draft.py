@@ -3,13 +3,14 @@
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from ruamel.yaml import YAML
 
 from study import data, methods, models
 from study.data import Facts
 from study.errors import UserError
+from study.knobs import Params, Scalar, Section, Value
 from study.metrics import METRICS, available, lower_is_better
 from study.spec.document import apply_profile, parse
 from study.spec.load import resolve
@@ -22,7 +23,6 @@ Known = Literal["labels", "some_labels", "none"]
 Guess = Literal["colour", "texture", "unknown"]
 """What a user without bias labels believes that a model may learn instead of the class."""
 
-Section = Mapping[str, Any]
 
 ADDED = "+fair_kl"
 """Appended to a method's name: the method with FairKL as its regulariser."""
@@ -90,7 +90,7 @@ def default_methods(bias: BiasKnowledge, is_table: bool, pretrained: bool = Fals
     return WITHOUT_LABELS[:1] if bias.guess == "colour" else WITHOUT_LABELS
 
 
-def method_section(named: str, bias: BiasKnowledge, is_table: bool, pretrained: bool = False) -> dict[str, Any]:
+def method_section(named: str, bias: BiasKnowledge, is_table: bool, pretrained: bool = False) -> Section:
     """Return the section of a method.
 
     On a table its classes weigh alike, and a contrastive loss of classes has cross entropy beside it. On a pretrained
@@ -99,7 +99,7 @@ def method_section(named: str, bias: BiasKnowledge, is_table: bool, pretrained: 
     Args:
         named: `NAME`, or `NAME+fair_kl` for FairKL with it.
     """
-    values: dict[str, Any] = {"name": named.removesuffix(ADDED)}
+    values: dict[str, Value] = {"name": named.removesuffix(ADDED)}
     if named.endswith(ADDED):
         values["regulariser"] = "fair_kl"
     knobs = methods.method_knobs(values)
@@ -119,7 +119,7 @@ def method_section(named: str, bias: BiasKnowledge, is_table: bool, pretrained: 
 
 def method_sections(
     names: Sequence[str], bias: BiasKnowledge, is_table: bool, pretrained: bool = False
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Section]:
     """Return the sections of the methods of one file by their labels in it, the file's own first.
 
     A label that is a method's name stands for the file's own section with that name in it; a section that differs from
@@ -133,15 +133,15 @@ def method_sections(
         return 2 if not takes else int("regulariser" in values)
 
     own, *others = sorted(found, key=rank)
-    labelled = {own["name"]: own}
+    labelled = {str(own["name"]): own}
     for values in others:
         kept = {key: value for key, value in own.items() if key in methods.method_knobs(values)}
         is_own = {**kept, "name": values["name"]} == values and values["name"] not in labelled
-        labelled[values["name"] if is_own else f"{values['name']}_{values.get('regulariser', 'drafted')}"] = values
+        labelled[f"{values['name']}{'' if is_own else '_' + str(values.get('regulariser', 'drafted'))}"] = values
     return labelled
 
 
-def complete(values: Section) -> dict[str, Any]:
+def complete(values: Section) -> dict[str, Value]:
     """Return a method's section with every default filled in."""
     return {key: knob.default for key, knob in methods.method_knobs(values).items()} | dict(values)
 
@@ -160,7 +160,7 @@ def method_words(values: Section) -> str:
 
 def search_space(
     labelled: Mapping[str, Section], facts: Facts, trained: Facts, views: bool, bias: BiasKnowledge, rows: int | None
-) -> dict[str, Any]:
+) -> dict[str, Value]:
     """Return the search space.
 
     It has the methods, their own keys and the learning rate; for tables weights of samples and of networks; and changes
@@ -170,8 +170,8 @@ def search_space(
         trained: what is trained on, as `study.models.seen`.
         rows: training rows of a table; None: not known, or no table.
     """
-    names = [values["name"] for values in labelled.values()]
-    space: dict[str, Any] = {}
+    names = [str(values["name"]) for values in labelled.values()]
+    space: dict[str, Value] = {}
     if len(names) > 1 or plain_name(names) not in names:
         space["method.name"] = {"choices": list(labelled)}
     knobs = {label: methods.method_knobs(values) for label, values in labelled.items()}
@@ -200,7 +200,7 @@ MANY_ROWS = 3000
 """Training rows of a table from which on a network with hidden layers is tried as well: with fewer it was worse."""
 
 
-def table_space(rows: int | None, views: bool) -> dict[str, Any]:
+def table_space(rows: int | None, views: bool) -> dict[str, Value]:
     """Return what is searched on a table: networks, weights of samples and weight decay, for so many training rows."""
     several = {"model.name": {"choices": ["linear", "mlp"]}} if rows and rows >= MANY_ROWS and not views else {}
     return {
@@ -212,10 +212,10 @@ def table_space(rows: int | None, views: bool) -> dict[str, Any]:
     }
 
 
-def table_first(rows: int | None) -> dict[str, Any]:
+def table_first(rows: int | None) -> Params:
     """Return what is tried first on a table, with cross entropy; its network and training are those of the file."""
-    params = {"model.name": "linear", CLASSES: 1.0, CELLS: 0.0}
-    return params | {"train.learning_rate": 0.003, "train.weight_decay": first_decay(rows)}
+    params: Params = {"model.name": "linear", CLASSES: 1.0, CELLS: 0.0}
+    return {**params, "train.learning_rate": 0.003, "train.weight_decay": first_decay(rows)}
 
 
 def first_decay(rows: int | None) -> float:
@@ -236,11 +236,11 @@ def default_augmentation(facts: Facts, views: bool, bias: BiasKnowledge) -> str 
     return "bias_con" if next(_colours(facts, views, bias), None) else None
 
 
-def baseline(sections: Sequence[Section], space: Mapping[str, Any]) -> dict[str, Any]:
+def baseline(sections: Sequence[Section], space: Section) -> Params:
     """Return the baseline: the plain loss, on samples as they are unless the loss needs views of them."""
-    plain = plain_name([values["name"] for values in sections])
+    plain = plain_name([str(values["name"]) for values in sections])
     keys = methods.method_knobs({**sections[0], "name": plain})
-    params: dict[str, Any] = {"method.name": plain} if "method.name" in space else {}
+    params: dict[str, Scalar] = {"method.name": plain} if "method.name" in space else {}
     if "model.name" in space:
         params["model.name"] = "linear"
     for key, value in PLAIN.items():
@@ -251,7 +251,7 @@ def baseline(sections: Sequence[Section], space: Mapping[str, Any]) -> dict[str,
     return params
 
 
-def first(labelled: Mapping[str, Section], space: Mapping[str, Any], rows: int | None) -> dict[str, Any] | None:
+def first(labelled: Mapping[str, Section], space: Section, rows: int | None) -> Params | None:
     """Return the configuration tried first on a table with cross entropy; None: no table, or without that method."""
     params = {key: value for key, value in table_first(rows).items() if key in space}
     if CLASSES not in params or "cross_entropy" not in labelled or "regulariser" in labelled["cross_entropy"]:
@@ -259,7 +259,7 @@ def first(labelled: Mapping[str, Section], space: Mapping[str, Any], rows: int |
     return ({"method.name": "cross_entropy"} if "method.name" in space else {}) | params
 
 
-def in_papers(sections: Sequence[Section], space: Mapping[str, Any]) -> bool:
+def in_papers(sections: Sequence[Section], space: Section) -> bool:
     """Return whether a paper found values of searched keys good."""
     knobs = [(f"method.{key}", knob) for values in sections for key, knob in methods.method_knobs(values).items()]
     return any(knob.searched is not None and knob.searched.paper and key in space for key, knob in knobs)
@@ -283,7 +283,7 @@ def default_metric(facts: Facts) -> str:
     return "worst_class_accuracy" if facts.is_table else "inferred_unbiased_accuracy"
 
 
-def _colours(facts: Facts, views: bool, bias: BiasKnowledge) -> Iterator[tuple[str, Any]]:
+def _colours(facts: Facts, views: bool, bias: BiasKnowledge) -> Iterator[tuple[str, Value]]:
     """Yield the keys that take colours away, unless the bias is known to be something else."""
     if bias.known != "none" and bias.guess != "colour":
         return
@@ -364,9 +364,9 @@ MARGIN = """\
 """Stands beside the papers' configurations on images; measured by `tests/benchmarks/overtuning.py`, with folds by
 `tests/benchmarks/folds.py`."""
 
-FOLDS, FEW_SAMPLES = 5, 1200
-"""Number of folds, and training samples up to which a study with bias labels has folds: measured on about as many by
-`tests/benchmarks/folds.py`."""
+FOLDS, FEW_SAMPLES = 5, 2400
+"""Number of folds, and training samples up to which a study with bias labels has folds: measured on about as many, and
+on 20,000, by `tests/benchmarks/folds.py`."""
 
 FOLDED = """\
 # folds: all but the test split is divided into {folds} parts. Each configuration is validated on one of them in turn,
@@ -406,7 +406,7 @@ ALTERNATIVES = """\
 {sections}
 """
 
-OVERRIDES = {
+OVERRIDES: Mapping[str, Params] = {
     "cpu": {"train.epochs": 20, "train.precision": "float32", "resources.gpu": 0},
     "gpu": {"train.precision": "bfloat16", "resources.gpu": 0.25},
 }
@@ -430,7 +430,7 @@ class DraftAnswers:
     """
 
     name: str
-    data: Mapping[str, Any]
+    data: Section
     methods: tuple[str, ...]
     gpu: bool
     trials: int
@@ -439,7 +439,7 @@ class DraftAnswers:
     rows: int | None = None
     note: str | None = None
     papers: bool = True
-    network: Mapping[str, Any] | None = None
+    network: Section | None = None
 
 
 def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
@@ -456,7 +456,7 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
     bias = wishes.bias
     labelled = method_sections(wishes.methods, bias, facts.is_table, wishes.network is not None)
     sections = list(labelled.values())
-    names = [section["name"] for section in sections]
+    names = [str(section["name"]) for section in sections]
     plain = method_section(plain_name(names), bias, facts.is_table)
     views = any(methods.needs(complete(section)).views for section in [plain, *sections])
     shapes = views or any("regulariser" in section for section in sections)
@@ -466,14 +466,14 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
     trained = models.seen(model, facts)
     epochs = 60 if wishes.gpu and not wishes.network else 20
     batch = next((size for size in BATCHES if wishes.images is None or wishes.images >= STEPS * size), BATCHES[-1])
-    train: dict[str, Any] = {"epochs": epochs, "batch_size": batch, "learning_rate": 0.001}
+    train: dict[str, Value] = {"epochs": epochs, "batch_size": batch, "learning_rate": 0.001}
     if facts.is_table:
         train |= {key[6:]: value for key, value in table_first(wishes.rows).items() if key.startswith("train.")}
     augmentation = default_augmentation(trained, views, bias)
     train |= {"augmentation": augmentation} if augmentation else {}
     train |= {"precision": "bfloat16"} if wishes.gpu else {}
     space = search_space(labelled, facts, trained, views, bias, wishes.rows)
-    point = first(labelled, space, wishes.rows)
+    point, decay = first(labelled, space, wishes.rows), 0.0
     if wishes.network:
         decay = rounded(min(0.3, DECAY_OF_FEATURES / (wishes.images or ROWS)))
         space["train.weight_decay"] = {"low": rounded(decay / AROUND), "high": rounded(decay * AROUND), "log": True}
@@ -482,7 +482,7 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
     if on_features:
         del space["train.learning_rate"]
         train["schedule"] = "cosine"
-        point = {"method.name": ON_FEATURES, "train.weight_decay": train["weight_decay"]}
+        point = {"method.name": ON_FEATURES, "train.weight_decay": decay}
     others = [f"      {label}: {_flow(values)}" for label, values in labelled.items() if label != values["name"]]
     metric = default_metric(facts)
     if METRICS[metric].of_inferred:
@@ -507,7 +507,7 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
         alternatives=ALTERNATIVES.format(sections="\n".join(others)) if others else "",
         train=_flow(train),
         space="\n".join(
-            f"    {key}: {domain if domain == 'paper' else _flow(domain)}" for key, domain in space.items()
+            f"    {key}: {_flow(domain) if isinstance(domain, Mapping) else domain}" for key, domain in space.items()
         ),
         baseline=_flow(baseline(sections, space)),
         enqueue=(FIRST_ROWS if on_features else FIRST).format(point=_flow(point))
@@ -540,7 +540,7 @@ def _has_folds(wishes: DraftAnswers, metric: str) -> bool:
     return True
 
 
-def _model(facts: Facts, gpu: bool, head: bool) -> dict[str, Any]:
+def _model(facts: Facts, gpu: bool, head: bool) -> dict[str, Value]:
     if facts.is_table:
         return {"name": "mlp" if head else "linear"}
     if not gpu:
@@ -548,7 +548,7 @@ def _model(facts: Facts, gpu: bool, head: bool) -> dict[str, Any]:
     return {"name": "resnet18", "stem": "imagenet" if max(facts.shape[1:]) > SMALL else "cifar"}
 
 
-def _flow(values: Mapping[str, Any]) -> str:
+def _flow(values: Section) -> str:
     """Return a section in one line, as a study file has it."""
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style, yaml.width, yaml.allow_unicode = True, LINE, True

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Literal, cast, get_args
 
 from ruamel.yaml import YAML
 
@@ -33,7 +33,7 @@ from study.data.sets import image_folder
 from study.data.table_format import TABLES
 from study.errors import UserError, nearest
 from study.files import check_output, write_output
-from study.knobs import Knob
+from study.knobs import Knob, Section, options, texts
 from study.spec.document import Document, override, parse, shipped_folder
 from study.spec.json_schema import FILE
 from study.spec.load import check_name, resolve
@@ -256,7 +256,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     if path.suffix not in (".yaml", ".yml") or not str(path).isprintable():
         raise UserError(f"{path}: cannot be a study file: its name must end in .yaml")
     check_output(path)
-    section = with_data_keys(data_section(flags, asker), flags.assignments)
+    section: Section = with_data_keys(data_section(flags, asker), flags.assignments)
     section = ask_columns(section, flags.without, asker)
     section, note = ask_missing_values(section, flags.missing, asker)
     section = _validated(section)
@@ -303,7 +303,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     return path
 
 
-def data_section(flags: Flags, asker: Asker) -> dict[str, Any]:
+def data_section(flags: Flags, asker: Asker) -> Section:
     """Return the `data` section: a data set by name with its choices, or the user's own files with their columns.
 
     Raises:
@@ -316,7 +316,7 @@ def data_section(flags: Flags, asker: Asker) -> dict[str, Any]:
     if answer not in data.names():
         return _own(answer, flags, asker)
     knobs = {knob.key: knob for knob in data.data_knobs(answer)}
-    section: dict[str, Any] = {"name": answer}
+    section = {"name": answer}
     for key, flag, value in zip(CHOSEN, ("--target", "--bias"), (flags.target, flags.bias), strict=True):
         if key in knobs:
             question_of_key = f"data.{key}: {knobs[key].about}"
@@ -326,9 +326,9 @@ def data_section(flags: Flags, asker: Asker) -> dict[str, Any]:
     return section
 
 
-def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
+def _own(path_text: str, flags: Flags, asker: Asker) -> Section:
     place = label_files.locate(path_text)
-    section: dict[str, Any] = {"name": "image_folder" if place.is_dir() else "table", "path": path_text}
+    section: dict[str, str] = {"name": "image_folder" if place.is_dir() else "table", "path": path_text}
     table = place
     if place.is_dir():
         labels = asker("--labels", flags.labels, "The table in it", tables(place), is_table(place))
@@ -342,7 +342,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
             return section
     said = with_data_keys(section, flags.assignments)
     known = table_format.given(said)
-    rows = label_files.read_labels(table, (), said.get("missing_marks") or (), known)
+    rows = label_files.read_labels(table, (), texts(said, "missing_marks"), known)
     columns = [str(name) for name in rows.columns]
 
     def check_column(column: str) -> None:
@@ -384,7 +384,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> dict[str, Any]:
     return section
 
 
-def _validated(section: dict[str, Any]) -> dict[str, Any]:
+def _validated(section: Section) -> Section:
     """Return the section of the user's own files with their validation split, `given` or else `biased`."""
     if section["name"] not in OWN or "val" in section:
         return section
@@ -395,7 +395,7 @@ def _validated(section: dict[str, Any]) -> dict[str, Any]:
     return {**section, "val": "given"}
 
 
-def _with_positive(section: dict[str, Any], asker: Asker) -> dict[str, Any]:
+def _with_positive(section: Section, asker: Asker) -> Section:
     """Return the section of the user's own files with the positive class, and say which it is.
 
     The user is asked where the classes' names suggest that it is not the second.
@@ -413,7 +413,7 @@ def _with_positive(section: dict[str, Any], asker: Asker) -> dict[str, Any]:
     return section
 
 
-def _bias(section: Mapping[str, Any], flags: Flags, asker: Asker) -> BiasKnowledge:
+def _bias(section: Section, flags: Flags, asker: Asker) -> BiasKnowledge:
     """Return what is known of the bias: labels, or else a guess at what it is."""
     facts = data.describe(dict(section)).on("train")
     if facts.bias_names and len(facts.bias_names) == 1:
@@ -459,9 +459,9 @@ def _fitted(wishes: DraftAnswers) -> DraftAnswers:
     """
     if wishes.data["name"] != "image_folder":
         return wishes
-    options = image_folder.Options(**{key: value for key, value in wishes.data.items() if key != "name"})
-    images, size = image_folder.extent(options)
-    sized = {} if size is None or size >= options.size or "size" in wishes.data else {"size": max(size, MIN_SIDE)}
+    chosen = options(image_folder.Options, wishes.data)
+    images, size = image_folder.extent(chosen)
+    sized = {} if size is None or size >= chosen.size or "size" in wishes.data else {"size": max(size, MIN_SIDE)}
     return replace(wishes, data={**wishes.data, **sized}, images=images)
 
 

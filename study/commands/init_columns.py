@@ -2,22 +2,23 @@
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from study import data
 from study.commands.answers import Asker, one_of, split_names, with_data_keys
 from study.data import findings, label_files, table_format, user_data
 from study.data.findings import WITHOUT, Finding
 from study.errors import UserError
+from study.knobs import Section, Value, texts
 from study.text import some
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def ask_columns(section: Mapping[str, Any], flag: Sequence[str] | None, asker: Asker) -> dict[str, Any]:
+def ask_columns(section: Section, flag: Sequence[str] | None, asker: Asker) -> Section:
     """Return the section of a table with what the user decides about its columns.
 
     The user decides about columns that cannot be inputs and those that alone tell the class, all at once. Columns with
@@ -33,10 +34,10 @@ def ask_columns(section: Mapping[str, Any], flag: Sequence[str] | None, asker: A
         if flag is not None:
             raise UserError(f"--without {','.join(flag)}: is for tables")
         return dict(section)
-    path, decided = label_files.locate(section["path"]), dict(section)
+    path, decided = label_files.locate(str(section["path"])), dict(section)
     given = _columns_in(flag or (), label_files.names(path, table_format.given(section)))
     if given:
-        decided["without"] = [*decided.get("without", ()), *given]
+        decided["without"] = [*texts(decided, "without"), *given]
     found, answered = data.survey(decided), set[Finding]()
     decisive = ("refused",) if flag is not None and not given else ("refused", "telling")
     while asked := [one for one in found if one.kind in decisive and one not in answered]:
@@ -49,7 +50,7 @@ def ask_columns(section: Mapping[str, Any], flag: Sequence[str] | None, asker: A
         answered.update(asked)
         found = data.survey(decided)  # an answer may bring others to light
     if same := [one.column for one in found if one.kind == "constant"]:
-        decided["without"] = list(dict.fromkeys([*decided.get("without", ()), *same]))
+        decided["without"] = list(dict.fromkeys([*texts(decided, "without"), *same]))
         asker.say(f"without: {some(same)}: the same in every row")
     return decided
 
@@ -73,9 +74,9 @@ def _options(asked: Sequence[Finding]) -> str:
     return f"As options of study init: {' '.join(texts)}{keep}" if texts else "Mend them first"
 
 
-def _asked_key(section: Mapping[str, Any], key: str, values: Sequence[str], asker: Asker, path: Path) -> dict[str, Any]:
+def _asked_key(section: Section, key: str, values: Sequence[str], asker: Asker, path: Path) -> dict[str, Value]:
     name = key.removeprefix("data.")
-    before = [] if key in findings.SINGLE else list(section.get(name, ()))
+    before = [] if key in findings.SINGLE else texts(section, name)
     others = {own: value for own, value in section.items() if own != name}
     default = findings.setting(key, [*before, *values]).partition(": ")[2]
 
@@ -83,13 +84,13 @@ def _asked_key(section: Mapping[str, Any], key: str, values: Sequence[str], aske
         if answer not in ("", "none"):
             given = with_data_keys(others, [f"{key}={answer}"])
             there = label_files.names(path, table_format.given(section))
-            label_files.need(there, given[name] if key == WITHOUT else (), path)
+            label_files.need(there, texts(given, name) if key == WITHOUT else (), path)
 
     answer = asker(key, None, f"{key}, or none", default, check)
     return dict(section) if answer in ("", "none") else with_data_keys(others, [f"{key}={answer}"])
 
 
-def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Asker) -> tuple[dict[str, Any], str | None]:
+def ask_missing_values(section: Section, flag: str | None, asker: Asker) -> tuple[Section, str | None]:
     """Return the section with what happens to rows of a table with missing values, and a note on them for the file.
 
     Both stay as they are where the section says it, there are no such rows, or the data are no table.
@@ -101,11 +102,12 @@ def ask_missing_values(section: Mapping[str, Any], flag: str | None, asker: Aske
         if flag is not None:
             raise UserError(f"--missing {flag}: is for tables, and not beside --set data.missing")
         return dict(section), None
-    path = label_files.locate(section["path"])
+    path = label_files.locate(str(section["path"]))
     rows = label_files.read_rows(path, section)
-    bias = user_data.columns_of(section.get("bias"), rows.columns, path)
-    target = user_data.columns_of(section["target"], rows.columns, path)
-    inputs = rows.drop(columns={*bias, *section.get("without", ())} - {*target})
+    named = section.get("bias")
+    bias = user_data.columns_of(named if isinstance(named, str) else None, rows.columns, path)
+    target = user_data.columns_of(str(section["target"]), rows.columns, path)
+    inputs = rows.drop(columns={*bias, *texts(section, "without")} - {*target})
     gaps = inputs.isna() | inputs.isin([math.inf, -math.inf])
     incomplete = int(gaps.any(axis=1).sum())
     unlabelled = int(gaps[target].any(axis=1).sum())

@@ -1,13 +1,13 @@
 """Choose whether the draft for a user's images trains on features of a frozen pretrained network, and which."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from study import data, models
 from study.commands import backbones
 from study.commands.answers import Asker
 from study.data.sets import image_folder
 from study.errors import UserError
+from study.knobs import Section, options
 from study.models import published
 from study.models.backbone import LATE_STAGES, is_file
 
@@ -31,8 +31,8 @@ LOST = (
 
 
 def chosen(
-    section: Mapping[str, Any], wished: bool | None, weights: str | None, own: Sequence[str], asker: Asker
-) -> dict[str, Any] | None:
+    section: Section, wished: bool | None, weights: str | None, own: Sequence[str], asker: Asker
+) -> Section | None:
     """Return the `model` section of the network whose features are trained on, and say why; None: there is none.
 
     Args:
@@ -53,8 +53,8 @@ def chosen(
     if wished is None:
         if section["name"] != "image_folder" or any(text.startswith("model.") for text in own):
             return None
-        options = image_folder.Options(**{key: value for key, value in section.items() if key != "name"})
-        if problem := image_folder.no_photographs(options):
+        chosen_options = options(image_folder.Options, section)
+        if problem := image_folder.no_photographs(chosen_options):
             asker.say(f"network: a small one from random weights, as these are no photographs: {problem}")
             return None
     elif problem := models.unsuited(_section(NETWORKS[0]), data.describe(dict(section))):
@@ -70,7 +70,7 @@ def chosen(
     return _section(name)
 
 
-def _section(name: str, weights: str = published.DEFAULT) -> dict[str, Any]:
+def _section(name: str, weights: str = published.DEFAULT) -> Section:
     joined = {"joined": len(LATE_STAGES[name])} if name in LATE_STAGES else {}
     return {"name": name, "weights": weights, "frozen": True, **joined}
 
@@ -79,7 +79,7 @@ def _there(name: str) -> bool:
     return published.published(name, published.DEFAULT).source.existing_path() is not None
 
 
-def _of_file(section: Mapping[str, Any], weights: str) -> dict[str, Any]:
+def _of_file(section: Section, weights: str) -> Section:
     """Return the section of the network that a file's weights fit."""
     from study.models import initial_weights
 

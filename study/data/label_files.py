@@ -19,7 +19,7 @@ from study.data import table_format
 from study.data.source import root
 from study.data.table_format import FOUND, PLAIN, Format, plain_number
 from study.errors import UserError, nearest
-from study.knobs import Section
+from study.knobs import Section, texts
 from study.text import plain_cell, quoted, some
 
 if TYPE_CHECKING:
@@ -189,8 +189,7 @@ def read_rows(path: Path, section: Section, dtype: Mapping[str, type] | None = N
         section: the keys of its `data` section.
         dtype: of `pandas.read_csv`, the columns to be read as text.
     """
-    given = section.get("missing_marks")
-    marks = [str(mark) for mark in given] if isinstance(given, list | tuple) else []
+    marks = texts(section, "missing_marks")
     rows = read_typed(path, table_format.given(section), na_values=marks, dtype=dict(dtype or {}))
     return without_marks(rows, marks)
 

@@ -1,18 +1,20 @@
 """What folds are worth: a search on one split, on reshuffled folds, a confirm stage over folds, and a margin.
 
     STUDY_DATA=... python tests/benchmarks/folds.py record [--sets NAME ...] [--drawn 14]
-    python tests/benchmarks/folds.py table
+    python tests/benchmarks/folds.py table [--sets NAME ...]
 
 `record` trains, on one thread, the known configurations of a set and some that are drawn, each whole, on five folds.
 Sets are the quickstart's digits, biased as training, with two seeds of their colours and splits: known are the papers'
 two configurations, the others are drawn from what `study init` drafts for images, 20 epochs each. And 1,000 rows of
 COMPAS and of Adult: known is the plain loss, the others are drawn as in `selection_curves.py`, 12 epochs each. And the
-three folders of 900 pictures of `overtuning.py`. Each runs on all folds with a fresh seed, and with the search's seed
-on the first fold and on the one that is its turn; of the folders one seed does both. One line a trial is added to
-`folds.jsonl` beside this file, and those that are there are left out, so that a run that was ended goes on.
+three folders of 900 pictures of `overtuning.py`. And more samples, configurations as of the tables: 3,000 and 20,000
+rows of Adult, 3,000 digits of Biased-MNIST at half the size, 10 epochs each. Each runs on all folds with a fresh seed,
+and with the search's seed on the first fold and on the one that is its turn; of the folders one seed does both. One
+line a trial is added to `folds.jsonl` beside this file, and those that are there are left out, so that a run that was
+ended goes on.
 
-`table` prints what each rule chooses on test by two metrics, the second of the folders alone: of the others the log
-losses of single samples were not kept.
+`table` prints what each rule chooses on test by two metrics, the second where the log losses of single samples were
+kept: not of the digits and of 1,000 rows.
 """
 
 import argparse
@@ -41,9 +43,17 @@ from study.training import Trial
 from study.training.counts import Cells, kinds
 
 FILE = Path(__file__).with_suffix(".jsonl")
-PARTS, ROWS = overtuning.PARTS, 1000
-DIGITS, TABLES = {"digits-0": 0, "digits-1": 1}, ("compas", "adult")
-SETS = (*DIGITS, *TABLES, *overtuning.FOLDERS)
+PARTS = overtuning.PARTS
+DIGITS = {"digits-0": 0, "digits-1": 1}
+SAMPLED = {
+    "compas": ("compas", 1_000),
+    "adult": ("adult", 1_000),
+    "adult-3000": ("adult", 3_000),
+    "adult-20000": ("adult", 20_000),
+    "mnist-3000": ("mnist", 3_000),
+}
+"""Samples outside test of a set of `selection_curves.py`."""
+SETS = (*DIGITS, *SAMPLED, *overtuning.FOLDERS)
 FRESH = 1
 
 Made = Callable[[int], Trial]
@@ -71,20 +81,28 @@ def of_folder(name: str, fold: int, count: int) -> Iterator[tuple[str, Mapping[s
         yield source, params, lambda seed, params=params: Trial(spec.trial_config(params, seed), dataset, "cpu")
 
 
-def rows(name: str) -> Dataset:
-    """1,000 rows of a table to learn from, and its test split."""
-    whole = data.load({"name": name})
+@cache
+def sampled(name: str) -> Dataset:
+    """So many samples to learn from, and the test split."""
+    of, count = SAMPLED[name]
+    if of == "mnist":
+        large = data.load({"name": "biased_mnist", "rho": 0.98, "seed": 0, "val": "biased"})
+        shares = {"train": count / 50_000 * 1.25, "val": 0.01, "test": 0.2}
+        splits = {name: selection_curves.small(large.splits[name], share, 0) for name, share in shares.items()}
+        whole = Dataset(replace(large.facts, shape=(3, 14, 14)), splits)
+    else:
+        whole = data.load({"name": of})
     train, val = whole.splits["train"], whole.splits["val"]
     assert train.bias is not None
     assert val.bias is not None
     joined = Split(*(np.concatenate([getattr(train, key), getattr(val, key)]) for key in ("inputs", "target", "bias")))
-    chosen = holdout.stratified(holdout.cells(joined), ROWS / len(joined), 54)[1]
+    chosen = holdout.stratified(holdout.cells(joined), count / len(joined), 54)[1]
     return replace(whole, splits={"train": holdout.take(joined, chosen), "test": whole.splits["test"]})
 
 
-def of_table(name: str, fold: int, count: int) -> Iterator[tuple[str, Mapping[str, Any], Made]]:
-    """The same of a table's rows; the first configuration is the plain loss."""
-    whole, of = rows(name), selection_curves.SETS[name]
+def of_sampled(name: str, fold: int, count: int) -> Iterator[tuple[str, Mapping[str, Any], Made]]:
+    """The same of some samples of a larger set; the first configuration is the plain loss."""
+    whole, of = sampled(name), selection_curves.SETS[SAMPLED[name][0]]
     learn = whole.splits["train"]
     held = holdout.folds(holdout.cells(learn), PARTS, 54) == fold
     parts = {"train": holdout.take(learn, ~held), "val": holdout.take(learn, held)}
@@ -94,18 +112,27 @@ def of_table(name: str, fold: int, count: int) -> Iterator[tuple[str, Mapping[st
         yield "search" if place else "papers", params, made
 
 
+def of(name: str) -> Callable[[str, int, int], Iterator[tuple[str, Mapping[str, Any], Made]]]:
+    """What yields the configurations of a set."""
+    return of_sampled if name in SAMPLED else of_folder if name in overtuning.FOLDERS else of_digits
+
+
+def tested(name: str) -> str:
+    """The metric of a set's test split."""
+    is_table = name in SAMPLED and SAMPLED[name][0] != "mnist"
+    return "test/unbiased_accuracy" if is_table else "test/accuracy"
+
+
 def record(file: Path, names: Sequence[str], count: int) -> None:
     """Train what is not there yet."""
     torch.set_num_threads(1)
     have = {(line["of"], line["split"], line["place"], line["seed"]) for line in overtuning.lines(file)}
     for name, fold in product(names, range(PARTS)):
-        made = of_table if name in TABLES else of_folder if name in overtuning.FOLDERS else of_digits
-        for place, (source, params, make) in enumerate(made(name, fold, count)):
+        for place, (source, params, make) in enumerate(of(name)(name, fold, count)):
             for seed in seeds(name, fold, place):
                 if (name, fold, place, seed) not in have:
                     named = {"of": name, "split": fold, "place": place, "seed": seed, "source": source}
-                    test = "test/unbiased_accuracy" if name in TABLES else "test/accuracy"
-                    line = overtuning.measured(make(seed), test)
+                    line = overtuning.measured(make(seed), tested(name))
                     del line["cells"]  # what is said of each sample is kept
                     overtuning.add(file, named | {"params": dict(params)} | line)
 
@@ -245,8 +272,8 @@ class Samples:
             parts = [dataset.splits["val"] for dataset in of_folds]
             learn, facts = reduce(holdout.joined, parts), of_folds[0].facts
             numbers = np.repeat(np.arange(PARTS), [len(part) for part in parts])
-        elif name in TABLES:
-            whole = rows(name)
+        elif name in SAMPLED:
+            whole = sampled(name)
             learn, facts = whole.splits["train"], whole.facts
             numbers = holdout.folds(holdout.cells(learn), PARTS, 54)
         else:
@@ -334,7 +361,9 @@ def table(kept: Sequence[overtuning.Line]) -> None:
     """Print what each rule and margin chooses, by metric, set and number of drawn trials."""
     sets = list(dict.fromkeys(line["of"] for line in kept))
     for metric in (SHARE, LOSS):
-        having = [name for name in sets if metric == SHARE or name in overtuning.FOLDERS]
+        having = [
+            name for name in sets if metric == SHARE or all("lost" in line for line in kept if line["of"] == name)
+        ]
         printed(metric, {name: pool(name, kept, metric) for name in having})
 
 
@@ -399,7 +428,7 @@ def main() -> None:
     if given.what == "record":
         record(given.file, given.sets, given.drawn)
     else:
-        table(overtuning.lines(given.file))
+        table([line for line in overtuning.lines(given.file) if line["of"] in given.sets])
 
 
 if __name__ == "__main__":
