@@ -66,10 +66,6 @@ number of training images, and the range searched is that value divided and mult
 to 0.4 on folders of 400 to 1,200 images this lost little to the best of each; validation splits with ten conflicting
 samples chose worse ones (`tests/benchmarks/photographs.py`)."""
 
-LAST_LAYER = "train.last_layer"
-"""Key of a last layer fitted anew, which on images with bias labels the ordinary loss alone goes without: measured on
-folders of pictures, see `tests/benchmarks/results/draft-space.md`."""
-
 EARLY = "early_layers"
 """The value of `method.bias_source` and `train.inferred_groups` that a pretrained network makes possible."""
 
@@ -252,8 +248,6 @@ def baseline(sections: Sequence[Section], space: Mapping[str, Any]) -> dict[str,
             params[f"method.{key}"] = value
     if "train.augmentation" in space:
         params["train.augmentation"] = "none"
-    if LAST_LAYER in space:
-        params[LAST_LAYER] = "trained"
     return params
 
 
@@ -480,9 +474,6 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
     train |= {"precision": "bfloat16"} if wishes.gpu else {}
     space = search_space(labelled, facts, trained, views, bias, wishes.rows)
     point = first(labelled, space, wishes.rows)
-    if bias.known == "labels" and not facts.is_table and not wishes.network:
-        space[LAST_LAYER] = {"choices": ["refitted"]}  # the baseline has its own
-        train["last_layer"] = "refitted"
     if wishes.network:
         decay = rounded(min(0.3, DECAY_OF_FEATURES / (wishes.images or ROWS)))
         space["train.weight_decay"] = {"low": rounded(decay / AROUND), "high": rounded(decay * AROUND), "log": True}

@@ -106,11 +106,6 @@ def _beginning(results: Results) -> Iterator[str]:
 
 def _thresholds(spec: StudySpec) -> Iterator[str]:
     """Yield what decides between the classes, where something was fitted for it."""
-    if spec.base["train"]["last_layer"] == "refitted":
-        yield (
-            "Its last layer is a logistic regression of the network's features, fitted after training so that all "
-            "cells of class and bias count alike (without bias labels all classes)."
-        )
     if spec.base["train"]["thresholds"] == "fitted":
         yield (
             "A number was added to the score of each class, fitted to the validation split so that all cells of class "

@@ -152,14 +152,6 @@ class TrainOptions:
             "what was fitted to the other. A part of the model"
         ),
     ] = "none"
-    last_layer: Annotated[
-        Literal["trained", "refitted"],
-        Doc(
-            "`refitted`: after each epoch a logistic regression of the features of all training samples, in which each "
-            "cell of class and bias weighs alike (without bias labels each class), takes the place of the last layer "
-            "(Kirichenko et al. 2023). A part of the model"
-        ),
-    ] = "trained"
     data_share: Annotated[
         float,
         Range(above=0.0, high=1.0),
@@ -225,12 +217,11 @@ BALANCE = ("class_weights", "cell_weights")
 def identity(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the sections that identify a trial in its checkpoint.
 
-    The number of epochs is left out where nothing ties the trial to it, and so are folds, trained stages, weights,
-    thresholds and a last layer fitted anew that are off, which trials of earlier versions do not name.
+    The number of epochs is left out where nothing ties the trial to it, and so are folds, trained stages, weights and
+    thresholds that are off, which trials of earlier versions do not name.
     """
     data = {key: value for key, value in sections["data"].items() if key != "folds" or value is not None}
-    off = (("thresholds", "none"), ("last_layer", "trained"))
-    train = {key: value for key, value in sections["train"].items() if (key, value) not in off}
+    train = {key: value for key, value in sections["train"].items() if (key, value) != ("thresholds", "none")}
     method = {key: value for key, value in sections["method"].items() if key not in BALANCE or value != 0}
     model = {key: value for key, value in sections["model"].items() if (key, value) != ("trained_stages", "none")}
     sections = {**sections, "data": data, "model": model, "method": method, "train": train}

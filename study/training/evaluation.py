@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from study import methods, models
 from study.data.dataset import Facts
-from study.methods import Labels, Method
+from study.methods import Method
 from study.methods.debiasing import EARLY
 from study.training import augment, metrics, probes
 from study.training.augment import evaluation_resize, output_shape
@@ -20,7 +20,6 @@ from study.training.config import TrainOptions, TrialConfig
 from study.training.counts import Counts, log_losses
 from study.training.device import Resident
 from study.training.diverged import check_features
-from study.training.refitted_layer import RefittedLayer
 
 
 def networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.ModuleDict:
@@ -32,7 +31,7 @@ def networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.Modul
 
     Returns:
         `method`: the method with its networks; `probes`: a linear probe for each of its encoders, by name; `offsets` of
-        classes where `train.thresholds` asks for them; `last_layer` where `train.last_layer` asks for one fitted anew.
+        classes where `train.thresholds` asks for them.
     """
     torch.manual_seed(config.train.seed)
     trained = facts.on("train")
@@ -43,10 +42,7 @@ def networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.Modul
     encoders = method.encoders().items()
     probes = nn.ModuleDict({name: nn.Linear(encoder.features, facts.classes) for name, encoder in encoders})
     offsets = {"offsets": ClassOffsets(facts.classes)} if config.train.thresholds == "fitted" else {}
-    layer = {}
-    if config.train.last_layer == "refitted":
-        layer = {"last_layer": RefittedLayer(method.encoders()["encoder"].features, facts.classes)}
-    return nn.ModuleDict({"method": method, "probes": probes, **offsets, **layer})
+    return nn.ModuleDict({"method": method, "probes": probes, **offsets})
 
 
 MAX_BATCH_SAMPLES = 2048
@@ -77,8 +73,8 @@ class Evaluation:
     """Evaluates networks on splits.
 
     Args:
-        networks: as `networks` builds them: the method's encoders are evaluated, with the layer that was fitted anew or
-            its own classifier where it has one, else with the linear probe of each, trained beside it.
+        networks: as `networks` builds them: the method's encoders are evaluated, with its own classifier where it has
+            one, else with the linear probe of each, trained beside it.
         splits: of the data, on the device.
         inferred: gives, by split, the class of each sample's inferred group, (N,); a split that is
             not there has no metrics of inferred groups.
@@ -99,7 +95,6 @@ class Evaluation:
     ) -> None:
         self._method, self._online = cast(Method, networks["method"]), cast(nn.ModuleDict, networks["probes"])
         self._offsets = cast(ClassOffsets, networks["offsets"]) if "offsets" in networks else None
-        self._last_layer = cast(RefittedLayer, networks["last_layer"]) if "last_layer" in networks else None
         self._splits, self.fits = splits, False
         self._facts, self._options, self._inferred = facts, options, inferred
         self.batch = batch_size(options, self._method.views, facts.shape)
@@ -145,29 +140,13 @@ class Evaluation:
 
     @torch.no_grad()
     def scores(self, encoder: str, features: Tensor) -> Tensor:
-        """Classify features (B, F) by the last layer, the method's own classifier or the online probe: (B, classes).
-
-        Offsets of the classes are added.
-        """
+        """Classify features (B, F) by the method's own classifier or the online probe: (B, classes), with offsets."""
         plain = self._plain(encoder, features)
         return self._offsets(plain) if self._offsets is not None and encoder == "encoder" else plain
 
     def _plain(self, encoder: str, features: Tensor) -> Tensor:
-        own = self._last_layer or self._method.own_classifier() if encoder == "encoder" else None
+        own = self._method.own_classifier() if encoder == "encoder" else None
         return own(features) if own else self._online[encoder](functional.normalize(features, dim=1))
-
-    def refit(self, labels: Labels) -> None:
-        """Fit the last layer anew to the networks as they are, if `train.last_layer` asks for that.
-
-        Args:
-            labels: of the training split as the method knows them.
-
-        Raises:
-            DivergedError: the features of a sample are not finite.
-        """
-        if self._last_layer is not None:
-            check_features(features := self.features("train"), "train")
-            self._last_layer.fit(features, labels)
 
     @torch.no_grad()
     def judged(self, split: str) -> tuple[Tensor, Tensor]:

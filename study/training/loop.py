@@ -412,7 +412,6 @@ class TrainingLoop:
         values, chosen, last = {"train/loss": loss}, state.chosen, epoch == self.options.epochs
         check_loss(loss, epoch)
         check_networks(self._networks.parameters(), self.method.encoders().values(), epoch)
-        self.evaluate.refit(state.labels)
         for split in self._reported:
             values |= self.evaluate(split, final=last and chosen is None)
         with torch.no_grad():

@@ -113,24 +113,14 @@ JITTER = 1e-7
 CURVATURE = 1e-3
 
 
-def lbfgs(
-    features: Tensor,
-    target: Tensor,
-    classes: int,
-    seed: int,
-    l2: float = 1e-6,
-    steps: int = 500,
-    weight: Tensor | None = None,
-) -> Logistic:
+def lbfgs(features: Tensor, target: Tensor, classes: int, seed: int, l2: float = 1e-6, steps: int = 500) -> Classifier:
     """Fit a logistic regression by L-BFGS from zero with a strong Wolfe line search (CCL-K's probe).
 
-    It minimises cross entropy + l2 * ||W||^2 of the features as they are, the mean over samples, each times its
-    `weight` (N,) if there are weights. Only the coordinates of the search are
+    It minimises cross entropy + l2 * ||W||^2 of the features as they are. Only the coordinates of the search are
     changed: W is searched as W L with L L' about as the objective's curvature, since features are highly correlated and
     a search in W itself takes several times as many steps to the same value.
     """
     rows, labels = labelled(features, target)
-    factor = None if weight is None else weight[target >= 0]
     centre = rows.mean(0)
     rows = rows - centre
     root = _root(rows, l2)
@@ -142,20 +132,15 @@ def lbfgs(
 
     def objective() -> Tensor:
         optimizer.zero_grad()
-        layer = _weight(searched, root)
-        scores = linear(rows, layer, bias)
-        if factor is None:
-            loss = cross_entropy(scores, labels)
-        else:
-            loss = (factor * cross_entropy(scores, labels, reduction="none")).mean()
-        value = loss + l2 * layer.square().sum()
+        weight = _weight(searched, root)
+        value = cross_entropy(linear(rows, weight, bias), labels) + l2 * weight.square().sum()
         value.backward()
         return value
 
     with torch.enable_grad():
         optimizer.step(objective)
-    fitted = _weight(searched.detach(), root).contiguous()
-    return Logistic(fitted, bias.detach() - fitted @ centre)
+    weight = _weight(searched.detach(), root).contiguous()
+    return Logistic(weight, bias.detach() - weight @ centre)
 
 
 def _root(rows: Tensor, l2: float) -> Tensor:

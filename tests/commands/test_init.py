@@ -42,9 +42,8 @@ def test_a_file_for_a_data_set_says_what_is_what_and_where_its_schema_is() -> No
     assert text.startswith(f"# yaml-language-server: $schema={shipped_folder() / json_schema.FILE}\n# mine: eps_sup_")
     spec = load_study("mine.yaml")
     own = {"method.alpha", "method.lambda", "method.epsilon", "method.temperature"}
-    assert spec.search.space.keys() == own | {"train.learning_rate", "train.last_layer"}
-    plain = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0, "train.last_layer": "trained"}
-    assert spec.search.baseline == plain
+    assert spec.search.space.keys() == own | {"train.learning_rate"}
+    assert spec.search.baseline == {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
     assert (spec.metric, spec.trials) == ("val/shrunk_unbiased_log_loss", 24)
     assert spec.resources.gpu == 0
     assert spec.search.enqueue[0] == {
@@ -53,7 +52,6 @@ def test_a_file_for_a_data_set_says_what_is_what_and_where_its_schema_is() -> No
         "method.epsilon": 0.5,
         "method.temperature": 0.1,
         "train.learning_rate": 0.001,
-        "train.last_layer": "refitted",
     }
     assert (spec.search.margin, spec.incumbents) == (1.5, spec.search.enqueue)
     assert load_study("mine.yaml", profile="gpu").resources.gpu == 0.25
