@@ -122,11 +122,8 @@ def text(prepared: PreparedData) -> str:
     """Return what `prepare` returns as text for people."""
     from study.commands.plan import cell_lines  # imports more than a list of data sets needs
 
-    options, facts = ", ".join(f"{key}={value}" for key, value in prepared.options.items()), prepared.facts
-    shape, bias = (
-        " x ".join(map(str, facts.shape)),
-        f", {facts.bias_classes} bias classes" if facts.bias_classes else "",
-    )
+    facts, options = prepared.facts, ", ".join(f"{key}={value}" for key, value in prepared.options.items())
+    bias = f", {facts.bias_classes} bias classes" if facts.bias_classes else ""
     lines = [
         f"{facts.title} ({options})" if options else facts.title,
         f"{facts.classes} classes{bias}, samples {_shape(facts)}, fingerprint {prepared.fingerprint}",

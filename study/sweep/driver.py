@@ -26,6 +26,7 @@ from study.home.ledger import LeaseLostError, Ledger
 from study.home.provenance import owner, provenance
 from study.home.record import StudyRecord
 from study.home.sharing import Limits
+from study.knobs import Section
 from study.spec import StudySpec
 from study.sweep import PREPARING, STARTING, STOPPING
 from study.sweep.adapters import RequestInbox
@@ -468,7 +469,7 @@ def with_features(
 
     compute: Any = ray.remote(num_cpus=spec.resources.cpu, num_gpus=spec.resources.gpu)(compute_features)
 
-    def by_a_task(model: Mapping[str, Any], dataset: Dataset) -> Mapping[str, Any]:
+    def by_a_task(model: Section, dataset: Dataset) -> features.Inputs:
         tell("features of the pictures, computed once and kept: by one task of the cluster")
         task = compute.remote(model, dataset, places)
         while not stopping():
@@ -478,7 +479,7 @@ def with_features(
             ray.cancel(task, force=True)
             raise StudyOverSignal
         try:
-            inputs: Mapping[str, Any] = ray.get(task)
+            inputs: features.Inputs = ray.get(task)
         except ray.exceptions.RayError as error:  # of the task, or because no node can run it
             if isinstance(cause := getattr(error, "cause", None), UserError):
                 raise cause from None

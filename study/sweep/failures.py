@@ -2,12 +2,13 @@
 
 import socket
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from study.errors import disk_remedy, of_disk, said
+from study.knobs import Value
 from study.sweep.host_memory import KILLED, Memory
 from study.text import printed, shortened
 from study.training.gpu_errors import Sign, sign_in
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # takes tenths of a second, and workers do not need it
     from study.home.ledger import LeaseLostError
     from study.home.record import TrialRecord
     from study.spec import StudySpec
+    from study.sweep.nodes import Node
 
 NODES = 100
 """Attempts of one trial after which a dead node counts as any other failure: perhaps the trial is what kills nodes."""
@@ -127,7 +129,7 @@ class TrialFailedError(Exception):
             found = Failure("OOM", f"the kernel's OOM killer ended a process of the trial's: {limit}. {found.reason}")
         return cls(found, printed(shortened(text, LONGEST_TEXT)))
 
-    def to_document(self) -> tuple[Any, ...]:
+    def to_document(self) -> tuple[Value, ...]:
         """Return plain values, for `from_document`."""
         return *astuple(self.failure), self.text
 
@@ -194,7 +196,7 @@ def _of_gpu(sign: Sign, reason: str) -> Failure:
     return Failure("BUG" if sign.meaning == "code" else "PREEMPTED", advised)
 
 
-def is_out_of_reach(machine: str | None, nodes: Iterable[Mapping[str, Any]]) -> bool:
+def is_out_of_reach(machine: str | None, nodes: Iterable["Node"]) -> bool:
     """Return whether the node of a process that died or fell silent is dead, or takes no connection.
 
     Ray itself learns of that half a minute or a minute later.
