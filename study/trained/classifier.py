@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -63,7 +63,7 @@ class Classifier:
         """Names of the classes, in the order of the scores."""
         return self.description.classes
 
-    def probabilities(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
+    def probabilities(self, inputs: NDArray[np.generic]) -> NDArray[np.float32]:
         """Return the probability of each class: the softmax of the scores, not calibrated.
 
         Args:
@@ -82,7 +82,7 @@ class Classifier:
         scores = evaluation.scores("encoder", evaluation.features("given"))
         return scores.softmax(1).float().cpu().numpy()
 
-    def _check(self, inputs: NDArray[Any]) -> None:
+    def _check(self, inputs: NDArray[np.generic]) -> None:
         if self._method.equalizes_odds:
             raise UserError(
                 "this method's decisions need each sample's bias class and thresholds from the training data, and a "

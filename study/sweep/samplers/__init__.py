@@ -31,10 +31,9 @@ class Strategy(ABC):
     A sampler is one module with one such class, and an entry in `study.spec.sampler_facts`. This one, as
     `study/sweep/samplers/halves.py`, is the module that `sampler: halves` needs:
 
-        from collections.abc import Mapping
         from random import Random
-        from typing import Any
 
+        from study.knobs import Scalar
         from study.sweep.samplers import Strategy
 
 
