@@ -1,8 +1,6 @@
 """Why a trial did not run to its end, whether running it again can help, and what ends a study at once."""
 
-import socket
 import traceback
-from collections.abc import Iterable
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +16,6 @@ if TYPE_CHECKING:  # takes tenths of a second, and workers do not need it
     from study.home.ledger import LeaseLostError
     from study.home.record import TrialRecord
     from study.spec import StudySpec
-    from study.sweep.nodes import Node
 
 NODES = 100
 """Attempts of one trial after which a dead node counts as any other failure: perhaps the trial is what kills nodes."""
@@ -28,9 +25,6 @@ NODE_DIED = "because its node has died"
 
 LONGEST_TEXT = 2**20
 """Most characters of a traceback that are kept."""
-
-NODE_ANSWERS = 2.0
-"""Seconds within which a living node takes a connection."""
 
 
 @dataclass(frozen=True)
@@ -194,25 +188,6 @@ def _of_gpu(sign: Sign, reason: str) -> Failure:
         return Failure("OOM", reason, alone=sign.meaning == "memory")
     advised = f"{reason}. Remedy: {sign.advice}" if sign.advice else reason
     return Failure("BUG" if sign.meaning == "code" else "PREEMPTED", advised)
-
-
-def is_out_of_reach(machine: str | None, nodes: Iterable["Node"]) -> bool:
-    """Return whether the node of a process that died or fell silent is dead, or takes no connection.
-
-    Ray itself learns of that half a minute or a minute later.
-
-    Args:
-        machine: Ray's id of the node; None: not known, then False is returned.
-        nodes: all, as `ray.nodes` lists them.
-    """
-    node = next((node for node in nodes if node["NodeID"] == machine), None)
-    if node is None or not node["Alive"]:
-        return node is not None
-    try:
-        socket.create_connection((node["NodeManagerAddress"], node["NodeManagerPort"]), NODE_ANSWERS).close()
-    except OSError:
-        return True
-    return False
 
 
 class StudyCannotContinueError(BaseException):

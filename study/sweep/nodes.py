@@ -1,6 +1,7 @@
 """The nodes that trials are placed on: those that a trial fits on, except those whose GPU cannot be used."""
 
 import json
+import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -26,6 +27,10 @@ SOME = 0.001
 
 JOINING = 60.0
 """Seconds that a cluster gets until a node that a trial fits on has joined it."""
+
+
+NODE_ANSWERS = 2.0
+"""Seconds within which a living node takes a connection."""
 
 
 class NoNodeLeftError(StudyCannotContinueError):
@@ -182,3 +187,22 @@ def _wish(place: str) -> "PlacementGroupFactory":
     bundle, labels = json.loads(place)
     make: Callable[..., PlacementGroupFactory] = PlacementGroupFactory
     return make([bundle], **({"bundle_label_selector": [labels]} if labels else {}))
+
+
+def is_out_of_reach(machine: str | None, nodes: Iterable[Node]) -> bool:
+    """Return whether the node of a process that died or fell silent is dead, or takes no connection.
+
+    Ray itself learns of that half a minute or a minute later.
+
+    Args:
+        machine: Ray's id of the node; None: not known, then False is returned.
+        nodes: all, as `ray.nodes` lists them.
+    """
+    node = next((node for node in nodes if node["NodeID"] == machine), None)
+    if node is None or not node["Alive"]:
+        return node is not None
+    try:
+        socket.create_connection((node["NodeManagerAddress"], node["NodeManagerPort"]), NODE_ANSWERS).close()
+    except OSError:
+        return True
+    return False
