@@ -1,7 +1,7 @@
 """What `study models` does: list the networks with published weights, and get such weights onto disk."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from study import data, files
 from study.data.download import OnProgress, no_progress, obtain
@@ -12,7 +12,31 @@ OF_THEIR_OWN = ("resnet18", "resnet50", *published.PACKAGED)
 """Architectures that are themselves a `model.name`; the others are `torchvision` with an `architecture`."""
 
 
-def overview() -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class WeightsRow:
+    """Published weights of an architecture, and whether their file is there; see `study.models.published`."""
+
+    architecture: str
+    weights: str
+    default: bool
+    name: str
+    url: str
+    mib: float | None
+    side: int
+    least: int
+    there: bool
+
+
+@dataclass(frozen=True)
+class PreparedWeights(WeightsRow):
+    """Weights whose file is there: its path and digest, and the `model` section that begins from it."""
+
+    path: str
+    sha256: str
+    model: Mapping[str, str]
+
+
+def overview() -> list[WeightsRow]:
     """Return one row per architecture and published weights, the default ones first: their file and what they need."""
     return [
         _row(published.published(architecture, name), name == published.DEFAULT)
@@ -22,21 +46,20 @@ def overview() -> list[dict[str, Any]]:
     ]
 
 
-def table(rows: Iterable[Mapping[str, Any]]) -> str:
+def table(rows: Iterable[WeightsRow]) -> str:
     """Format the rows of `overview` as a table for people, with the default weights alone."""
     lines = [f"{'network':<20} {'weights':<16} {'MiB':>6} {'pixels':>6} {'least':>6}  files"]
     for row in rows:
-        if row["default"]:
-            there = "there" if row["there"] else "missing"
+        if row.default:
+            there = "there" if row.there else "missing"
             lines.append(
-                f"{row['architecture']:<20} {row['weights']:<16} {row['mib']:>6.0f} {row['side']:>6} {row['least']:>6}"
-                f"  {there}"
+                f"{row.architecture:<20} {row.weights:<16} {row.mib:>6.0f} {row.side:>6} {row.least:>6}  {there}"
             )
     get = f"files are looked for in {data.root() / published.FOLDER}; get one: study models prepare NETWORK"
     return "\n".join([*lines, "pixels: of the images that the weights were evaluated on; least: smallest side", get])
 
 
-def prepare(architecture: str, weights: str = published.DEFAULT, progress: OnProgress = no_progress) -> dict[str, Any]:
+def prepare(architecture: str, weights: str = published.DEFAULT, progress: OnProgress = no_progress) -> PreparedWeights:
     """Get a file of published weights, check it, and return its facts with the `model` section that begins from it.
 
     Args:
@@ -52,38 +75,28 @@ def prepare(architecture: str, weights: str = published.DEFAULT, progress: OnPro
     library, _, name = architecture.rpartition("/")
     own = architecture in OF_THEIR_OWN
     model = {"name": architecture} if own else {"name": library or "torchvision", "architecture": name}
-    return {
-        **_row(chosen, _is_default(architecture, chosen.name.partition(".")[2])),
-        "path": str(file),
-        "sha256": files.digest_of_file(file),
-        "model": {**model, "weights": weights},
-    }
+    row = _row(chosen, _is_default(architecture, chosen.name.partition(".")[2]))
+    return PreparedWeights(
+        **vars(row), path=str(file), sha256=files.digest_of_file(file), model=model | {"weights": weights}
+    )
 
 
-def text(document: Mapping[str, Any]) -> str:
+def text(prepared: PreparedWeights) -> str:
     """Return the document of `prepare` as text for people."""
-    section = ", ".join(f"{key}: {value}" for key, value in document["model"].items())
+    section = ", ".join(f"{key}: {value}" for key, value in prepared.model.items())
     return "\n".join(
         [
-            f"{document['name']}: {document['path']}, sha256 {document['sha256']}",
-            f"evaluated on images of {document['side']} pixels, takes {document['least']} and more",
+            f"{prepared.name}: {prepared.path}, sha256 {prepared.sha256}",
+            f"evaluated on images of {prepared.side} pixels, takes {prepared.least} and more",
             f"in a study file: model: {{{section}}}",
         ]
     )
 
 
-def _row(weights: published.Published, default: bool) -> dict[str, Any]:
-    return {
-        "architecture": weights.architecture,
-        "weights": weights.name.partition(".")[2],
-        "default": default,
-        "name": weights.name,
-        "url": weights.url,
-        "mib": weights.mib,
-        "side": weights.side,
-        "least": weights.least,
-        "there": weights.source.existing_path() is not None,
-    }
+def _row(found: published.Published, default: bool) -> WeightsRow:
+    weights, there = found.name.partition(".")[2], found.source.existing_path() is not None
+    architecture, pixels = found.architecture, (found.side, found.least)
+    return WeightsRow(architecture, weights, default, found.name, found.url, found.mib, *pixels, there)
 
 
 def _is_default(architecture: str, name: str) -> bool:

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -25,33 +24,76 @@ from study.data.dataset import Facts, fingerprint
 from study.data.download import OnProgress, no_progress, obtain
 from study.errors import UserError, nearest
 from study.files import write_whole, writing
-from study.knobs import knobs
+from study.knobs import Section, Value, knobs
 
 
-def overview() -> list[dict[str, Any]]:
-    """Return one row per data set: name, description, keys, facts, and whether its files are there.
+@dataclass(frozen=True)
+class FileRow:
+    """A file of a data set, and whether it is there."""
 
-    `origin` is the distribution that provides it, None for this package; `problem` says why it cannot be used.
+    path: str
+    there: bool
+    url: str | None
+
+
+@dataclass(frozen=True)
+class DataRow:
+    """A data set.
+
+    Attributes:
+        origin: the distribution that provides it, None for this package.
+        problem: why it cannot be used.
+        keys, required: of its `data` section.
+        facts: None where they, and its files, depend on what the user gives, or on files that are missing.
+        there: whether all files are; None: not known.
     """
+
+    name: str
+    about: str
+    origin: str | None
+    problem: str | None = None
+    keys: Sequence[str] = ()
+    required: Sequence[str] = ()
+    facts: Facts | None = None
+    files: Sequence[FileRow] = ()
+    there: bool | None = None
+
+
+@dataclass(frozen=True)
+class PreparedData:
+    """A data set whose files are there: its options, and the contents of its splits."""
+
+    name: str
+    options: Section
+    fingerprint: str
+    facts: Facts = field(metadata={"document": "inner"})  # see `study.ranking.documents`, which takes long to import
+    splits: Mapping[str, cells.Contents]
+
+
+def overview() -> list[DataRow]:
+    """Return one row per data set."""
     return [_row(name) for name in data.names()]
 
 
-def table(rows: Iterable[Mapping[str, Any]]) -> str:
+def table(rows: Iterable[DataRow]) -> str:
     """Format the rows of `overview` as a table for people."""
     lines = [f"{'data set':<18} {'classes':>7} {'bias':>5}  {'sample':<12} {'files':<8} what"]
     for row in rows:
-        facts = row["facts"] or {}
-        shape = " x ".join(str(size) for size in facts.get("shape", ())) or "-"
-        bias = facts.get("bias_classes") or "-"
-        on_disk = {True: "there", False: "missing", None: "-"}[row["there"]]
-        about = row["about"].removeprefix(f"{row['name']}: ")
-        about += f" (of {row['origin']})" if row["origin"] else ""
-        about = f"cannot be used: {row['problem']}" if row["problem"] else about
-        lines.append(f"{row['name']:<18} {facts.get('classes', '-'):>7} {bias:>5}  {shape:<12} {on_disk:<8} {about}")
+        facts = row.facts
+        classes, bias = (facts.classes, facts.bias_classes or "-") if facts else ("-", "-")
+        on_disk = {True: "there", False: "missing", None: "-"}[row.there]
+        about = row.about.removeprefix(f"{row.name}: ")
+        about += f" (of {row.origin})" if row.origin else ""
+        about = f"cannot be used: {row.problem}" if row.problem else about
+        lines.append(f"{row.name:<18} {classes:>7} {bias:>5}  {_shape(facts):<12} {on_disk:<8} {about}")
     return "\n".join([*lines, f"files are looked for in {data.root()}; get one: study data prepare NAME"])
 
 
-def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = no_progress) -> dict[str, Any]:
+def _shape(facts: Facts | None) -> str:
+    return (" x ".join(map(str, facts.shape)) if facts else "") or "-"
+
+
+def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = no_progress) -> PreparedData:
     """Get the files of a data set, check them, build what trials read, and return its facts and the size of its splits.
 
     Args:
@@ -71,28 +113,22 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = n
             "Remove them (prepared/ there) and prepare it again"
         )
     splits = {split: cells.contents(part, dataset.facts) for split, part in dataset.splits.items()}
-    return {
-        "name": name,
-        "options": {key: value for key, value in section.items() if key != "name"},
-        "fingerprint": dataset.fingerprint,
-        **_plain(dataset.facts),
-        "title": dataset.facts.title or name,
-        "splits": splits,
-    }
+    options = {key: value for key, value in section.items() if key != "name"}
+    facts = replace(dataset.facts, title=dataset.facts.title or name)
+    return PreparedData(name, options, dataset.fingerprint, facts, splits)
 
 
-def text(document: dict[str, Any]) -> str:
-    """Return the document of `prepare` as text for people."""
+def text(prepared: PreparedData) -> str:
+    """Return what `prepare` returns as text for people."""
     from study.commands.plan import cell_lines  # imports more than a list of data sets needs
 
-    options = ", ".join(f"{key}={value}" for key, value in document["options"].items())
-    shape = " x ".join(str(size) for size in document["shape"])
-    bias = f", {document['bias_classes']} bias classes" if document["bias_classes"] else ""
+    facts, options = prepared.facts, ", ".join(f"{key}={value}" for key, value in prepared.options.items())
+    bias = f", {facts.bias_classes} bias classes" if facts.bias_classes else ""
     lines = [
-        f"{document['title']} ({options})" if options else document["title"],
-        f"{document['classes']} classes{bias}, samples {shape}, fingerprint {document['fingerprint']}",
+        f"{facts.title} ({options})" if options else facts.title,
+        f"{facts.classes} classes{bias}, samples {_shape(facts)}, fingerprint {prepared.fingerprint}",
     ]
-    counts = Counts(document["splits"], None, document["class_names"], document["bias_names"])
+    counts = Counts(prepared.splits, None, facts.class_names, facts.bias_names)
     return "\n".join([*lines, *cell_lines(counts), *(f"warning: {warning}" for warning in cells.warnings(counts))])
 
 
@@ -114,33 +150,25 @@ def download_bars(quiet: bool = False) -> Iterator[OnProgress]:
         yield show
 
 
-def _row(name: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"name": name, "about": "", "origin": data.CATALOGUE.origin(name)}
-    row |= {"problem": data.CATALOGUE.problem(name), "keys": [], "required": []}
-    row |= {"facts": None, "files": [], "there": None}
-    if row["problem"]:
-        return row
+def _row(name: str) -> DataRow:
+    origin = data.CATALOGUE.origin(name)
+    if problem := data.CATALOGUE.problem(name):
+        return DataRow(name, "", origin, problem)
     module = data.module(name)
-    keys = list(knobs(module.Options))
-    required = [knob.key for knob in keys if knob.required]
-    row |= {"about": (module.__doc__ or "").partition("\n")[0].rstrip(".")}
-    row |= {"keys": [knob.key for knob in keys], "required": required}
+    own, about = knobs(module.Options), (module.__doc__ or "").partition("\n")[0].rstrip(".")
+    keys, required = [knob.key for knob in own], [knob.key for knob in own if knob.required]
     if required:  # its files depend on what the user gives
-        return row
+        return DataRow(name, about, origin, None, keys, required)
     section = {"name": name}
-    sources = data.sources(section)
-    row["files"] = [
-        {"path": source.path, "there": source.existing_path() is not None, "url": source.url} for source in sources
-    ]
-    row["there"] = all(file["there"] for file in row["files"])
+    files = [FileRow(one.path, one.existing_path() is not None, one.url) for one in data.sources(section)]
     try:
-        row["facts"] = _plain(data.describe(section))
+        facts, there = data.describe(section), all(file.there for file in files)
     except UserError:  # its facts depend on files that are missing
-        row["there"] = False
-    return row
+        facts, there = None, False
+    return DataRow(name, about, origin, None, keys, required, facts, files, there)
 
 
-def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[str, Any]:
+def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[str, Value]:
     """Return the checked data section of a name and `key=value` overrides, every default filled in.
 
     Args:
@@ -160,10 +188,6 @@ def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[st
     values = check(section_model("data", knobs(data.module(name).Options)), document.values, (), problems)
     problems.raise_any()
     return {"name": name, **(values or {})}
-
-
-def _plain(facts: Facts) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(facts).items()}
 
 
 LABELS = "labels.csv"

@@ -1,9 +1,9 @@
 """What `study spaces` lists: the shipped study files, and the data sets, networks and methods there are."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from study import data, methods, models
 from study.catalogue import Catalogue
@@ -13,28 +13,59 @@ from study.spec.suite import shipped_suites
 MAX_LINE_CHARACTERS = 150
 
 
-def document() -> dict[str, Any]:
-    """Return the study files, the suites, and the values that `data.name`, `model.name` and `method.name` take."""
-    catalogues = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": methods.CATALOGUE}
-    return {
-        "files": [{"name": name, "about": _about(path), "path": str(path)} for name, path in shipped().items()],
-        "suites": [{"name": name, "about": _about(path), "path": str(path)} for name, path in shipped_suites().items()],
-        **{section: list(_names(section, catalogue)) for section, catalogue in catalogues.items()},
-    }
+@dataclass(frozen=True)
+class FileRow:
+    """A shipped file."""
+
+    name: str
+    about: str
+    path: str
 
 
-def text(document: Mapping[str, Any]) -> str:
-    """Return that document as text for people."""
+@dataclass(frozen=True)
+class NameRow:
+    """A name that a section can have, what provides it (None: this package), and why it cannot be used."""
+
+    name: str
+    about: str
+    origin: str | None
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """Study files, suites, and the values that `data.name`, `model.name` and `method.name` take."""
+
+    files: Sequence[FileRow]
+    suites: Sequence[FileRow]
+    data: Sequence[NameRow]
+    model: Sequence[NameRow]
+    method: Sequence[NameRow]
+
+
+def document() -> Spaces:
+    """List what is shipped, and all names."""
+    sections = (("data", data.CATALOGUE), ("model", models.CATALOGUE), ("method", methods.CATALOGUE))
+    names = [list(_names(section, catalogue)) for section, catalogue in sections]
+    return Spaces(_files(shipped()), _files(shipped_suites()), *names)
+
+
+def _files(there: Mapping[str, Path]) -> list[FileRow]:
+    return [FileRow(name, _about(path), str(path)) for name, path in there.items()]
+
+
+def text(spaces: Spaces) -> str:
+    """Return that list as text for people."""
     lines = ["study files, for study run NAME:"]
-    lines += [f"  {row['name']:<20} {_cut(row['about'])}" for row in document["files"]]
+    lines += [f"  {row.name:<20} {_cut(row.about)}" for row in spaces.files]
     lines.append("suites, for study suite NAME:")
-    lines += [f"  {row['name']:<20} {_cut(row['about'])}" for row in document["suites"]]
-    for section in ("data", "model", "method"):
+    lines += [f"  {row.name:<20} {_cut(row.about)}" for row in spaces.suites]
+    for section, rows in (("data", spaces.data), ("model", spaces.model), ("method", spaces.method)):
         lines.append(f"{section}.name:")
-        for row in document[section]:
-            origin = f" (of {row['origin']})" if row["origin"] else ""
-            about = f"cannot be used: {row['problem']}" if row["problem"] else _cut(row["about"])
-            lines.append(f"  {row['name']:<30} {about}{origin}")
+        for row in rows:
+            origin = f" (of {row.origin})" if row.origin else ""
+            about = f"cannot be used: {row.problem}" if row.problem else _cut(row.about)
+            lines.append(f"  {row.name:<30} {about}{origin}")
     return "\n".join([*lines, "whether files of a data set are there: study data list"])
 
 
@@ -53,11 +84,11 @@ def _head(text: str) -> Iterator[str]:
             yield line.removeprefix("#").strip()
 
 
-def _names(section: str, catalogue: Catalogue) -> Iterator[dict[str, Any]]:
+def _names(section: str, catalogue: Catalogue) -> Iterator[NameRow]:
     for name in catalogue.names():
         problem = catalogue.problem(name)
         words = "" if problem else methods.about(name) if section == "method" else catalogue.about(name)
-        yield {"name": name, "about": words, "origin": catalogue.origin(name), "problem": problem}
+        yield NameRow(name, words, catalogue.origin(name), problem)
 
 
 def _cut(words: str) -> str:

@@ -1,6 +1,6 @@
 """The colour bias of Biased-MNIST (FairKL paper section 4.2; construction as in its released data set)."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,7 @@ def assign(target: NDArray[np.int64], rho: float, generator: np.random.Generator
     return colours
 
 
-def paint(strokes: NDArray[Any], colours: NDArray[np.int64]) -> NDArray[np.uint8]:
+def paint(strokes: NDArray[np.generic], colours: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Paint white strokes on coloured ground.
 
     Args:

@@ -9,7 +9,6 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +80,7 @@ def rows(path: Path, names: Sequence[str]) -> NDArray[np.float32]:
     return vectors.astype(np.float32)
 
 
-def _arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
+def _arrays(path: Path) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
     try:
         with np.load(path, allow_pickle=False) as file:
             return file["keys"], file["values"]

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +111,7 @@ class Split:
             alone.
     """
 
-    inputs: NDArray[Any]
+    inputs: NDArray[np.generic]
     target: NDArray[np.int64]
     bias: NDArray[np.int64] | None = None
     condition: NDArray[np.float32] | None = None
@@ -121,7 +121,7 @@ class Split:
         return len(self.target)
 
     @property
-    def samples(self) -> NDArray[Any]:
+    def samples(self) -> NDArray[np.generic]:
         """Inputs of the samples alone, (N, ...): a copy where `inputs` also holds other samples."""
         return self.inputs if self.rows is None else self.inputs[self.rows]
 

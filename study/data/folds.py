@@ -100,7 +100,7 @@ def encoded(parts: Mapping[str, Split], raw: Raw, every_word: bool) -> dict[str,
     rows = {name: split.samples for name, split in parts.items()}
     columns: dict[str, list[NDArray[np.float64]]] = {name: [] for name in rows}
     for place, kind in enumerate(raw.columns):
-        values = {name: of_split[:, place] for name, of_split in rows.items()}
+        values = {name: np.asarray(of_split[:, place], np.float64) for name, of_split in rows.items()}
         train = values["train"]
         if kind == "number":
             mean, deviation = standard(train)

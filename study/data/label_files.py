@@ -322,7 +322,7 @@ def _numbers_of_rows(path: Path, known: Format, state: tuple[int, ...]) -> Seque
     return found[form.skipped + 1 :]  # behind the header
 
 
-def need(columns_of_file: Iterable[Any], columns: Iterable[str], path: Path) -> None:
+def need(columns_of_file: Iterable[Hashable], columns: Iterable[str], path: Path) -> None:
     """Raise a UserError if one of the columns is not among those found in this file."""
     valid = [str(name) for name in columns_of_file]
     for column in columns:
@@ -340,7 +340,7 @@ def choose(value: str, valid: Sequence[str], key: str) -> None:
 
 
 def codes(
-    values: Iterable[Any], path: Path, column: str, classes: Sequence[str] | None = None, gaps: bool = False
+    values: Iterable[Hashable], path: Path, column: str, classes: Sequence[str] | None = None, gaps: bool = False
 ) -> NDArray[np.int64]:
     """Encode each value as its position among the classes, (N,).
 
@@ -367,7 +367,7 @@ def codes(
     return np.array([codes_of[value] for value in listed], np.int64)
 
 
-def classes_of(values: Iterable[Any]) -> list[str]:
+def classes_of(values: Iterable[Hashable]) -> list[str]:
     """List the distinct values but the empty one, by value if all are numbers, otherwise by the alphabet."""
     names = {_text(value) for value in set(_listed(values))} - {""}
     try:
@@ -429,6 +429,6 @@ def _is_endless(label: str) -> bool:
     return re.fullmatch(r"[+-]?(nan|inf|infinity)", label, re.IGNORECASE) is not None
 
 
-def _listed(values: Iterable[Any]) -> list[Any]:
+def _listed(values: Iterable[Hashable]) -> list[Hashable]:
     """Convert to a list, which is many times faster to iterate over than a pandas column."""
     return values.tolist() if hasattr(values, "tolist") else list(values)

@@ -4,16 +4,42 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from study.data import holdout, label_files
 from study.data.dataset import Labels, Split
-from study.data.image_files import ENDINGS, Frame, bad_files_message, decode
+from study.data.image_files import ENDINGS, Frame, Size, bad_files_message, decode
 from study.data.source import Source
 from study.errors import UserError
+from study.knobs import Range
+
+
+@dataclass(frozen=True)
+class Published:
+    """Keys of the `data` section of a data set with splits of its own: bffhq, waterbirds."""
+
+    size: Size = 224
+    val: holdout.Val = "given"
+    val_share: holdout.Share = 0.1
+    split_seed: holdout.SplitSeed = 0
+    folds: holdout.Folds = None
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Keys of the `data` section of a data set whose splits are drawn."""
+
+    size: Size = 128
+    val: holdout.Cut = "unbiased"
+    split_seed: holdout.SplitSeed = 0
+    train_samples: Annotated[int, Range(low=4), Doc("number of images in the training split")] = 10_000
+    eval_samples: Annotated[int, Range(low=4), Doc("images in the validation split, and as many in the test split")] = (
+        2_400
+    )
 
 
 @dataclass(frozen=True)
@@ -29,7 +55,7 @@ class Listing:
         return len(self.files)
 
 
-def with_validation(published: Mapping[str, Listing], options: Any) -> dict[str, Listing]:
+def with_validation(published: Mapping[str, Listing], options: Published) -> dict[str, Listing]:
     """Return the published splits for `val: given`, else those with a validation split cut from training."""
     if options.val == "given":
         return dict(published)
@@ -154,13 +180,12 @@ def draw(listing: Listing, counts: Mapping[str, Mapping[Cell, int]], seed: int, 
     return {split: holdout.take(listing, np.sort(np.concatenate(parts))) for split, parts in members.items()}
 
 
-def splits(listing: Listing, options: Any, ratio: float, common: frozenset[Cell], name: str) -> dict[str, Listing]:
+def splits(listing: Listing, options: Drawn, ratio: float, common: frozenset[Cell], name: str) -> dict[str, Listing]:
     """Draw biased training, balanced test, and validation like test or, with `val: biased`, like training.
 
     A biased validation split is drawn from the samples that training and test leave; those two are the same either way.
 
     Args:
-        options: with the keys `train_samples`, `eval_samples`, `val` and `split_seed`.
         ratio, common: of training, see `biased`.
         name: of the data set, for messages.
     """

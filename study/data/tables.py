@@ -83,14 +83,13 @@ def one_hot(frame: "pd.DataFrame", categories: Categories, path: Path) -> NDArra
     return np.concatenate(parts, axis=1)
 
 
-def split(rows: Rows, options: Any) -> dict[str, Split]:
+def split(rows: Rows, options: Options) -> dict[str, Split]:
     """Split the rows at random; the numbers get mean 0 and deviation 1 over the training rows.
 
     Validation is drawn at random, too, or, with `val: unbiased`, in equal counts of each (class, bias class) from the
     same rows. Test has the same rows either way.
 
     Args:
-        options: with the keys `split_seed`, `val` and `val_share`.
 
     Raises:
         UserError: too few rows.
@@ -103,7 +102,7 @@ def split(rows: Rows, options: Any) -> dict[str, Split]:
     return {name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen]) for name, chosen in members.items()}
 
 
-def raw(rows: Rows, options: Any) -> Raw:
+def raw(rows: Rows, options: Options) -> Raw:
     """Split the rows as `split` does, without standardising the numbers."""
     inputs = np.concatenate([rows.numbers, rows.one_hot], axis=1)
     splits = {
@@ -114,7 +113,7 @@ def raw(rows: Rows, options: Any) -> Raw:
     return Raw(splits, kinds)
 
 
-def _members(rows: Rows, options: Any) -> dict[str, NDArray[np.int64]]:
+def _members(rows: Rows, options: Options) -> dict[str, NDArray[np.int64]]:
     order = np.random.default_rng(options.split_seed).permutation(len(rows.target))
     first, second = (round(len(order) * share) for share in (1 - TEST_SHARE - options.val_share, 1 - TEST_SHARE))
     rest, test = order[:second], order[second:]

@@ -3,11 +3,11 @@
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,12 +172,12 @@ def facts(labels: Labels, shape: tuple[int, ...], splits: Iterable[str]) -> Fact
     )
 
 
-def decimal_of(options: Any, path: Path) -> str:
+def decimal_of(options: Options, path: Path) -> str:
     """Return the decimal mark of a user's table; a point where `path` is a folder of classes."""
     return "." if path.is_dir() else str(table_format.found(path, table_format.given(vars(options))).decimal)
 
 
-def columns_of(text: str | None, columns_of_table: Iterable[Any], path: Path) -> list[str]:
+def columns_of(text: str | None, columns_of_table: Iterable[Hashable], path: Path) -> list[str]:
     """Split the text of a key into the columns that it names: one, or several joined by +.
 
     Raises:
@@ -189,7 +189,7 @@ def columns_of(text: str | None, columns_of_table: Iterable[Any], path: Path) ->
     return columns
 
 
-def label_columns(options: Any, columns_of_table: Iterable[Any], path: Path) -> list[str]:
+def label_columns(options: Options, columns_of_table: Iterable[Hashable], path: Path) -> list[str]:
     """List all columns that keys name, that is all but the inputs of a table.
 
     Raises:
@@ -208,7 +208,7 @@ def label_columns(options: Any, columns_of_table: Iterable[Any], path: Path) -> 
     return used
 
 
-def check_apart(target: str, bias: str | None, columns_of_table: Iterable[Any], path: Path) -> None:
+def check_apart(target: str, bias: str | None, columns_of_table: Iterable[Hashable], path: Path) -> None:
     """Raise a UserError if the target and the bias share a column."""
     valid = [str(name) for name in columns_of_table]
     of_target = columns_of(target, valid, path)
@@ -219,7 +219,7 @@ def check_apart(target: str, bias: str | None, columns_of_table: Iterable[Any], 
         )
 
 
-def labels(table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[str] | None) -> Labels:
+def labels(table: "pd.DataFrame", path: Path, options: Options, samples: Sequence[str] | None) -> Labels:
     """Read the labels that the keys `target`, `bias`, `condition` and `condition_file` name.
 
     Args:
@@ -332,7 +332,9 @@ def own_classes(target: NDArray[np.int64], bias: NDArray[np.int64], shape: tuple
     )
 
 
-def _aligned(labels: Labels, train: NDArray[np.int64], given: Any, path: Path) -> tuple[int, ...] | None:
+def _aligned(
+    labels: Labels, train: NDArray[np.int64], given: tuple[str, ...] | str | None, path: Path
+) -> tuple[int, ...] | None:
     """Return the class of each bias class as `data.aligned` gives it, or else as the training rows show it.
 
     Raises:
@@ -362,7 +364,7 @@ def _aligned(labels: Labels, train: NDArray[np.int64], given: Any, path: Path) -
 def divide(
     cells: NDArray[np.int64],
     split_names: Sequence[str] | None,
-    options: Any,
+    options: Options,
     place: str,
     same: NDArray[np.int64] | None = None,
 ) -> dict[str, NDArray[np.int64]]:
@@ -418,7 +420,7 @@ def divide(
 def divided(
     table: "pd.DataFrame",
     path: Path,
-    options: Any,
+    options: Options,
     labels: Labels,
     copies: NDArray[np.int64] | None,
     by_folder: Sequence[str] | None = None,
@@ -441,7 +443,7 @@ def divided(
     return replace(labels, aligned=_aligned(labels, splits["train"], options.aligned, path)), splits
 
 
-def group_codes(table: "pd.DataFrame", options: Any, path: Path) -> NDArray[np.int64] | None:
+def group_codes(table: "pd.DataFrame", options: Options, path: Path) -> NDArray[np.int64] | None:
     """Return the group of each row that `data.group` names, (N,); None where it is not given.
 
     Raises:
@@ -557,7 +559,7 @@ def _binned(
     return _Coded(bias.columns, parts, kinds), edges
 
 
-def number_target(table: "pd.DataFrame", options: Any, path: Path) -> Finding | None:
+def number_target(table: "pd.DataFrame", options: Options, path: Path) -> Finding | None:
     """Report a target that is a number not divided into classes; None where it is not one."""
     columns = columns_of(options.target, table.columns, path)
     decimal = decimal_of(options, path)
@@ -618,7 +620,7 @@ def folded(word: str) -> str:
 
 
 def _condition(
-    table: "pd.DataFrame", path: Path, options: Any, samples: Sequence[str] | None
+    table: "pd.DataFrame", path: Path, options: Options, samples: Sequence[str] | None
 ) -> NDArray[np.float32] | None:
     if options.condition and options.condition_file:
         raise UserError("data.condition, data.condition_file: give one of them, not both")

@@ -26,7 +26,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -66,7 +66,12 @@ LETTERS = {"R": "V*B", "E": "D'", "F": "K"}
 """Letters that are written in another way; R stands for the rows of all views."""
 
 
-def checked(function: Callable[..., Any]) -> Callable[[Any, Mapping[str, Any]], dict[str, Any]]:
+Result = TypeVar("Result")
+Input = Tensor | bool | int | float | str | None
+"""What a loss may be given by name: a tensor, or the value of a hyperparameter."""
+
+
+def checked(function: Callable[..., Tensor]) -> Callable[[Tensor, Mapping[str, Input]], dict[str, Input]]:
     """Return the check of a loss's inputs: called as the loss is, it returns the keyword arguments, classes as int64.
 
     The check raises ValueError for an input of another type or shape, and for an empty batch: it names what was given
@@ -78,7 +83,7 @@ def checked(function: Callable[..., Any]) -> Callable[[Any, Mapping[str, Any]], 
         wanted["bias"] = BIAS_AS_CONDITION
     optional = {parameter.name for parameter in others if parameter.default is None}
 
-    def check(views: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def check(views: Tensor, inputs: Mapping[str, Input]) -> dict[str, Input]:
         of_first = FIRST["logits" if first.name == "logits" else "views"]
         sizes: dict[str, int] = {}
         _check(function.__name__, first.name, views, of_first, sizes)
@@ -96,14 +101,14 @@ def checked(function: Callable[..., Any]) -> Callable[[Any, Mapping[str, Any]], 
             if name not in wanted or (value is None and name in optional):
                 continue
             _check(function.__name__, name, value, wanted[name], sizes)
-            if wanted[name].elements is CLASSES:
+            if wanted[name].elements is CLASSES and isinstance(value, Tensor):
                 taken[name] = value.long()
         return taken
 
     return check
 
 
-def _check(loss: str, name: str, value: Any, wanted: Wanted, sizes: dict[str, int]) -> None:
+def _check(loss: str, name: str, value: Input, wanted: Wanted, sizes: dict[str, int]) -> None:
     """Check one input against the known sizes, and add the sizes that it shows."""
     if (
         isinstance(value, Tensor)
@@ -140,7 +145,7 @@ def _given(value: Any) -> str:
     return f"a {kind} of {len(value)}" if hasattr(value, "__len__") else f"a {kind}"
 
 
-Loss = Callable[..., Any]
+Loss = Callable[..., Tensor]
 _LOSSES: dict[str, Loss] = {}
 _PAIR_LOSSES: set[str] = set()
 _REGULARISERS: dict[str, Loss] = {}
@@ -168,21 +173,22 @@ def classification_loss(function: Loss) -> Loss:
     return _add(_CLASSIFICATION_LOSSES, function)
 
 
-def full_precision(function: Loss) -> Loss:
+def full_precision(function: Callable[..., Result]) -> Callable[..., Result]:
     """Compute a function in float32 at least: autocast off, half-precision inputs widened; float64 stays float64."""
 
     @functools.wraps(function)
-    def in_full_precision(first: Tensor, /, **inputs: Any) -> Any:
+    def in_full_precision(first: Tensor, /, **inputs: Input) -> Result:
         first = _widened(first)
         with torch.autocast(first.device.type, enabled=False):
-            return function(first, **{name: _widened(value) for name, value in inputs.items()})
+            wide = {name: _widened(value) if isinstance(value, Tensor) else value for name, value in inputs.items()}
+            return function(first, **wide)
 
     return in_full_precision
 
 
-def _widened(value: Any) -> Any:
-    """Widen a floating-point tensor to float32 at least; anything else stays as it is."""
-    if not isinstance(value, Tensor) or not value.is_floating_point():
+def _widened(value: Tensor) -> Tensor:
+    """Widen a floating-point tensor to float32 at least; any other stays as it is."""
+    if not value.is_floating_point():
         return value
     return value.to(torch.promote_types(value.dtype, torch.float32))
 
@@ -194,7 +200,7 @@ def _add(catalogue: dict[str, Loss], function: Loss) -> Loss:
     check, computed = checked(function), full_precision(function)
 
     @functools.wraps(function)
-    def of_checked_inputs(first: Tensor, /, **inputs: Any) -> Any:
+    def of_checked_inputs(first: Tensor, /, **inputs: Input) -> Tensor:
         return computed(first, **check(first, inputs))
 
     catalogue[name] = of_checked_inputs

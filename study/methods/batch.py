@@ -3,12 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from study.knobs import Section
+from study.knobs import Section, Value
 from study.losses.cclk import weight_measures
 from study.losses.debiased import floored_share
 from study.models import Encoder, Network
@@ -36,7 +35,7 @@ class PerSample(nn.Module):
         self.values = torch.full((samples,), self.fill, device=self.values.device)
 
 
-def _take_length(module: PerSample, state: dict[str, Any], prefix: str, *_: Any) -> None:
+def _take_length(module: PerSample, state: dict[str, Tensor], prefix: str, *_: Value) -> None:
     if (loaded := state.get(f"{prefix}values")) is not None and loaded.shape != module.values.shape:
         module.begin(len(loaded))
 
@@ -57,7 +56,7 @@ def _weights(views: Tensor, inputs: Inputs, options: Section) -> dict[str, Tenso
         return {}
     first = condition[0] if condition.ndim == 3 else condition
     hyperparameters = {key: options[key] for key in ("kernel", "sigma2", "degree", "ridge") if key in options}
-    measures: dict[str, Tensor] = weight_measures(first, **hyperparameters)
+    measures = weight_measures(first, **hyperparameters)
     if options.get("form") == "paper":  # keeps the diagonal, where the rest of the weight is
         return {"weightless_share": measures["weightless_share"]}
     return measures

@@ -68,8 +68,7 @@ class Classifier(nn.Module):
             return mean_cross_entropy(logits, labels)
         extra = {"bias": labels.bias, "confusion": self.confusion} if self.balanced else {}
         extra |= {"weight": labels.weight} if labels.weight is not None else {}
-        value: Tensor = self.loss(logits, target=labels.target, **extra)
-        return value
+        return self.loss(logits, target=labels.target, **extra)
 
 
 class Classification(Method):

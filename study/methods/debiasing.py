@@ -70,8 +70,7 @@ class Term:
 
     def __call__(self, first: Tensor, inputs: Named) -> Tensor:
         tensors = {name: inputs[name] for name in self.tensors if inputs.get(name) is not None}
-        value: Tensor = self.function(first, **tensors, **self.options)
-        return value
+        return self.function(first, **tensors, **self.options)
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,16 @@
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from study.catalogue import APART
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Knob, Section
 from study.methods.needs import Needs
+
+if TYPE_CHECKING:
+    from study.methods.batch import NewNetwork
 
 OWN = APART["study.methods"]
 NAMES = [OWN]
@@ -41,7 +44,7 @@ def needs(method: Section) -> Needs:
     return Needs()
 
 
-def build(method: Section, facts: Facts, new_network: Any) -> Any:
+def build(method: Section, facts: Facts, new_network: "NewNetwork") -> NoReturn:
     """Refuse to build a module: there is only the function.
 
     Raises:

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Container, Mapping
 from decimal import Decimal
-from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 
+from study.knobs import Scalar
 from study.spec.schema import Domain, among
 from study.spec.space import Space, last_grid_value
 
@@ -18,7 +18,7 @@ class CategoricalDistribution(optuna.distributions.CategoricalDistribution):
     The name is Optuna's, because its storage contains it.
     """
 
-    def to_internal_repr(self, param_value_in_external_repr: Any) -> float:
+    def to_internal_repr(self, param_value_in_external_repr: Scalar) -> float:
         """Return the index of a choice.
 
         Raises:
@@ -43,7 +43,7 @@ def of_domains(domains: Mapping[str, Domain], integers: Container[str]) -> dict[
     return {key: _distribution(domain, key in integers) for key, domain in domains.items()}
 
 
-def at(distribution: BaseDistribution, unit: float) -> Any:
+def at(distribution: BaseDistribution, unit: float) -> Scalar:
     """Return the value at a coordinate from 0 to 1; uniform coordinates give values of this distribution."""
     if isinstance(distribution, optuna.distributions.CategoricalDistribution):
         return distribution.choices[_cell(unit, len(distribution.choices))]

@@ -32,12 +32,11 @@ from study.sweep.failures import (
     NodeUnusableError,
     TrialFailedError,
     failure,
-    is_out_of_reach,
 )
 from study.sweep.host_memory import Memory, OomDetector
 from study.sweep.job_payload import JobPayload
 from study.sweep.kept_states import KeptStates
-from study.sweep.nodes import Nodes
+from study.sweep.nodes import Nodes, is_out_of_reach
 from study.sweep.reference_process import References
 from study.sweep.share import Share
 from study.training import function_loading

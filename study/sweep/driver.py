@@ -26,6 +26,7 @@ from study.home.ledger import LeaseLostError, Ledger
 from study.home.provenance import owner, provenance
 from study.home.record import StudyRecord
 from study.home.sharing import Limits
+from study.knobs import Section
 from study.models.initial_weights import places as weights_places
 from study.spec import StudySpec
 from study.sweep import PREPARING, STARTING, STOPPING
@@ -469,7 +470,7 @@ def with_features(
 
     compute: Any = ray.remote(num_cpus=spec.resources.cpu, num_gpus=spec.resources.gpu)(compute_features)
 
-    def by_a_task(model: Mapping[str, Any], dataset: Dataset) -> Mapping[str, Any]:
+    def by_a_task(model: Section, dataset: Dataset) -> features.Inputs:
         tell("features of the pictures, computed once and kept: by one task of the cluster")
         task = compute.remote(model, dataset, places)
         while not stopping():
@@ -479,7 +480,7 @@ def with_features(
             ray.cancel(task, force=True)
             raise StudyOverSignal
         try:
-            inputs: Mapping[str, Any] = ray.get(task)
+            inputs: features.Inputs = ray.get(task)
         except ray.exceptions.RayError as error:  # of the task, or because no node can run it
             if isinstance(cause := getattr(error, "cause", None), UserError):
                 raise cause from None

@@ -1,13 +1,12 @@
 """Why a trial did not run to its end, whether running it again can help, and what ends a study at once."""
 
-import socket
 import traceback
-from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from study.errors import disk_remedy, of_disk, said
+from study.knobs import Value
 from study.sweep.host_memory import KILLED, Memory
 from study.text import printed, shortened
 from study.training.gpu_errors import Sign, sign_in
@@ -26,9 +25,6 @@ NODE_DIED = "because its node has died"
 
 LONGEST_TEXT = 2**20
 """Most characters of a traceback that are kept."""
-
-NODE_ANSWERS = 2.0
-"""Seconds within which a living node takes a connection."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +123,7 @@ class TrialFailedError(Exception):
             found = Failure("OOM", f"the kernel's OOM killer ended a process of the trial's: {limit}. {found.reason}")
         return cls(found, printed(shortened(text, LONGEST_TEXT)))
 
-    def to_document(self) -> tuple[Any, ...]:
+    def to_document(self) -> tuple[Value, ...]:
         """Return plain values, for `from_document`."""
         return *astuple(self.failure), self.text
 
@@ -192,25 +188,6 @@ def _of_gpu(sign: Sign, reason: str) -> Failure:
         return Failure("OOM", reason, alone=sign.meaning == "memory")
     advised = f"{reason}. Remedy: {sign.advice}" if sign.advice else reason
     return Failure("BUG" if sign.meaning == "code" else "PREEMPTED", advised)
-
-
-def is_out_of_reach(machine: str | None, nodes: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether the node of a process that died or fell silent is dead, or takes no connection.
-
-    Ray itself learns of that half a minute or a minute later.
-
-    Args:
-        machine: Ray's id of the node; None: not known, then False is returned.
-        nodes: all, as `ray.nodes` lists them.
-    """
-    node = next((node for node in nodes if node["NodeID"] == machine), None)
-    if node is None or not node["Alive"]:
-        return node is not None
-    try:
-        socket.create_connection((node["NodeManagerAddress"], node["NodeManagerPort"]), NODE_ANSWERS).close()
-    except OSError:
-        return True
-    return False
 
 
 class StudyCannotContinueError(BaseException):

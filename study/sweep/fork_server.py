@@ -23,16 +23,17 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import psutil
 import safetensors.numpy  # noqa: F401 (as it is imported for each trial)
 
 from study.errors import UserError
+from study.knobs import Value
 from study.sweep import course
 from study.sweep.failures import TrialFailedError
 from study.sweep.host_memory import Memory
@@ -241,7 +242,7 @@ def _threads() -> list[str]:
     return [name for path in threads if (name := (path / "comm").read_text().strip()) not in SAFE_THREADS]
 
 
-def _shared(job: JobPayload) -> tuple[Any, ...]:
+def _shared(job: JobPayload) -> tuple[str, int, list[Path]]:
     """Return what forks of this process would share: working folder, number of open files, runs of MLflow."""
     runs = sorted(job.own_runs.rglob("*")) if job.own_runs is not None else []
     return os.getcwd(), psutil.Process().num_fds(), runs
@@ -263,7 +264,7 @@ def _print_into(output: int) -> None:
 class ToWorker:
     """Listener in the trial's process: tells the worker that asked for the trial, and waits until it may go on."""
 
-    def __init__(self, channel: "Connection[Any, Any]") -> None:
+    def __init__(self, channel: "Connection[bytes, bytes]") -> None:
         self._channel = channel
 
     def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
@@ -278,7 +279,7 @@ class ToWorker:
     def diverged(self, why: str) -> None:
         self._tell("diverged", why)
 
-    def _tell(self, *message: Any) -> None:
+    def _tell(self, *message: Value) -> None:
         self.send(*message)
         try:
             goes_on = self._channel.recv_bytes() == ON
@@ -287,7 +288,7 @@ class ToWorker:
         if not goes_on:
             raise Stopped
 
-    def send(self, *message: Any) -> None:
+    def send(self, *message: Value) -> None:
         """Send plain values, and do not wait."""
         try:
             self._channel.send_bytes(json.dumps(message).encode())
@@ -309,7 +310,7 @@ def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
     for descriptor in files:
         os.set_inheritable(descriptor, False)
     listener, job = ToWorker(Connection(files.channel)), task.job
-    end: tuple[Any, ...] | None = ("ended",)
+    end: tuple[Value, ...] | None = ("ended",)
     memory = Memory.here()
     try:
         _print_into(files.output)
@@ -340,7 +341,7 @@ def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
     os._exit(0)
 
 
-def _end(error: BaseException, device: str, memory: Memory) -> tuple[Any, ...]:
+def _end(error: BaseException, device: str, memory: Memory) -> tuple[Value, ...]:
     """Convert an error to plain values for the other process; `raised` makes it an error again."""
     told = course.error_for_driver(error, device, memory)
     if isinstance(told, NoDeviceError):
@@ -350,10 +351,13 @@ def _end(error: BaseException, device: str, memory: Memory) -> tuple[Any, ...]:
     return "broken", *told.to_document()
 
 
-def raised(name: str, *given: Any) -> Exception:
+def raised(name: str, *given: Value) -> Exception:
     """Return the error that ended a trial, from what its process sent."""
-    kinds = {"unusable": NoDeviceError, "disk": OSError, "broken": TrialFailedError.from_document}
+    kinds: Mapping[str, Callable[..., Exception]] = {
+        "unusable": NoDeviceError,
+        "disk": OSError,
+        "broken": TrialFailedError.from_document,
+    }
     if name not in kinds:
         return UserError(f"{name}: a trial's process told what is not known")
-    error: Exception = kinds[name](*given)
-    return error
+    return kinds[name](*given)

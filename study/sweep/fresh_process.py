@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from study.files import clear_scratch
+from study.knobs import Value
 from study.sweep.course import Listener
 from study.sweep.failures import Failure, TrialFailedError
 from study.sweep.fork_server import ANSWER_FORM, END, GO, ON, STOP, UNFIT, Task, raised
@@ -57,7 +58,7 @@ class ForkServer:
                 command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, start_new_session=True
             )
 
-    def begin(self, job: JobPayload, output: IO[bytes]) -> "Connection[Any, Any]":
+    def begin(self, job: JobPayload, output: IO[bytes]) -> "Connection[bytes, bytes]":
         """Make the server run a trial; return the channel to its process.
 
         Raises:
@@ -65,7 +66,7 @@ class ForkServer:
         """
         ours, theirs = socket.socketpair()
         with theirs:
-            channel: Connection[Any, Any] = Connection(ours.detach())
+            channel: Connection[bytes, bytes] = Connection(ours.detach())
             try:
                 socket.send_fds(self.control, [GO], [theirs.fileno(), output.fileno()])
                 channel.send_bytes(pickle.dumps(Task(job, os.getcwd(), not self._tried)))
@@ -158,7 +159,7 @@ def _ran(server: ForkServer, job: JobPayload, listener: Listener, output: IO[byt
                     if kind == UNFIT:
                         return False
                     raise _died(status, held, memory)
-                name, *given = message
+                name, given = str(message[0]), message[1:]
                 if name == "ended":
                     return True
                 if name not in ("starts", "reports", "judges", "diverged"):
@@ -172,19 +173,19 @@ def _ran(server: ForkServer, job: JobPayload, listener: Listener, output: IO[byt
                 _ends(server, channel)
 
 
-def _message(server: ForkServer, channel: "Connection[Any, Any]") -> list[Any] | tuple[bytes, int, int]:
+def _message(server: ForkServer, channel: "Connection[bytes, bytes]") -> list[Value] | tuple[bytes, int, int]:
     """Return the trial's next message, or the server's word that it has ended, in the order in which they were sent."""
     wait([channel, server.control])
     with suppress(EOFError, OSError):  # the trial has closed its end: it has ended, or is about to
         if channel.poll():  # what it sent before it ended is there by now
-            message: list[Any] = json.loads(channel.recv_bytes())
+            message: list[Value] = json.loads(channel.recv_bytes())
             return message
     answer = server.answer()
     assert answer is not None
     return answer
 
 
-def _ends(server: ForkServer, channel: "Connection[Any, Any]") -> None:
+def _ends(server: ForkServer, channel: "Connection[bytes, bytes]") -> None:
     """Make the trial end here, and wait until its process is gone."""
     with suppress(OSError):
         channel.send_bytes(STOP)

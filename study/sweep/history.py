@@ -1,16 +1,17 @@
 """The trials of a search, as Optuna's trials."""
 
 from bisect import insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from typing import Any
 
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from study.home.events import State
+from study.knobs import Params, Scalar
 from study.spec import StudySpec
 from study.spec.distributions import at, distributions, unit
 from study.spec.objective import Score
@@ -46,31 +47,32 @@ class History:
         ]
         self.trials: dict[int, FrozenTrial] = {}
         self.given: set[int] = set()
-        self._known: set[frozenset[tuple[str, bool, Any]]] = set()
+        self._known: set[frozenset[tuple[str, bool, Scalar]]] = set()
         self._constraints = spec.search.constraints
         self._running: dict[int, FrozenTrial] = {}
         self._ended: dict[int, FrozenTrial] = {}
         self._complete: list[FrozenTrial] = []
         self._best: list[tuple[Score, FrozenTrial]] = []
 
-    def adopt(self, number: int, params: Mapping[str, Any], given: bool = False) -> None:
+    def adopt(self, number: int, params: Params, given: bool = False) -> None:
         """Add a trial with these parameters, which was decided on; `given`: no sampler drew them."""
         if given:
             self.given.add(number)
-        self._running[number] = self._keep(number, params, state=TrialState.RUNNING)
+        self._running[number] = self._keep(number, params, partial(create_trial, state=TrialState.RUNNING))
         self._known.add(identity(params))
 
-    def at(self, key: str, unit: float) -> Any:
+    def at(self, key: str, unit: float) -> Scalar:
         """Return the value of a key at a coordinate from 0 to 1; uniform coordinates give the space's distribution."""
         return at(self.distributions[key], unit)
 
-    def unit(self, key: str, value: float) -> float:
+    def unit(self, key: str, value: Scalar) -> float:
         """Return the coordinate from 0 to 1 of a value of a range."""
         distribution = self.distributions[key]
         assert isinstance(distribution, FloatDistribution | IntDistribution)
+        assert isinstance(value, int | float)
         return unit(distribution, value)
 
-    def knows(self, params: Mapping[str, Any]) -> bool:
+    def knows(self, params: Params) -> bool:
         """Return whether a trial with these parameters was decided on."""
         return identity(params) in self._known
 
@@ -81,14 +83,11 @@ class History:
         score = end.score if end.state == "complete" else None
         pruned = end.state == "pruned"
         state = TrialState.COMPLETE if score else TrialState.PRUNED if pruned else TrialState.FAIL
-        course: dict[str, Any] = {}
-        if len(self.directions) == 1:  # with several metrics Optuna knows no intermediate values
-            course["intermediate_values"] = {epoch: score.values[0] for epoch, score in end.course}
-        if score:
-            course["constraints"] = self._limits(score)
-        trial = self._keep(
-            end.number, self.trials[end.number].params, state=state, values=score and score.values, **course
-        )
+        one = len(self.directions) == 1  # with several metrics Optuna knows no intermediate values
+        course = {epoch: score.values[0] for epoch, score in end.course} if one else None
+        values, limits = (score.values, self._limits(score)) if score else (None, None)
+        make = partial(create_trial, state=state, values=values, intermediate_values=course, constraints=limits)
+        trial = self._keep(end.number, self.trials[end.number].params, make)
         if score or pruned:
             self._ended[end.number] = trial
         if score:
@@ -116,9 +115,8 @@ class History:
         """
         return dict(zip(self._constraints, score.excesses, strict=True))
 
-    def _keep(self, number: int, params: Mapping[str, Any], **fields: Any) -> FrozenTrial:
-        known = {key: self.distributions[key] for key in params}
-        trial = create_trial(params=dict(params), distributions=known, **fields)
+    def _keep(self, number: int, params: Params, make: Callable[..., FrozenTrial]) -> FrozenTrial:
+        trial = make(params=dict(params), distributions={key: self.distributions[key] for key in params})
         trial.number = number
         self.trials[number] = trial
         return trial

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypedDict
+
+from study.knobs import Value
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,8 +61,19 @@ class JobPayload:
     fold: int | None = None
     is_judged: bool = False
 
-    def __deepcopy__(self, memo: Any) -> "JobPayload":
+    def __deepcopy__(self, memo: dict[int, Value]) -> "JobPayload":
         return self
 
     def __repr__(self) -> str:
         return f"JobPayload(trial {self.trial})"
+
+
+class TuneConfig(TypedDict):
+    """What is read of a configuration of Tune's, which has a trial's parameters, too, under their keys.
+
+    Attributes:
+        place: what Ray sets aside for the trial, as JSON, see `study.sweep.nodes.Nodes.place`.
+    """
+
+    job: JobPayload
+    place: str

@@ -1,14 +1,17 @@
 """The nodes that trials are placed on: those that a trial fits on, except those whose GPU cannot be used."""
 
 import json
+import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from study.errors import UserError, nearest
+from study.knobs import Scalar
 from study.spec.schema import Resources
 from study.sweep.failures import StudyCannotContinueError
+from study.sweep.job_payload import JobPayload
 
 if TYPE_CHECKING:
     from ray.tune import PlacementGroupFactory
@@ -26,11 +29,26 @@ JOINING = 60.0
 """Seconds that a cluster gets until a node that a trial fits on has joined it."""
 
 
+NODE_ANSWERS = 2.0
+"""Seconds within which a living node takes a connection."""
+
+
 class NoNodeLeftError(StudyCannotContinueError):
     """No node is left that a trial could run on; the message says why each is not used."""
 
     def __init__(self, reasons: Iterable[str]) -> None:
         BaseException.__init__(self, f"no node is left that trials can run on: {'; '.join(reasons)}")
+
+
+class Node(TypedDict):
+    """What is used of what Ray says of a node."""
+
+    NodeID: str
+    Alive: bool
+    Resources: dict[str, float]
+    Labels: NotRequired[dict[str, str]]
+    NodeManagerAddress: str
+    NodeManagerPort: int
 
 
 class Nodes:
@@ -41,11 +59,11 @@ class Nodes:
         there: returns all nodes at this moment, as `ray.nodes` does.
     """
 
-    def __init__(self, resources: Resources, there: Callable[[], Iterable[Mapping[str, Any]]]) -> None:
+    def __init__(self, resources: Resources, there: Callable[[], Iterable[Node]]) -> None:
         self._resources, self._there = resources, there
         self._left_out: dict[str, str] = {}
 
-    def fitting(self) -> list[Mapping[str, Any]]:
+    def fitting(self) -> list[Node]:
         """Return the living nodes that a trial fits on, without those left out."""
         return [node for node in self._alive() if node["NodeID"] not in self._left_out and self._fits(node)]
 
@@ -123,13 +141,13 @@ class Nodes:
                 raise UserError(f"{self._missing()}; {grow}")
             time.sleep(0.2)
 
-    def _alive(self) -> list[Mapping[str, Any]]:
+    def _alive(self) -> list[Node]:
         return [node for node in self._there() if node["Alive"]]
 
     def _labelled(self, kind: str) -> bool:
         return any(node.get("Labels", {}).get(TYPE) == kind for node in self._alive())
 
-    def _fits(self, node: Mapping[str, Any]) -> bool:
+    def _fits(self, node: Node) -> bool:
         resources, has = self._resources, node["Resources"]
         if resources.cpu > has.get("CPU", 0.0) or resources.gpu > has.get("GPU", 0.0):
             return False
@@ -147,18 +165,18 @@ class Nodes:
         return f"{takes}, accelerator: {kind}: no node of the cluster has it; {nearest(kind, there)}{told}"
 
 
-def kinds(node: Mapping[str, Any]) -> set[str]:
+def kinds(node: Node) -> set[str]:
     """Return the kinds of GPU that Ray says a node has, as `H100`, by its resources and its label."""
     found = {name.removeprefix(ACCELERATOR) for name in node["Resources"] if name.startswith(ACCELERATOR)}
     return found | {label for label in (node.get("Labels", {}).get(TYPE),) if label}
 
 
-def wish(config: Mapping[str, Any]) -> "PlacementGroupFactory":
+def wish(config: Mapping[str, JobPayload | Scalar]) -> "PlacementGroupFactory":
     """Return what Ray sets aside for a trial with this configuration of Tune's.
 
     Tune calls a copy of this, which knows nothing of the study but what the configuration holds.
     """
-    return _wish(config["place"])
+    return _wish(str(config["place"]))
 
 
 @cache
@@ -167,5 +185,24 @@ def _wish(place: str) -> "PlacementGroupFactory":
     from ray.tune import PlacementGroupFactory
 
     bundle, labels = json.loads(place)
-    selector: Any = {"bundle_label_selector": [labels]} if labels else {}
-    return PlacementGroupFactory([bundle], **selector)
+    make: Callable[..., PlacementGroupFactory] = PlacementGroupFactory
+    return make([bundle], **({"bundle_label_selector": [labels]} if labels else {}))
+
+
+def is_out_of_reach(machine: str | None, nodes: Iterable[Node]) -> bool:
+    """Return whether the node of a process that died or fell silent is dead, or takes no connection.
+
+    Ray itself learns of that half a minute or a minute later.
+
+    Args:
+        machine: Ray's id of the node; None: not known, then False is returned.
+        nodes: all, as `ray.nodes` lists them.
+    """
+    node = next((node for node in nodes if node["NodeID"] == machine), None)
+    if node is None or not node["Alive"]:
+        return node is not None
+    try:
+        socket.create_connection((node["NodeManagerAddress"], node["NodeManagerPort"]), NODE_ANSWERS).close()
+    except OSError:
+        return True
+    return False

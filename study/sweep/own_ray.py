@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import psutil
 
@@ -31,6 +31,14 @@ from study.upstream.ray_internals import (
     without_rays_own_lines,
 )
 
+if TYPE_CHECKING:
+    from ray import ObjectRef
+
+    from study.data.dataset import Dataset
+    from study.knobs import Section
+    from study.sweep.job_payload import TuneConfig
+    from study.training.features import Inputs
+
 PRELOAD = "study.sweep.preload"
 """The module that each worker imports before it takes a trial, while the driver still prepares itself."""
 
@@ -42,14 +50,16 @@ WORKER_TIMEOUT_S = 300.0
 missing then."""
 
 
-def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]]) -> None:
+def run_job(
+    config: "TuneConfig", *, datasets: Mapping[str, "ObjectRef"], weights: Mapping[str, tuple[str, str]]
+) -> None:
     """Run a job, see `study.sweep.worker.run_job`; only the workers import PyTorch for it, not the driver."""
     from study.sweep import worker
 
     worker.run_job(config, datasets=datasets, weights=weights)
 
 
-def compute_features(model: Mapping[str, Any], dataset: Any, weights: Mapping[str, tuple[str, str]]) -> Any:
+def compute_features(model: "Section", dataset: "Dataset", weights: Mapping[str, tuple[str, str]]) -> "Inputs":
     """Compute features in a task of Ray's, on a GPU where Ray gave it one; see `study.training.features.computed`."""
     from study.models import initial_weights
     from study.training import features

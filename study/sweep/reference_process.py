@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from study import data, models
 from study.data.folds import of_fold
@@ -33,6 +33,7 @@ from study.upstream.end_with_parent import end_with_parent
 
 if TYPE_CHECKING:
     from study.sweep.agenda import Agenda
+    from study.training.reference_fitting import Rows
 
 LATER = 5
 """Niceness of that process: trials come first."""
@@ -156,7 +157,7 @@ def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Re
     Args:
         tell: is told each event.
     """
-    begun, parts = time.process_time(), list[Mapping[str, Any]]()
+    begun, parts = time.process_time(), list[Mapping[str, "Rows"]]()
     dataset: data.Dataset | None = None
     for name in names:
         try:
@@ -171,7 +172,7 @@ def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Re
         begun = time.process_time()
 
 
-def _parts(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapping[str, Any]]:
+def _parts(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapping[str, "Rows"]]:
     """Yield the rows of each split, for each fold or once, as trials have them; with a frozen network, its features."""
     import torch
 
@@ -192,7 +193,7 @@ def _parts(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapp
 
 
 def _measured(
-    name: str, spec: StudySpec, dataset: data.Dataset, parts: Sequence[Mapping[str, Any]]
+    name: str, spec: StudySpec, dataset: data.Dataset, parts: Sequence[Mapping[str, "Rows"]]
 ) -> tuple[Mapping[str, float], dict[str, list[float]] | None]:
     """Return the metrics of a reference, and with folds the draws of `Joiner.judged`.
 

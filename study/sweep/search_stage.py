@@ -7,10 +7,9 @@ A configuration's value is the mean over its seeds; Optuna hears it once, when t
 
 import random
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import optuna
 from optuna.trial import FrozenTrial
@@ -18,6 +17,7 @@ from optuna.trial import FrozenTrial
 from study.home.driver_requests import DriverRequest
 from study.home.events import ENDED, Stage, State
 from study.home.record import EVERY_CONFIGURATION, Epoch, StudyRecord, TrialRecord
+from study.knobs import Params, Scalar
 from study.ranking import mean_score
 from study.ranking.epochs import EpochChoice, scores
 from study.ranking.remaining_gain import SoFar, unsuitable
@@ -110,7 +110,7 @@ class SuggestionSource:
         self._history = History(spec)
         self._strategy = strategy(spec, self._history)
 
-    def ask(self, number: int) -> dict[str, Any] | None:
+    def ask(self, number: int) -> dict[str, Scalar] | None:
         """Return parameters that no trial has, for the trial of this number; None where every configuration has one."""
         params = self._strategy.suggest(number)
         if params is not None and self._history.knows(params):
@@ -119,7 +119,7 @@ class SuggestionSource:
             self.adopt(number, params)
         return params
 
-    def _untried(self, number: int) -> dict[str, Any] | None:
+    def _untried(self, number: int) -> dict[str, Scalar] | None:
         """Draw from the configurations that no trial has, where the strategy has nothing new; None: there is none."""
         draw = random.Random(f"{self._seed} {number}")
         for _ in range(DRAWS):
@@ -131,7 +131,7 @@ class SuggestionSource:
             return draw.choice(left) if left else None
         return None
 
-    def adopt(self, number: int, params: Mapping[str, Any], given: bool = False) -> None:
+    def adopt(self, number: int, params: Params, given: bool = False) -> None:
         """Add a trial whose parameters were decided elsewhere; one outside the space is left out.
 
         Args:
@@ -156,7 +156,7 @@ class Decision:
     """A trial that is to be added, with the fields of its `Decided` event."""
 
     stage: Stage
-    params: Mapping[str, Any]
+    params: Params
     seed: int
     repeats: int | None = None
     enqueued: bool = False
@@ -183,7 +183,7 @@ class SearchStage:
         self._ended: set[int] = set()
         self._choices: dict[int, EpochChoice] = {}  # of running trials
         self._wanted: list[Decision] = []
-        self._enqueued: deque[Mapping[str, Any]] = deque()
+        self._enqueued: deque[Params] = deque()
         self._exhausted = False
         self.to_prune: dict[int, bool] = {}
         """Decision on each trial at its last epoch that was heard."""
@@ -243,7 +243,7 @@ class SearchStage:
             self._wanted.append(Decision("replicate", trial.params, seed, repeats=trial.number, fold=fold))
         self._decided += 1
 
-    def enqueued(self, params: Mapping[str, Any]) -> None:
+    def enqueued(self, params: Params) -> None:
         """Queue a configuration that a user asked for, and that the record has: it is tried next."""
         self._enqueued.append(params)
 

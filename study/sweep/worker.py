@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 import ray
-from ray import tune
+from ray import ObjectRef, tune
 
 from study import data
 from study.data.folds import of_fold
@@ -19,7 +18,7 @@ from study.sweep import course
 from study.sweep.failures import NodeUnusableError
 from study.sweep.fresh_process import run_fresh
 from study.sweep.host_memory import Memory
-from study.sweep.job_payload import JobPayload
+from study.sweep.job_payload import JobPayload, TuneConfig
 from study.training import FunctionTrial, Trial, TrialConfig, features
 from study.training.device import CPU, NoDeviceError, free_memory
 from study.upstream.environment import Part, set_here
@@ -27,11 +26,11 @@ from study.upstream.environment import Part, set_here
 set_here(Part.TRIAL)
 
 
-def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]]) -> None:
+def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: Mapping[str, tuple[str, str]]) -> None:
     """Train a trial and report each epoch, or load a trained one and report the test split.
 
     Args:
-        config: the trial's parameters under their keys, and `job`: a `JobPayload`.
+        config: of the trial.
         datasets: the study's data by `data.key` of their sections, and features of frozen networks by `features.key`:
             references to one copy each in the machine's shared memory.
         weights: where the driver found the weights that trials begin from, see `study.models.initial_weights.places`.
@@ -41,7 +40,7 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
         OSError: the disk is full or fails, whatever a library made of that.
         TrialFailedError: the trial has failed otherwise.
     """
-    job: JobPayload = config["job"]
+    job = config["job"]
     listener, memory = ToTune(job.heard), Memory.here()
     try:
         if job.fresh:
@@ -57,7 +56,10 @@ def run_job(config: Mapping[str, Any], *, datasets: Mapping[str, Any], weights: 
 
 
 def _run(
-    job: JobPayload, datasets: Mapping[str, Any], weights: Mapping[str, tuple[str, str]], listener: course.Listener
+    job: JobPayload,
+    datasets: Mapping[str, ObjectRef],
+    weights: Mapping[str, tuple[str, str]],
+    listener: course.Listener,
 ) -> None:
     """Run a job in this process."""
     initial_weights.take_places(weights)

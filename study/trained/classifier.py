@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -87,7 +87,7 @@ class Classifier:
         """Names of the classes, in the order of the scores."""
         return self.description.classes
 
-    def probabilities(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
+    def probabilities(self, inputs: NDArray[np.generic]) -> NDArray[np.float32]:
         """Return the probability of each class: the softmax of the scores, not calibrated.
 
         Args:
@@ -138,7 +138,7 @@ class Classifier:
         evaluation = Evaluation(self._networks, resident, self._seen, self._train)
         return evaluation.scores("encoder", evaluation.features("given"))
 
-    def _check(self, inputs: NDArray[Any]) -> None:
+    def _check(self, inputs: NDArray[np.generic]) -> None:
         if self._method.equalizes_odds:
             raise UserError(
                 "this method's decisions need each sample's bias class and thresholds from the training data, and a "

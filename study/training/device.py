@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -392,7 +391,7 @@ class Resident:
         """Normalise pixels for the network; rows of a table are returned as they are."""
         return pixels if self.inputs.dtype != torch.uint8 else pixels.sub(self._mean).div_(self._deviation)
 
-    def _of(self, array: NDArray[Any]) -> "Copy":
+    def _of(self, array: NDArray[np.generic]) -> "Copy":
         """Return the copy of the inputs that batches are taken from."""
         return copy(array, self.device)
 
@@ -409,14 +408,14 @@ class Resident:
 class Copy:
     """An array as a tensor. It keeps the array, so that no other takes its identity."""
 
-    array: NDArray[Any]
+    array: NDArray[np.generic]
     tensor: Tensor
 
 
 _copies: WeakValueDictionary[tuple[int, torch.device], Copy] = WeakValueDictionary()
 
 
-def copy(array: NDArray[Any], device: torch.device) -> Copy:
+def copy(array: NDArray[np.generic], device: torch.device) -> Copy:
     """Return the one copy of an array on a device, which lives as long as somebody holds it."""
     place = (id(array), device)
     found = _copies.get(place)
@@ -425,7 +424,7 @@ def copy(array: NDArray[Any], device: torch.device) -> Copy:
     return found
 
 
-def tensor(array: NDArray[Any], device: torch.device) -> Tensor:
+def tensor(array: NDArray[np.generic], device: torch.device) -> Tensor:
     """Move an array to a device; on the CPU it is the array's own memory, which must not be written."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)

@@ -6,9 +6,10 @@ features, trained on the classes, learns the bias where the training split has a
 """
 
 from collections.abc import Callable
-from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import one_hot
 
@@ -69,7 +70,9 @@ def _beyond_chance(found: Tensor, target: Tensor) -> float:
     return float(1 - (found != target).float().mean() / (1 - by_chance).clamp(min=1e-6))
 
 
-def _of_all(inputs: Any, target: Tensor, number: int) -> tuple[Callable[[Tensor], probes.Classifier], Tensor]:
+def _of_all(
+    inputs: NDArray[np.generic], target: Tensor, number: int
+) -> tuple[Callable[[Tensor], probes.Classifier], Tensor]:
     """Return a function that fits a ridge regression of classes to all features of some samples, and the features."""
     rows = _tensor(inputs, target.device)
     rows = (rows - rows.mean(0)) / rows.std(0).clamp(min=1e-6)
@@ -91,5 +94,5 @@ def _few(chosen: Tensor) -> Tensor:
     return chosen[:: -(-len(chosen) // MAX_SAMPLES)]
 
 
-def _tensor(rows: Any, device: torch.device) -> Tensor:
+def _tensor(rows: NDArray[np.generic], device: torch.device) -> Tensor:
     return torch.from_numpy(rows.astype("float32")).to(device)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -181,7 +182,7 @@ class Streamed(Resident):
     def in_order(self, size: int) -> Iterator[Tensor]:
         yield from self.batches(torch.arange(len(self)), size)
 
-    def _of(self, array: NDArray[Any]) -> Copy:
+    def _of(self, array: NDArray[np.generic]) -> Copy:
         return copy(array, HOST)
 
     def _chosen(self, index: Tensor) -> Tensor:

@@ -4,22 +4,24 @@ It imports fairlearn and scikit-learn: import it only where it is used, so that 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from fairlearn.postprocessing import ThresholdOptimizer
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from study.errors import UserError
+
+Array = NDArray[np.number]
 
 
 @dataclass(frozen=True)
 class EqualizedOdds:
     """A randomised threshold for each bias class; see `fit`."""
 
-    optimizer: Any
+    optimizer: ThresholdOptimizer
     bias_classes: frozenset[int]
 
     def predict(self, scores: Tensor, bias: Tensor, seed: int) -> Tensor:
@@ -72,17 +74,17 @@ def fit(scores: Tensor, target: Tensor, bias: Tensor) -> EqualizedOdds:
 class _Margins(BaseEstimator):
     """The classifier that fairlearn asks for: its inputs are the scores already."""
 
-    def fit(self, inputs: Any, target: Any) -> "_Margins":
+    def fit(self, inputs: Array, target: Array) -> "_Margins":
         return self
 
-    def decision_function(self, inputs: Any) -> Any:
+    def decision_function(self, inputs: Array) -> Array:
         return np.asarray(inputs)[:, 0]
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
 
-def _check(labels: Any, groups: Any) -> None:
+def _check(labels: Array, groups: Array) -> None:
     if not len(labels):
         raise UserError("equalized odds by thresholds: no sample has both a class and a bias class")
     if labels.max() > 1:
@@ -96,9 +98,9 @@ def _check(labels: Any, groups: Any) -> None:
             )
 
 
-def _margin(scores: Tensor) -> Any:
+def _margin(scores: Tensor) -> Array:
     return _numpy(scores[:, 1].double() - scores[:, 0].double())[:, None]
 
 
-def _numpy(values: Tensor) -> Any:
+def _numpy(values: Tensor) -> Array:
     return values.detach().cpu().numpy()

@@ -42,7 +42,7 @@ class Rows:
         facts: of the data.
     """
 
-    inputs: NDArray[Any]
+    inputs: NDArray[np.generic]
     target: NDArray[np.int64]
     bias: NDArray[np.int64] | None
     facts: Facts
@@ -59,7 +59,7 @@ class Rows:
         index = index if split.inputs.dtype == np.float32 else drawn(index, seed)
         return cls.of(holdout.take(split, index), facts)
 
-    def taken(self, index: NDArray[Any]) -> "Rows":
+    def taken(self, index: NDArray[np.generic]) -> "Rows":
         """Select rows by index or mask."""
         bias = None if self.bias is None else self.bias[index]
         return replace(self, inputs=self.inputs[index], target=self.target[index], bias=bias)
@@ -82,7 +82,7 @@ def drawn(places: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(seed).choice(places, MOST_ROWS, replace=False))
 
 
-def inputs(samples: NDArray[Any], facts: Facts) -> NDArray[Any]:
+def inputs(samples: NDArray[np.generic], facts: Facts) -> NDArray[np.generic]:
     """Convert samples (N, ...) to rows (N, F).
 
     A table stays as it is, pixels are scaled to [0, 1] and normalised; of a frozen network's features those of its last

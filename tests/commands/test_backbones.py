@@ -37,15 +37,15 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 def test_every_architecture_has_weights_whose_file_can_be_checked(root: Path) -> None:
     rows = backbones.overview()
-    assert {row["architecture"] for row in rows} == {*published.PACKAGED, *published.architectures()}
-    assert len({row["architecture"] for row in rows if row["default"]}) == sum(row["default"] for row in rows)
-    assert not any(row["there"] for row in rows if row["architecture"] not in published.PACKAGED)
+    assert {row.architecture for row in rows} == {*published.PACKAGED, *published.architectures()}
+    assert len({row.architecture for row in rows if row.default}) == sum(row.default for row in rows)
+    assert not any(row.there for row in rows if row.architecture not in published.PACKAGED)
     for row in rows:
-        source = published.published(row["architecture"], row["weights"]).source
+        source = published.published(row.architecture, row.weights).source
         assert source.sha256 is not None
         assert len(source.sha256) >= 8
-        option = "" if row["default"] else f" --weights {row['weights']}"
-        assert source.command == f"study models prepare {row['architecture']}{option}"
+        option = "" if row.default else f" --weights {row.weights}"
+        assert source.command == f"study models prepare {row.architecture}{option}"
     shown = backbones.table(rows)
     assert "\nresnet50             IMAGENET1K_V2        98    224      1  missing" in shown
     assert str(in_data_folder(root)) in shown
@@ -61,7 +61,7 @@ def test_prepare_fetches_once_checks_and_says_what_to_write(
     place = in_data_folder(root) / file.name
     assert place.read_bytes() == file.read_bytes()
     file.unlink()
-    assert backbones.prepare(SMALL)["path"] == str(place)
+    assert backbones.prepare(SMALL).path == str(place)
     place.write_bytes(b"other")
     with pytest.raises(
         UserError, match=rf"not the file, or damaged\. Remove it, then run `study models prepare {SMALL}`"

@@ -14,8 +14,8 @@ from study.commands import data as data_commands
 from study.errors import UserError
 
 
-def rows() -> dict[str, dict]:
-    return {row["name"]: row for row in data_commands.overview()}
+def rows() -> dict[str, data_commands.DataRow]:
+    return {row.name: row for row in data_commands.overview()}
 
 
 def test_the_list_says_which_files_are_there(root: Path) -> None:
@@ -25,24 +25,23 @@ def test_the_list_says_which_files_are_there(root: Path) -> None:
     after = rows()
     assert list(before) == data.names()
     for name in ("cifar10", "corrupted_cifar10", "biased_mnist", "color_mnist"):
-        assert (before[name]["there"], after[name]["there"]) == (False, True)
-    assert before["biased_digits"]["there"]
-    assert (before["cifar10"]["facts"]["title"], after["cifar10"]["facts"]["title"]) == (
+        assert (before[name].there, after[name].there) == (False, True)
+    assert before["biased_digits"].there
+    assert tuple(of["cifar10"].facts.title for of in (before, after)) == (
         "CIFAR-10",
         "CIFAR-10 (JPEG, q75)",
     )
-    assert after["color_mnist"]["facts"]["condition"] == 3
-    assert before["biased_mnist"]["keys"] == ["rho", "seed", "val_share", "val", "folds"]
-    assert json.loads(json.dumps(list(after.values()))) == list(after.values())
+    assert after["color_mnist"].facts.condition == 3
+    assert before["biased_mnist"].keys == ["rho", "seed", "val_share", "val", "folds"]
 
 
 def test_prepare_tells_what_is_in_the_splits(root: Path) -> None:
     write_stl10(root, unlabelled=6)
     document = data_commands.prepare("stl10", ["unlabelled=true", "val_share=0.25"])
-    assert document["options"] == {"unlabelled": True, "val_share": 0.25, "split_seed": 0}
-    train = document["splits"]["train"]
+    assert document.options == {"unlabelled": True, "val_share": 0.25, "split_seed": 0}
+    train = document.splits["train"]
     assert (train.samples, train.unlabelled, train.classes) == (36, 6, [3] * 10)
-    assert document["splits"]["val"].samples == 10
+    assert document.splits["val"].samples == 10
     shown = data_commands.text(document)
     assert "STL-10" in shown
     assert "class 1 3 1 4" in " ".join(shown.split())
@@ -50,13 +49,13 @@ def test_prepare_tells_what_is_in_the_splits(root: Path) -> None:
 
 def test_prepare_counts_the_cells() -> None:
     document = data_commands.prepare("biased_digits", ["rho=0.9"])
-    train = document["splits"]["train"]
+    train = document.splits["train"]
     assert sum(map(sum, train.cells)) == train.samples == train.aligned + train.conflicting
     assert sum(train.cells[label][label] for label in range(10)) == train.aligned
     shown = data_commands.text(document)
     assert shown.startswith("biased_digits (rho=0.9, ")
     assert f"{train.conflicting} conflicting" in shown
-    assert document["fingerprint"] == data.load({"name": "biased_digits", "rho": 0.9}).fingerprint
+    assert document.fingerprint == data.load({"name": "biased_digits", "rho": 0.9}).fingerprint
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from ray import cloudpickle, exceptions
 
 from study.home.record import TrialRecord
 from study.home.trial_record import Stretch
-from study.sweep.failures import Failure, NodeUnusableError, TrialFailedError, failure, is_out_of_reach
+from study.sweep.failures import Failure, NodeUnusableError, TrialFailedError, failure
 from study.sweep.host_memory import Memory
+from study.sweep.nodes import is_out_of_reach
 from study.sweep.tune_errors import MemoryKillError, ProcessBusyError
 from study.training import gpu_errors
 from study.training.gpu_errors import sign_in

@@ -311,5 +311,5 @@ def _build(options: Options) -> dict[str, Split]:
     splits = {}
     for name, plain in cifar10.load(_plain(options)).splits.items():
         kinds, random = _kinds(options, name, plain.target)
-        splits[name] = Split(corrupt(plain.inputs, kinds, random), plain.target, kinds)
+        splits[name] = Split(corrupt(np.asarray(plain.inputs, np.uint8), kinds, random), plain.target, kinds)
     return splits

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from study.data import holdout, label_files, listings
 from study.data.cache import cached
 from study.data.dataset import Dataset, Facts
 from study.data.image_files import Frame, Size
-from study.data.listings import DEVIATION, MEAN, Listing
+from study.data.listings import DEVIATION, MEAN, Drawn, Listing, Published
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+Keys = TypeVar("Keys", bound="Published | Drawn | UtZappos | Cub")
+
+
 @dataclass(frozen=True)
-class ListedImages:
+class ListedImages(Generic[Keys]):
     """A data set of listed images, of the form that `study.data` asks of a module.
 
     Attributes:
@@ -42,14 +45,14 @@ class ListedImages:
         aligned: class of each bias class for these options, see `Facts`.
     """
 
-    labels: Callable[[Any], dict[str, Listing]]
-    Options: type[Any]
+    labels: Callable[[Keys], dict[str, Listing]]
+    Options: type[Keys]
     FRAME: Frame
-    sources: Callable[[Any], tuple[Source, ...]]
-    counts: Callable[[Any], tuple[int, int | None]]
+    sources: Callable[[Keys], tuple[Source, ...]]
+    counts: Callable[[Keys], tuple[int, int | None]]
     condition: int | None = None
     imagenet: bool = False
-    aligned: Callable[[Any], tuple[int, ...] | None] = lambda options: None
+    aligned: Callable[[Keys], tuple[int, ...] | None] = lambda options: None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.labels.__doc__)
@@ -59,13 +62,13 @@ class ListedImages:
         """Name of the data set in a study file."""
         return self.labels.__name__
 
-    def describe(self, options: Any) -> Facts:
+    def describe(self, options: Keys) -> Facts:
         """Return its facts, without reading it."""
         shape, own = (3, options.size, options.size), self.aligned(options)
         facts = Facts(*self.counts(options), shape, condition=self.condition, aligned=own)
         return replace(facts, mean=MEAN, deviation=DEVIATION) if self.imagenet else facts
 
-    def load(self, options: Any) -> Dataset:
+    def load(self, options: Keys) -> Dataset:
         """Load its splits; their images are decoded once for these options and files."""
         return cached(
             self.name,
@@ -74,30 +77,6 @@ class ListedImages:
             lambda: listings.read(self.labels(options), options.size, self.FRAME),
             self.sources(options),
         )
-
-
-@dataclass(frozen=True)
-class Published:
-    """Keys of the `data` section of a data set with splits of its own: bffhq, waterbirds."""
-
-    size: Size = 224
-    val: holdout.Val = "given"
-    val_share: holdout.Share = 0.1
-    split_seed: holdout.SplitSeed = 0
-    folds: holdout.Folds = None
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Keys of the `data` section of a data set whose splits are drawn."""
-
-    size: Size = 128
-    val: holdout.Cut = "unbiased"
-    split_seed: holdout.SplitSeed = 0
-    train_samples: Annotated[int, Range(low=4), Doc("number of images in the training split")] = 10_000
-    eval_samples: Annotated[int, Range(low=4), Doc("images in the validation split, and as many in the test split")] = (
-        2_400
-    )
 
 
 BFFHQ = Source("bffhq", note="The folder bffhq of the DisEnt authors' data (kakaoenterprise/Learning-Debiased-...).")
@@ -110,7 +89,7 @@ BFFHQ_PLACES = {
 """Folders in which each split may lie: the first alternative that is there is read."""
 
 
-def bffhq(options: Any) -> dict[str, Listing]:
+def bffhq(options: Published) -> dict[str, Listing]:
     """bffhq: young and old faces, most young ones of women, most old ones of men (bFFHQ of Lee et al. 2021, DisEnt).
 
     The published folder `bffhq`: training images in 0.5pct/align/CLASS and 0.5pct/conflict/CLASS (or train/align,
@@ -139,7 +118,7 @@ WATERBIRDS = Source(
 WATERBIRDS_COLUMNS = ("img_filename", "y", "split", "place")
 
 
-def waterbirds(options: Any) -> dict[str, Listing]:
+def waterbirds(options: Published) -> dict[str, Listing]:
     """waterbirds: land and water birds on land or water (Sagawa et al. 2020); the background betrays the class.
 
     The official folder waterbird_complete95_forest2water2 with its metadata.csv, official splits. Images are squashed
@@ -188,7 +167,7 @@ class Celeba(Published):
     size: Size = 128
 
 
-def celeba(options: Any) -> dict[str, Listing]:
+def celeba(options: Celeba) -> dict[str, Listing]:
     """celeba: 202,599 faces with 40 binary attributes (Liu et al. 2015), of which any is the class and any the bias.
 
     The official files: list_attr_celeba.txt, list_eval_partition.txt and the folder img_align_celeba, in `celeba`. An
@@ -268,7 +247,7 @@ class Utkface(Drawn):
     ] = 2
 
 
-def utkface(options: Any) -> dict[str, Listing]:
+def utkface(options: Utkface) -> dict[str, Listing]:
     """utkface: about 23,700 faces whose file names say age, gender, ethnicity, drawn as biased as wanted (FSCL paper).
 
     The folder UTKFace of aligned and cropped faces, named age_gender_race_datetime.jpg.chip.jpg. FSCL paper section
@@ -335,7 +314,7 @@ class DogsAndCats(Drawn):
     train_samples: Annotated[int, Range(low=12), Doc("number of images in the training split")] = 8_220
 
 
-def dogs_and_cats(options: Any) -> dict[str, Listing]:
+def dogs_and_cats(options: DogsAndCats) -> dict[str, Listing]:
     """dogs_and_cats: cats most of which are dark, dogs most of which are bright (FSCL paper section 4.5, appendix H.2).
 
     The training images of Kaggle's Dogs vs. Cats (`train/cat.0.jpg`) and the lists of bright and dark animals of the
@@ -387,7 +366,7 @@ class UtZappos:
     split_seed: holdout.SplitSeed = 0
 
 
-def ut_zappos(options: Any) -> dict[str, Listing]:
+def ut_zappos(options: UtZappos) -> dict[str, Listing]:
     """ut_zappos: 50,025 shoes of 21 kinds with 126 binary attributes (UT-Zap50K), CCL-K paper section 3.2.
 
     The official folders ut-zap50k-images and ut-zap50k-data. As in appendix F.1: the 21
@@ -441,7 +420,7 @@ class Cub:
     split_seed: holdout.SplitSeed = 0
 
 
-def cub(options: Any) -> dict[str, Listing]:
+def cub(options: Cub) -> dict[str, Listing]:
     """cub: 11,788 birds of 200 species with 312 attributes (CUB-200-2011), for the CCL-K paper's weak supervision.
 
     The official folder CUB_200_2011 with its split of 5,994 training and 5,794 test images. (Appendix F.2 of the paper
@@ -522,40 +501,35 @@ def _utkface_counts(options: Utkface) -> tuple[int, int]:
     return 2, 2
 
 
-def _two(options: Any) -> tuple[int, int]:
+def _two(options: Published | Drawn) -> tuple[int, int]:
     return 2, 2
 
 
-SETS = {
-    row.name: row
-    for row in (
-        ListedImages(bffhq, Published, "squash", lambda _: (BFFHQ,), _two, imagenet=True, aligned=lambda _: (0, 1)),
-        ListedImages(
-            waterbirds, Published, "squash", lambda _: (WATERBIRDS,), _two, imagenet=True, aligned=lambda _: (0, 1)
-        ),
-        ListedImages(
-            celeba, Celeba, "crop", lambda _: (CELEBA_LABELS, CELEBA_PARTITION, CELEBA_IMAGES), _celeba_counts
-        ),
-        ListedImages(utkface, Utkface, "squash", lambda _: (UTKFACE,), _utkface_counts, aligned=_utkface_aligned),
-        ListedImages(
-            dogs_and_cats,
-            DogsAndCats,
-            "crop",
-            lambda _: (ANIMALS, *ANIMAL_LISTS),
-            _two,
-            aligned=lambda _: (1, 0),
-        ),
-        ListedImages(
-            ut_zappos,
-            UtZappos,
-            "squash",
-            lambda _: (SHOE_DATA, SHOE_IMAGES),
-            lambda _: (len(SHOES), None),
-            condition=SHOE_ATTRIBUTES,
-        ),
-        ListedImages(
-            cub, Cub, "crop", lambda _: (CUB,), lambda _: (BIRDS, None), condition=BIRD_ATTRIBUTES, imagenet=True
-        ),
-    )
-}
+ROWS: tuple[ListedImages[Any], ...] = (
+    ListedImages(bffhq, Published, "squash", lambda _: (BFFHQ,), _two, imagenet=True, aligned=lambda _: (0, 1)),
+    ListedImages(
+        waterbirds, Published, "squash", lambda _: (WATERBIRDS,), _two, imagenet=True, aligned=lambda _: (0, 1)
+    ),
+    ListedImages(celeba, Celeba, "crop", lambda _: (CELEBA_LABELS, CELEBA_PARTITION, CELEBA_IMAGES), _celeba_counts),
+    ListedImages(utkface, Utkface, "squash", lambda _: (UTKFACE,), _utkface_counts, aligned=_utkface_aligned),
+    ListedImages(
+        dogs_and_cats,
+        DogsAndCats,
+        "crop",
+        lambda _: (ANIMALS, *ANIMAL_LISTS),
+        _two,
+        aligned=lambda _: (1, 0),
+    ),
+    ListedImages(
+        ut_zappos,
+        UtZappos,
+        "squash",
+        lambda _: (SHOE_DATA, SHOE_IMAGES),
+        lambda _: (len(SHOES), None),
+        condition=SHOE_ATTRIBUTES,
+    ),
+    ListedImages(cub, Cub, "crop", lambda _: (CUB,), lambda _: (BIRDS, None), condition=BIRD_ATTRIBUTES, imagenet=True),
+)
+
+SETS = {row.name: row for row in ROWS}
 """Data sets by name."""

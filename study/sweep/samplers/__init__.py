@@ -3,8 +3,8 @@ search.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import optuna
 from optuna import Study
@@ -12,6 +12,7 @@ from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial, Trial
 
 from study.catalogue import class_in
+from study.knobs import Params, Scalar
 from study.ranking.as_optuna import Window
 from study.spec import StudySpec
 from study.upstream.optuna_trials import suggest
@@ -30,17 +31,16 @@ class Strategy(ABC):
     A sampler is one module with one such class, and an entry in `study.spec.sampler_facts`. This one, as
     `study/sweep/samplers/halves.py`, is the module that `sampler: halves` needs:
 
-        from collections.abc import Mapping
         from random import Random
-        from typing import Any
 
+        from study.knobs import Scalar
         from study.sweep.samplers import Strategy
 
 
         class Halves(Strategy):
             \"\"\"Draws from the lower half of each range until a trial is complete, then from the upper one.\"\"\"
 
-            def suggest(self, number: int) -> dict[str, Any] | None:
+            def suggest(self, number: int) -> dict[str, Scalar] | None:
                 draw, lower = Random(self._seed(number)), not self._history.window(1, 0, pruned=False)
                 return self._space.walk(lambda key, domain: self._history.at(key, (draw.random() + (not lower)) / 2))
     """
@@ -49,10 +49,10 @@ class Strategy(ABC):
         self._spec, self._history, self._space = spec, history, spec.space
 
     @abstractmethod
-    def suggest(self, number: int) -> dict[str, Any] | None:
+    def suggest(self, number: int) -> dict[str, Scalar] | None:
         """Return parameters for the trial of this number, None where everything was tried."""
 
-    def adopted(self, number: int, params: Mapping[str, Any]) -> None:  # noqa: B027
+    def adopted(self, number: int, params: Params) -> None:  # noqa: B027
         """Learn that a trial with these parameters was decided on."""
 
     def ended(self, end: "TrialEnd") -> None:  # noqa: B027
@@ -73,7 +73,7 @@ class OptunaStrategy(Strategy):
 
     ATTEMPTS = 5
 
-    def suggest(self, number: int) -> dict[str, Any]:
+    def suggest(self, number: int) -> dict[str, Scalar]:
         seen = self._window()
         for attempt in range(self.ATTEMPTS):
             params = self._drawn(number, self._seed(number, attempt), seen)
@@ -81,7 +81,7 @@ class OptunaStrategy(Strategy):
                 break
         return params
 
-    def _drawn(self, number: int, seed: int, seen: Sequence[FrozenTrial]) -> dict[str, Any]:
+    def _drawn(self, number: int, seed: int, seen: Sequence[FrozenTrial]) -> dict[str, Scalar]:
         trial = self._study(self._sampler(seed), number, seen).ask()
         return self._space.walk(lambda key, domain: self._value(trial, key, seed))
 
@@ -97,7 +97,7 @@ class OptunaStrategy(Strategy):
         """Return the trials that the sampler sees."""
         return ()
 
-    def _value(self, trial: Trial, key: str, seed: int) -> Any:
+    def _value(self, trial: Trial, key: str, seed: int) -> Scalar:
         """Return the value that the trial suggests for a key."""
         return suggest(trial, key, self._history.distributions[key])
 

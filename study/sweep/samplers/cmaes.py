@@ -1,12 +1,12 @@
 """Covariance matrix adaptation (CMA-ES, Hansen and Ostermeier 2001), for ranges and one metric."""
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from cmaes import CMA
 
+from study.knobs import Params, Scalar
 from study.spec import StudySpec
 from study.sweep.samplers import Strategy
 
@@ -35,14 +35,14 @@ class CMAStrategy(Strategy):
         self._running: dict[int, np.ndarray] = {}
         self._optimizer = self._begin(None, np.full(len(self._ranges), 0.5)) if self._ranges else None
 
-    def suggest(self, number: int) -> dict[str, Any]:
+    def suggest(self, number: int) -> dict[str, Scalar]:
         units: dict[str, float] = {}
         if self._optimizer is not None:
             self._optimizer.reseed_rng(self._seed(number))
             units = dict(zip(self._ranges, self._optimizer.ask().tolist(), strict=True))
         return self._space.walk(lambda key, domain: self._history.at(key, units.get(key, 0.5)))
 
-    def adopted(self, number: int, params: Mapping[str, Any]) -> None:
+    def adopted(self, number: int, params: Params) -> None:
         if number not in self._history.given:
             self._running[number] = np.array([self._history.unit(key, params[key]) for key in self._ranges])
 

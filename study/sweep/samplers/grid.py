@@ -1,8 +1,8 @@
 """Grid search."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from study.knobs import Params, Scalar
 from study.spec import StudySpec
 from study.spec.space import grid_cells
 from study.sweep.samplers import Strategy
@@ -19,11 +19,11 @@ class GridStrategy(Strategy):
         self._cells = grid_cells(self._space)
         self._next = next(self._cells, None)
 
-    def suggest(self, number: int) -> dict[str, Any] | None:
+    def suggest(self, number: int) -> dict[str, Scalar] | None:
         self._skip()
         return self._next
 
-    def adopted(self, number: int, params: Mapping[str, Any]) -> None:
+    def adopted(self, number: int, params: Params) -> None:
         self._skip()
 
     def _skip(self) -> None:

@@ -8,6 +8,7 @@ from optuna import samplers
 from optuna.samplers import NSGAIISampler
 from optuna.trial import FrozenTrial, Trial
 
+from study.knobs import Scalar
 from study.ranking.as_optuna import experimental
 from study.spec import StudySpec
 from study.spec.sampler_facts import GENERATION
@@ -55,7 +56,7 @@ class NSGA2Strategy(OptunaStrategy):
     def _window(self) -> Sequence[FrozenTrial]:
         return self._parents  # Optuna crosses the keys that all of them have
 
-    def _value(self, trial: Trial, key: str, seed: int) -> Any:
+    def _value(self, trial: Trial, key: str, seed: int) -> Scalar:
         inherited = [parent.params[key] for parent in self._parents if key in parent.params]
         draw = random.Random(f"{seed} {key}")
         if 0 < len(inherited) < len(self._parents) and draw.random() > 1 / len(self._space.domains):

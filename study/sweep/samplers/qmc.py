@@ -1,9 +1,8 @@
 """Sobol's sequence: quasi-Monte Carlo, SciPy's."""
 
-from typing import Any
-
 from scipy.stats.qmc import Sobol
 
+from study.knobs import Scalar
 from study.sweep.samplers import Strategy
 
 
@@ -13,7 +12,7 @@ class SobolStrategy(Strategy):
     A trial takes the coordinates of the keys that it has.
     """
 
-    def suggest(self, number: int) -> dict[str, Any]:
+    def suggest(self, number: int) -> dict[str, Scalar]:
         if not self._space.domains:
             return {}
         points = Sobol(len(self._space.domains), scramble=True, seed=self._spec.search.seed)
