@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
+from study.api.argument_names import naming_arguments
 from study.api.notebook import view
 from study.api.study_object import Study
 from study.commands.driver_process import run_in_driver
@@ -193,6 +194,7 @@ def _direction(maximize: Any) -> Any:
     return words[0] if isinstance(maximize, bool) else words
 
 
+@naming_arguments
 def run(
     spec: str | Path | None = None,
     *,

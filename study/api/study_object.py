@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from study import ranking
+from study.api.argument_names import naming_arguments
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
@@ -225,29 +226,29 @@ class Study:
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """Names that `figure` takes."""
-        from study.analysis.figures import FIGURES
-        from study.analysis.figures.by_optuna import OPTUNA
+        """Names of the figures that can be drawn of what the study has; `figure` says of any other why not."""
+        from study.analysis.figures import FIGURES, shown
+        from study.analysis.figures.by_optuna import by_optuna
 
-        return (*FIGURES, *OPTUNA)
+        ours = [name for name, draw in FIGURES.items() if draw(shown(name, self.results)) is not None]
+        return (*ours, *by_optuna(self.results))
 
     def figure(self, name: str) -> "Figure | go.Figure":
         """Draw a figure of the report with Matplotlib or, where it has the name of one of Optuna's, with Plotly.
 
         Args:
-            name: one of `figures`.
+            name: of a figure, as the report's page has it.
 
         Raises:
             UserError: there is no such figure, or nothing to draw; says why.
         """
         from study.analysis.figures import FIGURES, shown
-        from study.analysis.figures.by_optuna import by_optuna
+        from study.analysis.figures.by_optuna import OPTUNA, by_optuna
         from study.analysis.figures.missing import why_missing
         from study.api.notebook import show_figures
 
         show_figures()
-        if name not in self.figures:
-            names = self.figures
+        if name not in (names := [*FIGURES, *OPTUNA]):
             raise UserError(f"{name!r}: no such figure. {nearest(name, names)}There are: {', '.join(names)}")
         drawn: Figure | go.Figure | None
         if name in FIGURES:
@@ -260,6 +261,7 @@ class Study:
             raise UserError(f"{name!r}: there is nothing to draw in {self.name}, which is {self.state}{reason}")
         return drawn
 
+    @naming_arguments
     def report(self, out: str | Path | None = None, models: bool = False, pdf: bool = False) -> Path:
         """Write the report, as `study report` does, and return its page.
 
@@ -274,6 +276,7 @@ class Study:
         page: Path = run_in_driver(view(quiet=True), self._home, _own_report, self.name, models, pdf)
         return page
 
+    @naming_arguments
     def resume(
         self, trials: int | None = None, address: str | None = None, quiet: bool = False, failed: bool = False
     ) -> "Study":
@@ -286,10 +289,11 @@ class Study:
         from study.commands.driver_process import run_in_driver
         from study.commands.run import resume
 
-        more = f"+{trials}" if trials is not None else None
+        more = f"{trials:+}" if trials is not None else None
         run_in_driver(view(quiet), self._home, resume, self.name, trials=more, address=address, failed=failed)
         return self.refresh()
 
+    @naming_arguments
     def confirm(
         self,
         top: int | None = None,
@@ -307,20 +311,30 @@ class Study:
         run_in_driver(view(quiet), self._home, confirm, self.name, **given, address=address)
         return self.refresh()
 
-    def extend(self, epochs: int, address: str | None = None, quiet: bool = False, **which: Any) -> "Study":
+    @naming_arguments
+    def extend(
+        self,
+        epochs: int,
+        address: str | None = None,
+        quiet: bool = False,
+        *,
+        top: int | None = None,
+        trials: Iterable[int] = (),
+    ) -> "Study":
         """Let trials go on to more epochs, as `study extend` does; return the study.
 
         Args:
-            which: `top` and `trials`, see `study.commands.extend_study.ExtensionRequest`.
+            epochs, top, trials: see `study.commands.extend_study.ExtensionRequest`.
         """
         from study.api.notebook import view
         from study.commands import extend_study, run
         from study.commands.driver_process import run_in_driver
 
-        request = extend_study.ExtensionRequest(epochs, **which)
+        request = extend_study.ExtensionRequest(epochs, top, tuple(trials))
         run_in_driver(view(quiet), self._home, run.extend, self.name, request=request, address=address)
         return self.refresh()
 
+    @naming_arguments
     def export(
         self,
         out: str | Path,
@@ -337,6 +351,7 @@ class Study:
         choice = Choice(top, trial, where, by, pareto)
         return [file.path for file in export(self.folder, self.results, Path(out), choice)]
 
+    @naming_arguments
     def train(
         self,
         seeds: Iterable[int] | None = None,
@@ -369,6 +384,7 @@ class Study:
         final = final_study(best, default_seeds(self._home, best, name) if seeds is None else list(seeds), name)
         return Study(self._home, run_in_driver(view(quiet), self._home, train, final, address=address, whole=whole))
 
+    @naming_arguments
     def model(self, seed: int | None = None, device: str | None = None) -> "Model":
         """Load the model of a final training: the one that its card is about, or that of a seed.
 

@@ -24,6 +24,7 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from study import places
 from study.cli import cluster, help, models, preparing, run_commands, study_commands
@@ -33,7 +34,31 @@ from study.text import tell
 from study.upstream import interrupt
 from study.upstream.logging import is_verbose, let_through
 
+OTHER_WORDS = {
+    "show": "status",
+    "ls": "list",
+    "rm": "delete",
+    "remove": "delete",
+    "start": "run",
+    "continue": "resume",
+    "results": "report",
+    "test": "evaluate",
+    "help": "guide",
+}
+"""Words that users type for a command, and the command."""
+
+
+class Commands(TyperGroup):
+    """Commands, of which an unknown one is answered with the one that is meant."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and (meant := OTHER_WORDS.get(args[0])):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {meant!r}?")
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
+    cls=Commands,
     name="study",
     help="Hyperparameter studies for debiased and fair contrastive learning.",
     no_args_is_help=True,

@@ -192,8 +192,10 @@ def evaluate(
         named |= {"left_out": left_out} if left_out else {}
         print_json({**found.metrics, "samples": found.samples, **named})
         return
+    is_new = data is not None or any(assignment.startswith("data.path") for assignment in assignments or ())
+    part = f", the {split} split of these data; --split all takes every sample" if is_new and split != "all" else ""
     note = f"; {left_out} row{'s' * (left_out > 1)} of the table left out, which the model cannot take"
-    tell(f"{found.samples} samples{note if left_out else ''}")
+    tell(f"{found.samples} samples{part}{note if left_out else ''}")
     for name, value in found.metrics.items():
         if is_standard_error(name):
             continue

@@ -139,8 +139,14 @@ def compare(
 
     home = _home(address, *names)
     folders = [home.find(name) for name in names]
-    comparison = compare_studies.compare([Results.load(folder) for folder in folders])
-    print_json(comparison) if as_json else tell(markdown_table(compare_studies.printed_comparison(comparison)))
+    studies = [Results.load(folder) for folder in folders]
+    comparison = compare_studies.compare(studies)
+    if as_json:
+        print_json(comparison)
+        return
+    tell(markdown_table(compare_studies.printed_comparison(comparison)))
+    for line in compare_studies.left_out(studies):
+        tell(line, sys.stderr)
 
 
 def export(

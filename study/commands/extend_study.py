@@ -148,7 +148,7 @@ def confirm_event(results: Results, top: int | None, seeds: int | None, rules: b
     default = (before.top, before.seeds) if rules else (TOP, 1 if spec.folds else SEEDS)
     top, seeds = (default[0] if top is None else top), (default[1] if seeds is None else seeds)
     asked = Confirming(top, seeds, rules or before.rules is True)
-    if top > (complete := len(results.searched)):
+    if top > (complete := len(results.searched)) or top < (0 if asked.rules else 1):
         raise UserError(f"--top {top}: {spec.name} has {complete} complete configurations")
     record.apply(asked)
     then = Results(spec, record)

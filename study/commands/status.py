@@ -186,7 +186,7 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
     file = folder.path / ".row.json"
     with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):  # not there, or damaged
         kept = json.loads(file.read_bytes())
-        if kept["of"] == of:
+        if kept["of"] == of and "id" in kept["row"]:
             return dict(kept["row"])
     results = Results.load(folder)
     spec, record = results.spec, results.record
@@ -194,6 +194,7 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
     metric, best, seeds = _figure(results)
     row = {
         "name": spec.name,
+        "id": record.id,
         "state": record.state,
         "owner": record.owner,
         "trials": {state: count for state, count in record.counts().items() if count},
@@ -230,15 +231,19 @@ def _figure(results: Results) -> tuple[str, float | None, int]:
 
 
 def table(home: Home, rows: list[dict[str, Any]]) -> str:
-    """Format the rows of `overview` as a table for people."""
+    """Format the rows of `overview` as a table for people; a study and its copy that are alike are one row."""
     if not rows:
         return f"no studies in {home.path}; a first one: study run quickstart"
     found = [("study", "state", "owner", "best", "began", "trials")]
+    names: dict[object, list[str]] = {}
     for row in rows:
+        names.setdefault((row.get("id") or row["name"], row["state"], str(row["trials"])), []).append(row["name"])
+    first = {copies[0]: ", ".join(copies) for copies in names.values()}
+    for row in (row for row in rows if row["name"] in first):
         seeds = f" ({row['seeds']} seed{'s' * (row['seeds'] > 1)})" if row.get("seeds") else ""  # older rows lack it
         best = "-" if row["best"] is None else f"{row['metric']} {printed(row['metric'], row['best'])}{seeds}"
         best += f" ({name})" if (name := row.get("reference")) else ""
         best += f", {rule} of the front" if (rule := row.get("chosen_by")) and row["best"] is not None else ""
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
-        found.append((row["name"], row["state"], row["owner"] or "-", best, moment(row["began"]), trials))
+        found.append((first[row["name"]], row["state"], row["owner"] or "-", best, moment(row["began"]), trials))
     return "\n".join(in_columns(found, (28, 12, 12, 28, 24)))

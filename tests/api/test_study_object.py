@@ -28,6 +28,8 @@ TRIALS = (
     *(Told("confirm", [0.4, value], params=params(0.05), seed=seed, repeats=3) for seed, value in ((1, 0.6), (2, 0.7))),
 )
 
+ALPHAS = (0.01, 0.02, 0.03, 0.04, 0.05)
+
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> study.Study:
@@ -51,7 +53,8 @@ def test_the_documented_examples_are_right(mine: study.Study) -> None:
 @pytest.mark.slow
 def test_the_documented_example_of_run_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
-    assert doctest.testmod(run_study).failed == 0
+    (example,) = doctest.DocTestFinder().find(run_study.run, globs={})
+    assert doctest.DocTestRunner().run(example).failed == 0
     assert study.load("mine").state == "complete"
 
 
@@ -99,9 +102,15 @@ def test_it_is_shown_as_study_status_shows_it_and_read_anew_when_asked(mine: stu
 
 
 def test_figures_by_name_ours_and_optunas(mine: study.Study) -> None:
-    assert {"learning_curves", "importance"} <= set(mine.figures)
+    assert mine.figures == ("seeds", "learning_curves")
     assert isinstance(mine.figure("learning_curves"), Figure)
-    assert isinstance(mine.figure("optimization_history"), go.Figure)
+    with pytest.raises(study.UserError, match=r"'slice': .*: 3 trials of the search have a value, 5 are needed"):
+        mine.figure("slice")
+    folder = Home.locate().create(quickstart("name=larger", "search.early_stopping={}"))
+    write_ledger(folder.ledger_file, *(Told("search", [0.4, 0.6 + alpha], params=params(alpha)) for alpha in ALPHAS))
+    larger = study.load("larger")
+    assert larger.figures == ("learning_curves", "slice", "parallel_coordinate", "optimization_history")
+    assert isinstance(larger.figure("optimization_history"), go.Figure)
     with pytest.raises(study.UserError, match=r"'curves': no such figure\. .*There are: seeds"):
         mine.figure("curves")
     with pytest.raises(study.UserError, match=r"'importance': there is nothing to draw in mine.*: .*needed"):
@@ -123,3 +132,14 @@ def test_what_cannot_be_used_is_told_before_anything_starts(mine: study.Study) -
     with pytest.raises(study.UserError, match="mine: is a search, models come from final trainings"):
         mine.model()
     assert [one.name for one in study.studies()] == ["mine"]
+
+
+def test_errors_name_arguments(mine: study.Study, tmp_path: Path) -> None:
+    with pytest.raises(study.UserError, match=r"50 asked for \(top\)"):
+        mine.export(tmp_path / "best.yaml", top=50)
+    with pytest.raises(study.UserError, match=r"^trial=99: mine has 7 trials"):
+        mine.export(tmp_path / "best.yaml", trial=99)
+    with pytest.raises(study.UserError, match=r"^where: 'foo' given"):
+        mine.export(tmp_path / "best.yaml", where=["foo"])
+    with pytest.raises(study.UserError, match=r'^set=\{"search.trails": 3\}: search.trails: unknown key'):
+        study.run("quickstart", name="other", set={"search.trails": 3}, quiet=True)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from answers import answer
+from typer.testing import CliRunner
 
+from study.cli import COMMANDS, OTHER_WORDS, app
 from study.commands import status
 from study.errors import StudyStoppedError, UserError
 from study.upstream.logging import VERBOSE, hush
@@ -135,3 +137,14 @@ def test_what_others_named_is_printed_without_escapes() -> None:
     assert "\x1b" not in told
     assert "\u202e" not in told
     assert "x1b[2Jevil" in told
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("show", "status"), ("ls", "list"), ("expotr", "export")])
+def test_an_unknown_command_is_answered_with_the_one_that_is_meant(typed: str, meant: str) -> None:
+    done = CliRunner().invoke(app, [typed, "mine"])
+    assert done.exit_code == 2
+    assert f"No such command {typed!r}. Did you mean {meant!r}" in done.stderr
+
+
+def test_no_command_is_one_of_the_other_words() -> None:
+    assert not OTHER_WORDS.keys() & COMMANDS[app].keys()

@@ -66,6 +66,8 @@ def test_nothing_is_left_to_confirm(tmp_path: Path) -> None:
         extend_study.more_seeds(folder, spec, 2, 2)
     with pytest.raises(UserError, match=r"--top 50: quickstart has \d complete configurations"):
         extend_study.more_seeds(folder, spec, 50, 2)
+    with pytest.raises(UserError, match=r"--top 0: quickstart has \d complete configurations"):
+        extend_study.more_seeds(folder, spec, 0, 2)
     assert folder.ledger_file.stat().st_size == size
 
 

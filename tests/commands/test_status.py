@@ -280,3 +280,16 @@ def test_a_report_in_the_log_is_one_line_with_what_the_study_looks_at(home: Home
     assert others == few.splitlines()
     assert line.endswith("trial 0, epoch 2: train/loss 1, val/accuracy 0.25 and 40 more (--json)")
     assert logs.document(folder, 0)["events"][-1]["metrics"] == metrics
+
+
+def test_a_study_and_its_copy_are_one_row_while_they_are_alike(home: Home) -> None:
+    original = home.find("old")
+    copy = home.create(quickstart("name=copy"))
+    copy.ledger_file.write_bytes(original.ledger_file.read_bytes())
+    shown = status.table(home, status.overview(home)).splitlines()
+    assert [line for line in shown if line.startswith(("old", "copy"))] == [
+        line for line in shown if line.startswith(("old, copy ", "copy, old "))
+    ]
+    assert len(shown) == 4
+    write_ledger(copy.ledger_file, Told("baseline", [0.5]), Told("search", [0.6]))
+    assert len(status.table(home, status.overview(home)).splitlines()) == 5

@@ -198,6 +198,14 @@ def test_rows_that_the_model_cannot_take_are_left_out_and_told_once(loans: Study
     assert not Path("new.csv").exists()
 
 
+def test_of_a_new_table_it_is_said_which_part_is_evaluated(loans: StudyFolder, here: Path) -> None:
+    people(here / "new.csv", 90)
+    words = ["evaluate", str(loans.description_file(0)), "--device", "cpu", "--set", "data.path=new.csv"]
+    part = CliRunner().invoke(app, [*words, "--split", "test"]).stdout.splitlines()[0]
+    assert part == "14 samples, the test split of these data; --split all takes every sample"
+    assert CliRunner().invoke(app, [*words, "--split", "all"]).stdout.splitlines()[0] == "90 samples"
+
+
 @pytest.mark.parametrize("missing", ["drop", "fill", "error"])
 def test_rows_with_gaps_are_evaluated_as_they_were_trained(here: Path, missing: str) -> None:
     rows = pd.read_csv(people(here / "people.csv")).astype({"income": object})

@@ -16,6 +16,8 @@ from study.commands.init import Asker, Flags, write
 from study.home.folder import Home
 from study.spec import load_study
 
+ALL_OF_IT = "--split all takes every sample"
+
 
 def people(rows: int = 160) -> pd.DataFrame:
     draw = np.random.default_rng(5)
@@ -93,7 +95,8 @@ def test_a_model_takes_rows_saved_in_any_way(here: Path) -> None:
         words = ["evaluate", str(model), "--split", "test", "--device", "cpu", "--set", f"data.path={path}"]
         measured = CliRunner().invoke(app, words)
         assert measured.exit_code == 0, measured.stderr
-        assert measured.stdout == CliRunner().invoke(app, words[:6]).stdout
+        own = CliRunner().invoke(app, words[:6]).stdout.splitlines()
+        assert measured.stdout.splitlines() == [f"{own[0]}, the test split of these data; {ALL_OF_IT}", *own[1:]]
 
 
 def test_what_the_study_says_of_its_table_holds_for_new_rows_too(here: Path) -> None:

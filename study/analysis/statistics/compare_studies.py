@@ -1,6 +1,6 @@
 """Several studies side by side: their results and what they cost."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -72,6 +72,28 @@ def against(first: Results, other: Results) -> dict[str, Gap]:
         for name in _compared_metrics([summary(first)])
     }
     return {name: Gap.of(gap) for name, gap in gaps.items() if gap and gap.paired}
+
+
+def left_out(studies: Sequence[Results]) -> Iterator[str]:
+    """Yield what the comparison of these studies does not have, and why."""
+    first = studies[0]
+    for other in studies[1:]:
+        if against(first, other):
+            continue
+        one, two = _best(first), _best(other)
+        if one is None or two is None:
+            reason = "one of them has no result yet"
+        elif _measured_by(first.spec) != _measured_by(other.spec):
+            reason = "their splits differ, or the epochs that count"
+        elif len(one.values(first.spec.metric).keys() & two.values(first.spec.metric).keys()) < 2:
+            reason = "their results share fewer than two seeds"
+        else:
+            reason = "it is the same on every seed"
+        yield f"Left out: the difference of {other.spec.name} to {first.spec.name}, as {reason}."
+    told = [summary(results) for results in studies]
+    kept = _compared_metrics(told)
+    if lost := [name for name in dict.fromkeys(name for one in told for name in one.shown) if name not in kept]:
+        yield f"Left out: {formatting.listed(lost)}; see study status or study report of each."
 
 
 def _best(results: Results) -> Side | None:

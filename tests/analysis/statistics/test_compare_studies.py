@@ -10,7 +10,7 @@ from helpers import Told, quickstart, record
 from typer.testing import CliRunner
 
 from study.analysis.report.page import markdown_table
-from study.analysis.statistics.compare_studies import compare, printed_comparison
+from study.analysis.statistics.compare_studies import compare, left_out, printed_comparison
 from study.cli import app
 from study.commands.final_training import final_study
 from study.errors import UserError
@@ -144,4 +144,8 @@ def test_on_other_seeds_or_splits_the_bests_are_not_compared() -> None:
     for other in (study(0.75, 0.78, 0.80, name="long", seeds=(4, 5, 6)), other_split):
         documents = compare([one, other])
         assert documents[1].against == {}
+        reason = "share fewer than two seeds" if other.spec.data_sections == one.spec.data_sections else "splits differ"
+        told = list(left_out([one, other]))
+        assert told[0].startswith("Left out: the difference of long to few, as")
+        assert reason in told[0]
         assert "minus that of" not in markdown_table(printed_comparison(documents))

@@ -1,0 +1,32 @@
+"""What the Python functions say of what cannot be used: their own arguments, not the options of a command."""
+
+import doctest
+
+import pytest
+
+from study.api import argument_names
+from study.api.argument_names import with_arguments
+
+NAMES = ("column", "name", "set", "top", "trial", "keep_going")
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("a: exists already. Another name: --name a-2", "a: exists already. Another name: name='a-2'"),
+        ('--set a.b="c d, e": a.b: no', 'set={"a.b": "c d, e"}: a.b: no'),
+        ("Fewer: --set a.b=...", 'Fewer: set={"a.b": ...}'),
+        ("--top 50: mine has 3", "top=50: mine has 3"),
+        ("--trial, --top: give one of them, not both", "trial, top: give one of them, not both"),
+        ("leave out --name and --keep-going (--top)", "leave out name and keep_going (top)"),
+        ("--file picture: is for lists", "column='picture': is for lists"),
+        ("--other 3: is no argument", "--other 3: is no argument"),
+        ("Go on: study resume mine --top 5. More: --top 3", "Go on: study resume mine --top 5. More: --top 3"),
+    ],
+)
+def test_options_become_arguments_and_commands_stay(message: str, expected: str) -> None:
+    assert with_arguments(message, NAMES) == expected
+
+
+def test_the_documented_example_is_right() -> None:
+    assert doctest.testmod(argument_names) == (0, 1)
