@@ -180,7 +180,7 @@ def network(model: Mapping[str, Any], facts: Facts, device: torch.device) -> Bac
 
 
 def batches(
-    encoder: Backbone, pictures: NDArray[np.uint8], places: Sequence[int], facts: Facts, device: torch.device
+    encoder: Backbone, pictures: NDArray[np.generic], places: Sequence[int], facts: Facts, device: torch.device
 ) -> Iterator[tuple[Sequence[int], NDArray[np.float16]]]:
     """Compute the rows (B, M + E + L + F) of the pictures (N, C, H, W) at these places, none infinite; yield batches.
 
