@@ -47,7 +47,7 @@ DRAFTED = (0.5, 1.5)
 
 FOLDERS = ("digits-90", "digits-95", "digits-98", "mnist-95", "digits-95-square", "cifar-frame-95")
 SOURCES = ("baseline", "papers", "search")
-METRIC, TEST = "val/shrunk_unbiased_accuracy", "test/accuracy"
+METRIC, TEST = "val/shrunk_unbiased_log_loss", "test/accuracy"
 
 
 def framed(place: Path, share: float, seed: int) -> None:
@@ -104,10 +104,12 @@ def recorded(name: str, trials: int, epochs: int) -> dict[str, Any]:
         environment = {**os.environ, "STUDY_HOME": str(Path(scratch) / "home")}
         file = Path(scratch) / "own.yaml"
         study = [sys.executable, "-m", "study"]
-        answers = ["--data", str(place), "--target", "class", "--bias", "colour", "--cpu", "-o", str(file)]
+        answers = ["--data", str(place), "--target", "class", "--bias", "colour", "--cpu", "--no-pretrained"]
+        answers += ["-o", str(file)]
         changes = {
             "search": None,
             "search.space": SPACE,
+            "search.references": False,
             "search.sampler": "random",
             "search.trials": trials + 3,
             "search.early_stopping": "none",
@@ -137,7 +139,7 @@ def recorded(name: str, trials: int, epochs: int) -> dict[str, Any]:
 
 def picked(trials: Sequence[dict[str, Any]], epoch: int) -> float:
     """The test accuracy, in percent, of the trial that is best on validation at an epoch; the first of equal ones."""
-    return 100 * max(trials, key=lambda trial: trial["val"][epoch - 1])["test"][epoch - 1]
+    return 100 * min(trials, key=lambda trial: trial["val"][epoch - 1])["test"][epoch - 1]
 
 
 def of_draws(pool: list[dict[str, Any]], k: int, epoch: int, beside: Sequence[dict[str, Any]] = ()) -> float:
