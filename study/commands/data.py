@@ -28,7 +28,7 @@ from study.knobs import Section, Value, knobs
 
 
 @dataclass(frozen=True)
-class FileRow:
+class SourceFile:
     """A file of a data set, and whether it is there."""
 
     path: str
@@ -55,7 +55,7 @@ class DataRow:
     keys: Sequence[str] = ()
     required: Sequence[str] = ()
     facts: Facts | None = None
-    files: Sequence[FileRow] = ()
+    files: Sequence[SourceFile] = ()
     there: bool | None = None
 
 
@@ -160,7 +160,7 @@ def _row(name: str) -> DataRow:
     if required:  # its files depend on what the user gives
         return DataRow(name, about, origin, None, keys, required)
     section = {"name": name}
-    files = [FileRow(one.path, one.existing_path() is not None, one.url) for one in data.sources(section)]
+    files = [SourceFile(one.path, one.existing_path() is not None, one.url) for one in data.sources(section)]
     try:
         facts, there = data.describe(section), all(file.there for file in files)
     except UserError:  # its facts depend on files that are missing

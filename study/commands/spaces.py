@@ -14,7 +14,7 @@ MAX_LINE_CHARACTERS = 150
 
 
 @dataclass(frozen=True)
-class FileRow:
+class ShippedFile:
     """A shipped file."""
 
     name: str
@@ -36,8 +36,8 @@ class NameRow:
 class Spaces:
     """Study files, suites, and the values that `data.name`, `model.name` and `method.name` take."""
 
-    files: Sequence[FileRow]
-    suites: Sequence[FileRow]
+    files: Sequence[ShippedFile]
+    suites: Sequence[ShippedFile]
     data: Sequence[NameRow]
     model: Sequence[NameRow]
     method: Sequence[NameRow]
@@ -50,8 +50,8 @@ def document() -> Spaces:
     return Spaces(_files(shipped()), _files(shipped_suites()), *names)
 
 
-def _files(there: Mapping[str, Path]) -> list[FileRow]:
-    return [FileRow(name, _about(path), str(path)) for name, path in there.items()]
+def _files(there: Mapping[str, Path]) -> list[ShippedFile]:
+    return [ShippedFile(name, _about(path), str(path)) for name, path in there.items()]
 
 
 def text(spaces: Spaces) -> str:

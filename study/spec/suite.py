@@ -21,7 +21,7 @@ from study.spec.schema import Positive, RuleName
 from study.spec.section_checks import Problems, Strict, validated
 from study.spec.study_spec import StudySpec
 
-Section = dict[str, JsonValue]
+JsonSection = dict[str, JsonValue]
 
 
 class SuiteMethod(Strict):
@@ -30,11 +30,11 @@ class SuiteMethod(Strict):
     `enqueue` are configurations that each of its searches tries first; they count as trials.
     """
 
-    method: Section
-    model: Section | None = None
-    train: Section = Field(default_factory=dict)
-    space: Section = Field(default_factory=dict)
-    enqueue: list[Section] = Field(default_factory=list)
+    method: JsonSection
+    model: JsonSection | None = None
+    train: JsonSection = Field(default_factory=dict)
+    space: JsonSection = Field(default_factory=dict)
+    enqueue: list[JsonSection] = Field(default_factory=list)
 
 
 class BaseSearch(Strict):
@@ -52,10 +52,10 @@ class BaseSearch(Strict):
 class Base(Strict):
     """Sections that are the same for every method, unless a method's own section says otherwise."""
 
-    model: Section | None = None
-    train: Section = Field(default_factory=dict)
+    model: JsonSection | None = None
+    train: JsonSection = Field(default_factory=dict)
     search: BaseSearch = BaseSearch()
-    resources: Section = Field(default_factory=dict)
+    resources: JsonSection = Field(default_factory=dict)
 
 
 class Budget(Strict):
@@ -80,7 +80,7 @@ class SuiteLayout(Strict):
     name: str
     base: Base = Base()
     methods: Annotated[dict[str, SuiteMethod], Field(min_length=1)]
-    data: Annotated[dict[str, Section], Field(min_length=1)]
+    data: Annotated[dict[str, JsonSection], Field(min_length=1)]
     rules: Annotated[list[RuleName], Field(min_length=1)]
     searches: Annotated[int, Field(ge=1, le=MAX_INTEGER)] = 3
     budget: Budget

@@ -38,17 +38,14 @@ def save_model(path: Path, model: Model, description: Description, form: "Form")
     """
     import mlflow.pyfunc
 
+    files = {"description": model.description, "weights": model.weights, "network": model.network}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*An input example was not provided")  # the signature replaces it
         mlflow.pyfunc.save_model(
             path=str(path),
             mlflow_model=form,
             python_model=str(Path(__file__).with_name("pyfunc_model.py")),
-            artifacts={
-                name: file.as_uri()
-                for name in ("description", "weights", "network")
-                if (file := getattr(model, name)) is not None
-            },
+            artifacts={name: file.as_uri() for name, file in files.items() if file},
             code_paths=[str(Path(__file__).parents[1])],
             signature=_signature(description),
             pip_requirements=[

@@ -270,7 +270,7 @@ class InParts:
 
 
 @contextmanager
-def _not_counted(norms: Sequence[nn.modules.batchnorm._NormBase]) -> Iterator[None]:
+def _not_counted(norms: Sequence[NORMS]) -> Iterator[None]:
     """Keep running statistics as they are: they have had this part before."""
     kept = [(norm, norm.momentum, norm.num_batches_tracked) for norm in norms]
     for norm in norms:

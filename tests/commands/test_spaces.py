@@ -14,7 +14,7 @@ def document() -> spaces.Spaces:
     return spaces.document()
 
 
-def files() -> dict[str, spaces.FileRow]:
+def files() -> dict[str, spaces.ShippedFile]:
     return {row.name: row for row in document().files}
 
 

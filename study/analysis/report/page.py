@@ -117,6 +117,7 @@ def to_html(
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["name_parts"] = lambda name: re.split(r"(?<=[/_])|(?<=\.)(?=[a-z])", name)
     environment.filters["unbroken"] = lambda cell: re.sub(r" (?=points|seeds|±)|(?<=±) ", "\u00a0", cell)
     drawn = {name: packed(plot) for name, plot in (plots or {}).items()}
     encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
