@@ -52,12 +52,11 @@ def find(spec: str) -> Path:
     names = shipped()
     if spec in names:
         return names[spec]
-    for own in (f"{spec}.yaml", f"{spec}.yml"):
-        if os.path.isfile(own):
-            raise UserError(f"{spec}: no study file of that name is shipped. Did you mean {own}?")
     exported = Path(os.environ.get("STUDY_HOME") or "studies", spec, "best.yaml")
-    if os.path.isfile(exported):
-        raise UserError(f"{spec}: a study, no study file. Did you mean {exported}, which it exported?")
+    best = f"{exported}, which the study of that name exported" if os.path.isfile(exported) else ""
+    own = [name for name in (f"{spec}.yaml", f"{spec}.yml") if os.path.isfile(name)]
+    if meant := [*own[:1], *([best] if best else [])]:
+        raise UserError(f"{spec}: no study file of that name is shipped. Did you mean {', or '.join(meant)}?")
     if spec and os.path.isdir(spec):
         raise UserError(f"{spec}: {_of_folder(path)}")
     raise UserError(

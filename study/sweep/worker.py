@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -26,7 +27,9 @@ from study.upstream.environment import Part, set_here
 set_here(Part.TRIAL)
 
 
-def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: Mapping[str, tuple[str, str]]) -> None:
+def run_job(
+    config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: Mapping[str, tuple[str, str]], folder: str
+) -> None:
     """Train a trial and report each epoch, or load a trained one and report the test split.
 
     Args:
@@ -34,6 +37,8 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
         datasets: the study's data by `data.key` of their sections, and features of frozen networks by `features.key`:
             references to one copy each in the machine's shared memory.
         weights: where the driver found the weights that trials begin from, see `study.models.initial_weights.places`.
+        folder: the driver's working folder. Ray puts it before all others in which a worker looks for modules; a trial
+            of a shipped method looks there last, so that a user's `py.py` stands for no library.
 
     Raises:
         NodeUnusableError: a GPU is asked for, and the one that Ray gave this process cannot be used, or not any more.
@@ -46,6 +51,8 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
         if job.fresh:
             run_fresh(job, listener)
         else:
+            if job.function is None and folder in sys.path:
+                sys.path[:] = [*(place for place in sys.path if place != folder), folder]
             _run(job, datasets, weights, listener)
     except Exception as error:
         told = course.error_for_driver(error, job.device, memory)
