@@ -48,7 +48,7 @@ class Asker:
                 return answer
         given = default if flag_value is None else flag_value
         if given is None:
-            raise UserError(f"{flag}: is missing: {question}")
+            raise UserError(f"{flag} is missing: {question}")
         check(given)
         return given
 

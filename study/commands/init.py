@@ -249,6 +249,10 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     Raises:
         UserError: the file exists, an answer is missing or cannot be used, or the answers contradict each other.
     """
+    if flags.data is None and flags.name is not None and os.path.exists(flags.name):
+        raise UserError(
+            f"{flags.name} is a file or folder; the study needs a name: study init NAME --data {flags.name}"
+        )
     name = asker("NAME", flags.name, "Name of the study", None, check_name)
     path = out or Path(f"{name}.yaml")
     if path.exists() and not force:

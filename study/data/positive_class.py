@@ -8,13 +8,14 @@ from study.text import quoted
 
 YES = (
     "yes y true t 1 approved accepted granted hired admitted positive pos good passed pass successful success repaid "
-    "paid on"
+    "paid on ja wahr bewilligt genehmigt bestanden gut oui vrai si sí sì sim"
 )
 NO = (
     "no n false f 0 -1 denied declined rejected refused negative neg bad failed fail unsuccessful failure defaulted "
-    "unpaid off"
+    "unpaid off nein falsch abgelehnt nicht_bestanden schlecht non faux não nao nee"
 )
-"""Class names, in small letters, that are clearly positive or negative where one of each list stands together."""
+"""Class names, in small letters, that are clearly positive or negative where one of each list stands together: in
+English, German, French, Spanish, Italian, Portuguese and Dutch."""
 
 
 def positive_class(class_names: Sequence[str] | None) -> str | None:

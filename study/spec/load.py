@@ -293,6 +293,7 @@ def load_study(
     if one_trial:
         _take_alternatives(document, assignments)
     if name is not None:
+        check_name(name)
         document.set("name", name, "--name")
     return resolve(document, one_trial)
 

@@ -125,13 +125,14 @@ def test_a_small_folder_has_small_batches_so_that_its_epochs_have_enough_steps(i
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (Flags(), "NAME: is missing"),
+        (Flags(), "NAME is missing"),
+        (Flags("birds"), "study init NAME --data birds"),
         (Flags("a/b"), "'a/b' cannot be a study's name"),
-        (of(), "--data: is missing: Data: the name of a data set"),
+        (of(), "--data is missing: Data: the name of a data set"),
         (of(data="biased_digit"), "'biased_digit': neither a data set nor the path of a folder or table. Did you mean"),
         (of(data="image_folder"), "give the path of the folder or of the table"),
         (of(data="birds/0.jpg"), "birds/0.jpg: is not a table; allowed are .csv, .tsv, .txt, .parquet, .pq, .xlsx"),
-        (of(data="birds"), "--target: is missing: Column with the class (image, kind, place)"),
+        (of(data="birds"), "--target is missing: Column with the class (image, kind, place)"),
         (of(data="birds", labels="labels.csv"), "labels.csv: not found. Tables there: list.csv"),
         (of(data="birds", labels="../people.csv"), "data.labels: '../people.csv' given, allowed is a relative path"),
         (of(data="birds", file="image", target="kinds"), "no column 'kinds'. Did you mean 'kind'? It has: image, kind"),

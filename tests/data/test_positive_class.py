@@ -79,6 +79,8 @@ def test_what_is_no_class_of_two_is_refused(
         (("hired", "rejected"), "hired"),
         (("bad", "good"), "good"),
         (("No", "Yes"), "Yes"),
+        (("ja", "nein"), "ja"),
+        (("non", "oui"), "oui"),
         (("0", "1"), "1"),
         (("f", "m"), None),
         (("cat", "dog"), None),

@@ -2,8 +2,9 @@
 
 from collections.abc import Container
 
+from study.analysis.figures.result_figures import paths_of, with_curve
 from study.analysis.figures.style import MIN_MARKS
-from study.analysis.figures.two_metrics import trade_off_marks, trade_off_metrics
+from study.analysis.figures.two_metrics import point, trade_off_marks, trade_off_metrics
 from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import varied
 from study.analysis.statistics.importance import explained
@@ -21,18 +22,24 @@ OF_SEARCH = {
 
 def why_missing(name: str, results: Results) -> str | None:
     """Return why a figure is not drawn, to stand behind a colon; None where it is drawn."""
-    search = results.without_extensions
+    search, spec, is_final = results.without_extensions, results.spec, results.spec.final_seeds is not None
+    if name == "seeds" and is_final:
+        return None if results.fresh_sides else "no seed of the final training is complete"
     if name == "seeds":
-        return f"no configuration has run on {formatting.fresh(results.spec)} (study confirm {results.spec.name})"
-    if name == "ablation":
-        return f"its steps have not run on a seed (study ablate {results.spec.name})"
+        why = f"no configuration has run on {formatting.fresh(spec)} (study confirm {spec.name})"
+        return None if results.fresh_sides else why
     if name == "learning_curves":
-        return f"no trial has reported {results.spec.metric}"
-    if name == "importance":
+        return None if with_curve(results) else f"no trial has reported {spec.metric}"
+    if name == "ablation" and not is_final:
+        return None if paths_of(results) else f"its steps have not run on a seed (study ablate {spec.name})"
+    if name == "front" and not spec.objective.several:
+        return "it has one metric"
+    if name == "front" and not is_final:
+        has_points = any(point(spec, each, *spec.objective.metrics[1::-1]) for each in results.comparable)
+        return None if has_points else "no trial has a value of each metric"
+    if name == "importance" and not is_final:
         return explained(search).missing or None
-    if name == "front":
-        return "it has one metric" if not results.spec.objective.several else "no trial has a value of each metric"
-    if name == "trade_off" and results.spec.objective.several and results.spec.final_seeds is None:
+    if name == "trade_off" and spec.objective.several and not is_final:
         return "the figure of the front has its metrics"
     if name == "trade_off":
         if trade_off_metrics(search) is None:
@@ -43,11 +50,11 @@ def why_missing(name: str, results: Results) -> str | None:
             "configurations",
             "both metrics",
         )
-    if results.spec.final_seeds is not None:
+    if is_final:
         return "a final training searches nothing"
     needed = {"slice": 1, "parallel_coordinate": 2}.get(name, 0)
-    if len(varied(results.spec)) < needed:
-        return f"{formatting.count(len(varied(results.spec)), 'parameter')} searched, {needed} needed"
+    if len(varied(spec)) < needed:
+        return f"{formatting.count(len(varied(spec)), 'parameter')} searched, {needed} needed"
     return _too_few(len(search.searched), "trial of the search", "trials of the search", "a value")
 
 

@@ -223,7 +223,7 @@ def _title(names: tuple[str, str], told: Sequence[tuple[str, float, float]], whe
 
 
 def short(name: str) -> str:
-    return "average accuracy" if name.endswith("/accuracy") else name.split("/")[1].replace("_", " ")
+    return "accuracy" if name.endswith("/accuracy") else name.split("/")[1].replace("_", " ")
 
 
 LONG_NAME_CHARACTERS = 24

@@ -210,7 +210,7 @@ def front_note(results: Results) -> str:
     if read == len(front):
         note.append("The last column before the parameters says which of these are a front on test, too.")
     elif read:
-        note.append(f"Test was read for {read} of {len(front)}: which are a front there is said among these alone.")
+        note.append(f"Test was read for {read} of these {len(front)}; the front on test is that of those read.")
     else:
         note.append("Test was read for none of them, so the front on test is not known.")
     if read < len(front) and (top := _not_confirmed(results)):

@@ -131,7 +131,7 @@ def _how(results: Results, ablation: Ablation) -> Iterator[str]:
 CAPTIONS = {
     "front": "{left} mark is one configuration of the search{mean}. The ring is {chosen} of the front: "
     "{rule}.{fresh}{line_of_front}",
-    "seeds": "Each ring is one {ring}; the tick is the {tick}, the line one sample standard deviation to each side."
+    "seeds": "Each ring is one {ring}. The tick is the {tick}. The line is one sample standard deviation to each side."
     "{fitted}",
     "ablation": "Each bar is one step on the way from the baseline to what led the search, from the value before it "
     "to the value after it; the line is the interval of its end. The intervals hold together in 95% of cases.",
@@ -179,8 +179,8 @@ def caption(name: str, results: Results) -> str:
         "fitted": " What needs no search was fitted once." if results.unbeaten else "",
     }
     if results.spec.folds and results.spec.final_seeds is None:
-        given["ring"] = "fold on a seed of its own"
-        given["tick"] = "mean, on validation the value of the samples of all folds together"
+        given["ring"] = "fold, on a seed of its own"
+        given["tick"] = "mean; on validation, the value over the samples of all folds"
     has_line = results.spec.search.baseline is not None
     given["line"] = "; the dashed line is the baseline" if has_line else ""
     front = f" The front joins those that{kept} are not dominated in these two metrics."
@@ -193,7 +193,7 @@ def caption(name: str, results: Results) -> str:
 def _of_front(results: Results) -> dict[str, str]:
     """Return what the caption of the front says of this one."""
     fresh = any(score is candidate.confirmed_score for candidate, score in results.judged)
-    right = f" Right: those that ran on {formatting.fresh(results.spec)}, mean ± sample standard deviation over these; "
+    right = f" The others: those that ran on {formatting.fresh(results.spec)}, mean ± sample standard deviation over these; "
     right += "what is grey is not on the front."
     joined = " The line joins the front."
     if len(results.spec.objective.metrics) > 2:
