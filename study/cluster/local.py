@@ -42,7 +42,7 @@ MARK = "STUDY_CLUSTER"
 
 
 @dataclass(frozen=True)
-class Process:
+class ProcessGroup:
     """A process group that was started.
 
     Attributes:
@@ -57,7 +57,7 @@ class Process:
     machine: str
 
     @classmethod
-    def of(cls, name: str, pid: int) -> "Process":
+    def of(cls, name: str, pid: int) -> "ProcessGroup":
         """Return the process that has a number at this moment; one that has ended is never alive."""
         try:
             return cls(name, pid, lease.Process.of(pid).started, machine())
@@ -177,7 +177,7 @@ class LocalState:
     mlflow: str = ""
     scratch: str = ""
     host: str = ""
-    processes: list[Process] = field(default_factory=list)
+    processes: list[ProcessGroup] = field(default_factory=list)
 
     @classmethod
     def of(cls, home: Home) -> Self:
@@ -222,7 +222,7 @@ class LocalState:
     def password_file(self) -> Path:
         return self.path / "mlflow-password"
 
-    def alive(self) -> list[Process]:
+    def alive(self) -> list[ProcessGroup]:
         return [process for process in self.processes if process.is_alive]
 
     def environment(self) -> dict[str, str]:
@@ -527,7 +527,7 @@ class LocalCluster(LocalState):
                     tell(f"{part.name} has ended by itself, attempt {attempt + 1}")
                     waiting[part] = self._start(part), attempt + 1
 
-    def _give_up(self, process: Process) -> None:
+    def _give_up(self, process: ProcessGroup) -> None:
         """Kill what is left of a part that has ended: it would slow down the next attempt."""
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -539,7 +539,7 @@ class LocalCluster(LocalState):
         lines = [COLOURS.sub("", line) for line in read(file).splitlines() if line[:1].strip()]
         return "\n".join([f"The end of {file}:", *(f"  {line[:300]}" for line in lines[-TAIL:])])
 
-    def _start(self, part: Part) -> Process:
+    def _start(self, part: Part) -> ProcessGroup:
         with (self.path / f"{part.name}.log").open("ab") as log:
             try:
                 started = subprocess.Popen(
@@ -553,7 +553,7 @@ class LocalCluster(LocalState):
             except OSError as error:  # no memory or no number for one more process
                 raise StudyStoppedError(f"{part.name} cannot be started: {error.strerror}") from None
         self._children[started.pid] = started
-        process = Process.of(part.name, started.pid)
+        process = ProcessGroup.of(part.name, started.pid)
         self.processes.append(process)
         self.save()
         return process

@@ -327,6 +327,8 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None, w
     Raises:
         UserError: see `start`; or the name belongs to another configuration.
     """
+    if not whole and (trained := _trained(home, spec)) is not None:
+        return trained
     _check_place(home, spec, address)
     datasets = load_datasets(spec, view)
     is_new = not (home.path / spec.name).exists()
@@ -336,6 +338,18 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None, w
             with resumable(folder):
                 keep_network(folder, spec)
         return run_session(home, folder, datasets, view, address)
+
+
+def _trained(home: Home, spec: StudySpec) -> RunEnd | None:
+    """Return the end of a final training that has run on all of its seeds; None: there is something left to do."""
+    if not is_over(home, spec):
+        return None
+    folder = StudyFolder(home.path / spec.name)
+    existing, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
+    seeds = {*final_training.trained_seeds(existing, spec, str(home.path)), *(spec.final_seeds or ())}
+    missing = seeds - {trial.seed for trial in record.by_stage("final") if trial.state == "complete"}
+    is_cut_off = missing or not folder.report_page.exists() or not (spec.function or folder.card_file.exists())
+    return None if is_cut_off else RunEnd(folder, existing, record, None, ran=False)
 
 
 MOST_DIFFERENCES = 20

@@ -44,9 +44,7 @@ from study.upstream.tune import (
     actor,
     actor_id,
     end_free_processes,
-    ended_trials,
     error_files,
-    forget,
     has_free_process,
     waits_for_room,
 )
@@ -186,10 +184,6 @@ HANG_CHECK_INTERVAL_S = 1.0
 """Seconds between two looks for trials that hang; Tune's loop turns with every report, perhaps of a thousand trials."""
 
 
-ENDED_TRIAL_KEPT_S = 30.0
-"""Least seconds that Tune keeps a trial which has ended: by then nothing more comes of it."""
-
-
 REST = 0.1
 """Seconds of a pause in Tune's loop while a study has no trial under way and another study has its room."""
 
@@ -307,21 +301,19 @@ class ReportingScheduler(FIFOScheduler):
         self._references = references
         self._states = states or KeptStates(folder, agenda.spec, agenda.record)
         self._agenda, self._folder, self._tell, self._share = agenda, folder, tell, share
-        self._places = nodes or Nodes(agenda.spec.resources, ray.nodes)
+        self._nodes = nodes or Nodes(agenda.spec.resources, ray.nodes)
         self._watch = HangDetector(agenda.spec.resources.hang, agenda.record, agenda.spec.epochs)
         self._inbox = RequestInbox(agenda, folder.requests)
         self._hung: set[str] = set()
         self._looked = 0.0
-        self._nodes: dict[str, str] = {}  # HOST:PID of each actor, as its process told with its first job
-        self._machines: dict[str, str] = {}  # Ray's id of each actor's node
+        self._hosts: dict[str, str] = {}  # HOST:PID of each actor, as its process told with its first job
+        self._node_ids: dict[str, str] = {}  # Ray's id of each actor's node
         self._deaths = OomDetector()
         self._told_infinite = False
         self._devices: dict[str, dict[str, str]] = {}  # each actor's device, as told with its first job
         self._actors: dict[str, str] = {}  # the actor of each run
         self._new: dict[str, TuneTrial] = {}  # Tune's trials that have not begun, as far as is known
         self._begun: set[str] = set()
-        self._ended: set[TuneTrial] = set()  # that Tune still kept at the last look
-        self._forgot = time.monotonic()
 
     def on_trial_add(self, tune_controller: Any, trial: TuneTrial) -> None:
         """Note a trial that Tune has made."""
@@ -343,8 +335,6 @@ class ReportingScheduler(FIFOScheduler):
                 del self._new[name]
         if time.monotonic() - self._looked >= HANG_CHECK_INTERVAL_S:
             self._end_what_hangs(tune_controller.get_live_trials())
-        if time.monotonic() - self._forgot >= ENDED_TRIAL_KEPT_S:
-            self._forget_what_ended(tune_controller)
         if self._share is not None:
             live = tune_controller.get_live_trials()
             self._share.runs(sum(trial.status == TuneTrial.RUNNING for trial in live))
@@ -365,21 +355,13 @@ class ReportingScheduler(FIFOScheduler):
         self._deaths.look(self._actors[name] for name in running if name in self._actors)
         self._looked = time.monotonic()
 
-    def _forget_what_ended(self, tune_controller: Any) -> None:
-        """Drop the trials that had ended at the last call, in Tune and here."""
-        forget(tune_controller, self._ended)
-        for trial in self._ended:
-            self._begun.discard(trial.trial_id)
-            self._actors.pop(trial.trial_id, None)
-        self._ended, self._forgot = ended_trials(tune_controller), time.monotonic()
-
     def on_trial_result(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> str:
         job, agenda = _job(trial), self._agenda
         number, record = job.trial, agenda.record.trials[job.trial]
         self._actors[trial.trial_id] = actor_id(trial)
         if "node" in result:
-            self._nodes[actor_id(trial)] = result["node"]
-            self._machines[actor_id(trial)] = result["machine"]
+            self._hosts[actor_id(trial)] = result["node"]
+            self._node_ids[actor_id(trial)] = result["machine"]
             self._devices[actor_id(trial)] = json.loads(result.get("device", "{}"))
             if memory := result.get("memory"):
                 self._deaths.began(actor_id(trial), result["node"], Memory(**json.loads(memory)), result["machine"])
@@ -413,7 +395,7 @@ class ReportingScheduler(FIFOScheduler):
     def _begin(self, trial: TuneTrial) -> None:
         """Note the start of a trial that begins at epoch 1 in a known process, which does not report its start."""
         self._actors[trial.trial_id] = actor_id(trial)
-        job, node = _job(trial), self._nodes.get(actor_id(trial))
+        job, node = _job(trial), self._hosts.get(actor_id(trial))
         current = job.run == self._agenda.record.trials[job.trial].run and not self._agenda.stopping
         if job.kind == "train" and not job.heard and node and current and trial.trial_id not in self._begun:
             self._begun.add(trial.trial_id)
@@ -450,7 +432,7 @@ class ReportingScheduler(FIFOScheduler):
         else:
             self._agenda.untested(number, cause)
         self._tidy(number)
-        self._places.check_left()
+        self._nodes.check_left()
 
     def _write_error(self, number: int, error: BaseException) -> None:
         try:
@@ -461,7 +443,7 @@ class ReportingScheduler(FIFOScheduler):
 
     def _leave_out(self, machine: str, host: str, reason: str) -> None:
         """Place no more trials on a node, and tell the user once."""
-        if self._places.leave_out(machine, host, reason):
+        if self._nodes.leave_out(machine, host, reason):
             self._agenda.unusable(host, reason)
             self._tell(f"{host} is not used: {reason}")
 
@@ -471,7 +453,7 @@ class ReportingScheduler(FIFOScheduler):
         if found not in (HUNG, PROCESS_DIED):
             return found
         process, nodes = self._actors.pop(trial.trial_id, ""), ray.nodes()
-        if is_out_of_reach(self._machines.get(process), nodes):
+        if is_out_of_reach(self._node_ids.get(process), nodes):
             return NODE_LOST
         hosts = {str(node.get("NodeManagerHostname")) for node in nodes}
         why = self._deaths.of_memory(process, hosts) if found == PROCESS_DIED else None

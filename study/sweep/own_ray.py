@@ -1,6 +1,7 @@
 """A Ray of one driver's own: started with patience, watched, and ended whole."""
 
 import errno
+import gc
 import os
 import shutil
 import signal
@@ -22,7 +23,7 @@ from study.sweep.host_memory import Memory
 from study.upstream.logging import is_verbose
 from study.upstream.ray_internals import (
     SESSION,
-    forget,
+    end_without_ray,
     lean_node,
     listening_at,
     preloading,
@@ -207,17 +208,33 @@ def _lines(file: Path) -> list[str]:
     return []
 
 
+def disconnect() -> None:
+    """End Ray, or the connection to it.
+
+    Tune leaves reference cycles that only Python's garbage collection frees, in whichever thread it happens to run.
+    A Ray object that is freed while Ray ends makes it end the process: so cycles are freed before, and collection is
+    off meanwhile.
+    """
+    import ray
+
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        gc.collect()
+        with_own_signals(ray.shutdown)
+    finally:
+        if collects:
+            gc.enable()
+
+
 @contextmanager
-def own_ray(
-    processes: Processes | None, tell: Callable[[str], None], stopping: Callable[[], bool], leave: Callable[[], None]
-) -> Iterator[OwnRay]:
+def own_ray(processes: Processes | None, tell: Callable[[str], None], stopping: Callable[[], bool]) -> Iterator[OwnRay]:
     """Start a Ray of this process's own, on loopback, and end it after the block. Workers inherit the environment.
 
     Args:
         processes: the workers that it starts at once; None: each when it is needed.
         tell: is told what the start waits for.
         stopping: returns whether the start is to be given up.
-        leave: ends the connection to it.
 
     Raises:
         UserError: there is no folder for it.
@@ -225,11 +242,11 @@ def own_ray(
         KeyboardInterrupt: `stopping` says so.
     """
     with scratch_folder(RUN, for_sockets(MAX_FOLDER_CHARACTERS)) as folder, token_for(folder):
-        ray = _started(folder, processes, tell, stopping, leave)
+        ray = _started(folder, processes, tell, stopping)
         try:
             yield ray
         finally:
-            _end(ray, forget if ray.ended() else leave)
+            _end(ray, end_without_ray if ray.ended() else disconnect)
 
 
 def _started(
@@ -237,7 +254,6 @@ def _started(
     processes: Processes | None,
     tell: Callable[[str], None],
     stopping: Callable[[], bool],
-    leave: Callable[[], None],
 ) -> OwnRay:
     """Return the first start that succeeds; no process of a failed one is left when the next begins."""
     for attempt in range(1, START_TRIES + 1):
@@ -252,9 +268,9 @@ def _started(
             return ray
         except Exception as error:  # Ray raises what it likes, bare Exception too
             why = f"{ray.ended() or str(error).strip() or repr(error)}{ray.last_words()}"
-            _end(ray, leave)
+            _end(ray)
         except BaseException:
-            _end(ray, leave)
+            _end(ray)
             raise
     raise RayStartError(f"{why}{no_room(folder)}")
 
@@ -322,13 +338,13 @@ def _is_server(process: psutil.Process) -> bool:
     return any(FORK_SERVER in word for word in process.cmdline()[:4])
 
 
-def _end(ray: OwnRay, leave: Callable[[], None]) -> None:
+def _end(ray: OwnRay, part: Callable[[], None] = disconnect) -> None:
     tree = ray.all()
     try:
         _let_functions_clean_up(tree)
-        leave()
+        part()
     except KeyboardInterrupt:  # a second signal; what is left of Ray here would wait for a dead one when Python ends
-        forget(StartInterruptedError.exit_status)
+        end_without_ray(StartInterruptedError.exit_status)
         raise
     finally:
         ray.kill(tree)

@@ -1,6 +1,5 @@
 """Ray for one study or several: one of its own on this machine, quiet and private, or an existing cluster."""
 
-import gc
 import logging
 import math
 import os
@@ -23,12 +22,12 @@ from study.address import HOST_PORT, check_cluster, check_token, give_token, is_
 from study.errors import UserError
 from study.files import writing
 from study.spec.schema import Resources
-from study.sweep.own_ray import OwnRay, Processes, own_ray
+from study.sweep.own_ray import OwnRay, Processes, disconnect, own_ray
 from study.upstream.environment import LOOPBACK_ALONE, RECONNECT, Part, set_here
 from study.upstream.logging import hush, is_verbose
 from study.upstream.ray_internals import (
     accelerator,
-    forget,
+    end_without_ray,
     gcs_answer,
     is_job,
     other_versions,
@@ -244,7 +243,7 @@ def ray_runtime(
 
     hush("ray", "ray.tune", level=logging.CRITICAL)
     if address is None:
-        with own_ray(processes, tell, stopping, _leave) as own:
+        with own_ray(processes, tell, stopping) as own:
             yield own
         return
     joined = None
@@ -255,26 +254,7 @@ def ray_runtime(
             check_nodes(home)
         yield joined
     finally:
-        forget() if joined and joined.missing() else _leave()
-
-
-def _leave() -> None:
-    """End Ray, or the connection to it.
-
-    Tune leaves reference cycles that only Python's garbage collection frees, in whichever thread it happens to run.
-    A Ray object that is freed while Ray ends makes it end the process: so cycles are freed before, and collection is
-    off meanwhile.
-    """
-    import ray
-
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        gc.collect()
-        with_own_signals(ray.shutdown)
-    finally:
-        if collects:
-            gc.enable()
+        end_without_ray() if joined and joined.missing() else disconnect()
 
 
 def _join(address: str) -> None:

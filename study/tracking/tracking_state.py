@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,7 +19,7 @@ from study.files import read_json, write_whole
 from study.home.folder import Home, StudyFolder, path_of
 from study.home.ledger import Tail
 from study.text import public, tell
-from study.tracking.connection import check_database, error_line, open_mlflow
+from study.tracking.connection import check_database, error_line, open_mlflow, relocate
 from study.upstream.environment import Part, variables
 
 STUDY = "study"
@@ -93,12 +94,19 @@ def refresh(home: Home, folder: StudyFolder, files: Mapping[Path, str | None]) -
         What went wrong, else None; nothing is done for a study that MLflow does not have.
     """
     progress = TrackingState.load(folder.tracking_file, home.tracking_uri)
-    if STUDY not in progress.runs:
+    if (run_id := progress.runs.get(STUDY)) is None:
         return None
+    own = next(home.artifacts.glob(f"*/{run_id}/artifacts"), None) if home.owns_tracking else None
     try:
+        if own is not None:  # what its client would do, without MLflow, whose import takes seconds
+            relocate(home.database, home.artifacts)
+            for path, artifact_folder in files.items():
+                (place := own / (artifact_folder or "")).mkdir(parents=True, exist_ok=True)
+                shutil.copy2(path, place)
+            return None
         client = open_mlflow(home, TIMEOUT)
         for path, artifact_folder in files.items():
-            client.log_artifact(progress.runs[STUDY], str(path), artifact_folder)
+            client.log_artifact(run_id, str(path), artifact_folder)
     except Exception as error:  # whatever MLflow, its database or the network raise
         return error_line(error, home.tracking_uri)
     return None

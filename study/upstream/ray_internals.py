@@ -300,6 +300,9 @@ JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """Variable in which a Ray job finds the environment of its processes. Without agents nobody can make one, and Ray's
 node ends itself 30 s after it is asked for."""
 
+HOOK = "RAY_RUNTIME_ENV_HOOK"
+"""Variable that names a function which asks for one, too."""
+
 Wait = Callable[[Callable[[], bool]], None]
 """Function that waits until something is true, or raises why it never will be."""
 
@@ -384,7 +387,7 @@ def lean_node(
         (services, "get_node", get_node),
         (utils, "set_kill_on_parent_death_linux", end_with_driver),
     )
-    job = os.environ.pop(JOB, None)
+    hidden = {name: os.environ.pop(name) for name in (JOB, HOOK) if name in os.environ}
     before = [getattr(module, name) for module, name, _ in places]
     for module, name, ours in places:
         setattr(module, name, ours)
@@ -393,8 +396,7 @@ def lean_node(
     finally:
         for (module, name, _), theirs in zip(places, before, strict=True):
             setattr(module, name, theirs)
-        if job is not None:
-            os.environ[JOB] = job
+        os.environ |= hidden
 
 
 def _without_agents(command: list[str]) -> list[str]:
@@ -432,7 +434,7 @@ def end_at_once(status: int = 1) -> None:
     os._exit(status)
 
 
-def forget(status: int = 1) -> None:
+def end_without_ray(status: int = 1) -> None:
     """Make this process end with this status and without contacting a Ray that is dead.
 
     What of Ray is in this process would wait for answers, some of it for ever: its libraries at exit, and its objects
@@ -451,11 +453,8 @@ def preloading(module: str) -> dict[str, str]:
 
 
 def within(folder: Path) -> dict[str, Any]:
-    """Return the arguments of `ray.init` that have a new Ray keep its session within a private folder.
-
-    Its processes get their environments from nowhere else: no agent would make others.
-    """
-    return {"_temp_dir": str(folder / BELOW), "_skip_env_hook": True}
+    """Return the arguments of `ray.init` that have a new Ray keep its session within a private folder."""
+    return {"_temp_dir": str(folder / BELOW)}
 
 
 SESSION = len(f"/{BELOW}/session_2026-11-22_18-13-19_621094_{2**22}/sockets/plasma_store")

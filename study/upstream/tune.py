@@ -4,7 +4,7 @@
 imported inside the functions only.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ def actor(trial: "Trial") -> Any:
 
 
 def actor_id(trial: "Trial") -> str:
-    """Return Ray's id of that process."""
-    return str(actor(trial)._actor_id.hex())
+    """Return a name of that process, the same for all of its handles."""
+    return f"{hash(actor(trial)):x}"
 
 
 def has_free_process(controller: Any) -> bool:
@@ -35,24 +35,6 @@ def waits_for_room(controller: Any, trial: "Trial") -> bool:
 def end_free_processes(controller: Any) -> None:
     """Make Tune end the processes whose trials have ended, and free what they take."""
     controller._cleanup_cached_actors(force_all=True)
-
-
-def ended_trials(controller: Any) -> set["Trial"]:
-    """Return the trials that have ended, of those that Tune still keeps."""
-    ended: set[Trial] = controller._stopped_trials | controller._failed_trials
-    return ended - set(controller._trial_to_actor)
-
-
-def forget(controller: Any, trials: Collection["Trial"]) -> None:
-    """Make Tune drop trials that have ended.
-
-    By itself it keeps each, with statistics of all of its metrics, until the study ends: tens of kB per trial.
-    """
-    for kept in (controller._stopped_trials, controller._failed_trials, controller._trials_to_cache):
-        kept.difference_update(trials)
-    for trial in trials:
-        controller._trial_metadata.pop(trial.trial_id, None)
-    controller._trials[:] = [trial for trial in controller._trials if trial not in trials]
 
 
 def error_files(trial: "Trial") -> tuple[str | None, str | None]:

@@ -72,7 +72,6 @@ class Process:
 
     def __init__(self, crowd: Any, number: int) -> None:
         self._crowd, self._number = crowd, number
-        self._actor_id = SimpleNamespace(hex=lambda: str(number))
 
     def __getattr__(self, method: str) -> Any:
         return SimpleNamespace(remote=lambda *_, **__: self._crowd.call.remote(method, self._number))

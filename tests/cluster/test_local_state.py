@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from study.cluster import local
-from study.cluster.local import LocalCluster, Part, Process, free_ports
+from study.cluster.local import LocalCluster, Part, ProcessGroup, free_ports
 from study.commands.local_cluster import lines
 from study.errors import UserError
 from study.home.folder import Home
@@ -21,7 +21,7 @@ from study.upstream.ray_internals import JOB
 
 
 def test_a_process_of_the_same_number_is_not_taken_for_the_one_that_was_started() -> None:
-    mine = Process.of("me", os.getpid())
+    mine = ProcessGroup.of("me", os.getpid())
     assert mine.is_alive
     assert not replace(mine, began="1").is_alive
     assert not replace(mine, machine="before a reboot").is_alive
@@ -30,7 +30,7 @@ def test_a_process_of_the_same_number_is_not_taken_for_the_one_that_was_started(
 def test_what_has_ended_is_not_alive() -> None:
     """Also before anybody has waited for it."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        found = Process.of("child", child.pid)
+        found = ProcessGroup.of("child", child.pid)
         assert found.is_alive
         child.kill()
         while found.is_alive:
@@ -69,7 +69,7 @@ def test_a_shell_reads_the_exports_whatever_the_homes_path_holds(tmp_path: Path)
     cluster = LocalCluster.of(Home(tmp_path / ODD))
     cluster.path.mkdir(parents=True)
     cluster.password_file.write_text("secret")
-    cluster.processes = [Process.of("me", os.getpid())]
+    cluster.processes = [ProcessGroup.of("me", os.getpid())]
     exports = "\n".join(line for line in lines(cluster) if line.strip().startswith("export"))
     given = [f'{exports}\nprintf \'%s %s\' "$RAY_AUTH_TOKEN_PATH" "$MLFLOW_TRACKING_PASSWORD"']
     done = subprocess.run(["sh", "-eu", "-c", *given], capture_output=True, text=True, check=True)
@@ -142,8 +142,8 @@ def test_what_runs_is_found_without_the_file_and_drivers_stop_first(tmp_path: Pa
     try:
         assert LocalCluster.left(Home(tmp_path)).stop() == 3
         assert word.read_text() == "in good order"
-        assert not any(Process.of("one", pid).is_alive for pid in ended)
-        assert all(Process.of("one", pid).is_alive for pid in stays)
+        assert not any(ProcessGroup.of("one", pid).is_alive for pid in ended)
+        assert all(ProcessGroup.of("one", pid).is_alive for pid in stays)
         assert [path.name for path in cluster.path.iterdir()] == ["head.log"]
     finally:
         for pid in stays:
@@ -153,7 +153,9 @@ def test_what_runs_is_found_without_the_file_and_drivers_stop_first(tmp_path: Pa
 
 
 def test_a_cluster_of_another_machine_is_left_alone(tmp_path: Path) -> None:
-    cluster = LocalCluster(tmp_path / ".cluster", host="elsewhere", processes=[Process("head", 1, "1", "its kernel")])
+    cluster = LocalCluster(
+        tmp_path / ".cluster", host="elsewhere", processes=[ProcessGroup("head", 1, "1", "its kernel")]
+    )
     cluster.path.mkdir()
     cluster.save()
     with pytest.raises(UserError, match="its cluster was started on elsewhere; there: study cluster down"):

@@ -4,6 +4,7 @@ import re
 import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import final_training
@@ -143,3 +144,37 @@ def test_a_final_training_without_its_card_gets_it_when_it_is_resumed(tmp_path: 
     assert without_the_measured_time(folder.card_file.read_text()) == card
     with pytest.raises(UserError, match="there is nothing to go on with"):
         run.resume(home, folder.name, lambda *_: nullcontext(no_word))
+
+
+@pytest.mark.slow
+def test_a_final_training_that_is_complete_is_answered_without_a_driver(
+    tmp_path: Path, empty_database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless something of it is left to do: another seed, or its card."""
+
+    def begins(*given: object) -> None:
+        raise StudyStoppedError("a driver began")
+
+    home = Home(tmp_path / "home")
+    folder = final_training.train(home)
+    shutil.copy(empty_database, home.database)
+    spec = folder.spec()
+
+    def train(*seeds: int) -> run.RunEnd:
+        return run.train(home, replace(spec, final_seeds=seeds), lambda *_: nullcontext(no_word))
+
+    with pytest.raises(UserError, match="with another configuration"):
+        run.train(home, final_study(SPEC, [0, 1], folder.name, False), lambda *_: nullcontext(no_word))
+    run.resume(home, folder.name, lambda *_: nullcontext(no_word))
+    monkeypatch.setattr("study.sweep.driver.drive", begins)
+    ledger, trained = folder.ledger_file.read_bytes(), spec.final_seeds or ()
+    for seeds in (trained, trained[:1]):
+        end = train(*seeds)
+        assert (end.record.state, end.ran, end.results.spec.final_seeds) == ("complete", False, trained)
+    assert folder.ledger_file.read_bytes() == ledger
+    with pytest.raises(StudyStoppedError, match="a driver began"):
+        train(*trained, max(trained) + 1)
+    folder.write_spec(spec)
+    folder.card_file.unlink()
+    with pytest.raises(StudyStoppedError, match="a driver began"):
+        train(*trained)

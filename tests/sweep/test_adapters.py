@@ -21,7 +21,6 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import read
 from study.home.provenance import devices, in_words
 from study.spec.schema import Resources
-from study.sweep import adapters
 from study.sweep.adapters import JobSearcher, ReportingScheduler
 from study.sweep.agenda import Job, StudyCannotContinueError
 from study.sweep.failures import NodeUnusableError
@@ -42,7 +41,7 @@ def folder(course: Course, tmp_path: Path) -> StudyFolder:
 
 def of_tune(name: str = "trial", error: str | None = None, **told: Any) -> Any:
     """A trial of Tune's with this job, and the file with the error that ended its run."""
-    actor = SimpleNamespace(ray_actor=SimpleNamespace(_actor_id=b"one"))
+    actor = SimpleNamespace(ray_actor=b"one")
     config, files = {"job": payload(**told)}, {"pickled_error_file": error, "error_file": None}
     return SimpleNamespace(trial_id=name, config=config, temporary_state=actor, **files)
 
@@ -189,41 +188,6 @@ def test_a_model_whose_features_are_no_numbers_on_the_test_split_is_untested(tmp
     course.ledger.close()
     assert (job.trial.tested, job.trial.untested) == ({}, "diverged: the features of 2 samples")
     assert job.trial.state == "complete"
-
-
-class Ended:
-    """A trial of Tune's, by its name; a namespace cannot be in a set."""
-
-    def __init__(self, trial_id: str) -> None:
-        self.trial_id = trial_id
-
-
-def test_tune_keeps_a_trial_that_has_ended_for_a_while_and_then_no_more(
-    course: Course, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What comes late of a trial finds it; a long study does not keep them all."""
-    scheduler = ReportingScheduler(course.agenda, folder)
-    early, late, busy = (Ended(name) for name in ("early", "late", "busy"))
-    controller: Any = SimpleNamespace(
-        get_live_trials=set,
-        _actor_cache=SimpleNamespace(num_cached_objects=0),
-        _trials=[early, late, busy],
-        _stopped_trials={early},
-        _failed_trials={busy},
-        _trial_to_actor={busy: "a process that is yet to end"},
-        _trials_to_cache={early, late, busy},
-        _trial_metadata={},
-    )
-    now = [adapters.time.monotonic()]
-    monkeypatch.setattr(adapters.time, "monotonic", lambda: now[0])
-    kept = []
-    for seconds in (1.0, adapters.ENDED_TRIAL_KEPT_S, 1.0, adapters.ENDED_TRIAL_KEPT_S, adapters.ENDED_TRIAL_KEPT_S):
-        now[0] += seconds
-        scheduler.choose_trial_to_run(controller)
-        kept.append([trial.trial_id for trial in controller._trials])
-        controller._stopped_trials.add(late)
-    assert kept == [["early", "late", "busy"]] * 2 + [["early", "late", "busy"], ["busy"], ["busy"]]
-    assert controller._trials_to_cache == {busy}
 
 
 def test_what_a_worker_is_told_is_one_thing_to_tune() -> None:

@@ -1,6 +1,8 @@
 """The thread that follows a ledger, with an MLflow that answers, and with such that do not."""
 
 import sqlite3
+import subprocess
+import sys
 import time
 from contextlib import closing
 
@@ -141,6 +143,15 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
     assert refresh(home, folder, {page: "report"}) is None
     (there,) = home.artifacts.rglob("report.md")
     assert there.read_text() == "new"
+    page.write_text("newer")
+    code = (
+        "import sys; from pathlib import Path; from study.home.folder import Home; from study.tracking import refresh\n"
+        "home, page = Home(Path(sys.argv[1])), Path(sys.argv[2])\n"
+        "print(refresh(home, home.find(page.parent.name), {page: 'report'}), 'mlflow' in sys.modules)"
+    )
+    given = [sys.executable, "-c", code, str(home.path), str(page)]
+    assert subprocess.check_output(given, text=True) == "None False\n", "MLflow's import takes seconds"
+    assert there.read_text() == "newer"
     assert folder.tracking_file.read_bytes() == note, "that belongs to a driver that may be running"
     with answering(500) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)

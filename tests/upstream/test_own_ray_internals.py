@@ -110,8 +110,8 @@ def test_ray_knows_the_settings_that_a_busy_machine_needs() -> None:
         assert unknown == (set() if Version(ray.__version__) >= Version("2.60") else unknown & NEWER)
 
 
-def test_a_session_is_kept_where_it_is_told_and_takes_no_hooks() -> None:
-    with contract("ray", "_temp_dir and _skip_env_hook of ray.init, worker.shutdown at exit", OWN_RAY):
+def test_a_session_is_kept_where_it_is_told() -> None:
+    with contract("ray", "_temp_dir of ray.init, worker.shutdown at exit", OWN_RAY):
         import ray
         from ray._private import worker
 
@@ -123,19 +123,21 @@ def test_a_session_is_kept_where_it_is_told_and_takes_no_hooks() -> None:
 
 
 def test_no_environment_is_asked_of_a_ray_without_agents(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a Ray job."""
+    """In a Ray job, or where a hook of the user's would make one."""
 
     def started(name: str, process: object) -> None: ...
 
     def wait(there: Callable[[], bool]) -> None: ...
 
-    with contract("ray", "RAY_JOB_CONFIG_JSON_ENV_VAR", OWN_RAY):
-        from ray._private import worker
+    with contract("ray", "RAY_JOB_CONFIG_JSON_ENV_VAR, RAY_RUNTIME_ENV_HOOK", OWN_RAY):
+        from ray._private import ray_constants, worker
 
-        monkeypatch.setenv(worker.RAY_JOB_CONFIG_JSON_ENV_VAR, "{}")
+        names = {worker.RAY_JOB_CONFIG_JSON_ENV_VAR, ray_constants.RAY_RUNTIME_ENV_HOOK}
+        for name in names:
+            monkeypatch.setenv(name, "{}")
         with ray_internals.lean_node(2, {}, started, wait, logs=False):
-            assert worker.RAY_JOB_CONFIG_JSON_ENV_VAR not in os.environ
-        assert os.environ[worker.RAY_JOB_CONFIG_JSON_ENV_VAR] == "{}"
+            assert not names & os.environ.keys()
+        assert [os.environ[name] for name in names] == ["{}", "{}"]
 
 
 def test_everything_is_as_ray_has_it_afterwards() -> None:
