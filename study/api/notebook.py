@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.console import Console
 
-from study.commands.driver_session import View
 from study.commands.progress import StudyProgress
 from study.commands.progress_view import ProgressView, repeated
+from study.driver.session import View
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 

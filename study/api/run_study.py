@@ -10,8 +10,8 @@ from typing import Any
 from study.api.argument_names import naming_arguments
 from study.api.notebook import view
 from study.api.study_object import Study
-from study.commands.driver_process import run_in_driver
-from study.commands.run import File, begin
+from study.driver.driver_process import run_in_driver
+from study.driver.run import File, begin
 from study.errors import UserError
 from study.home.folder import Home
 from study.methods import OWN

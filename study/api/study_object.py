@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from study.api.model import Model
-    from study.commands.driver_session import View
+    from study.driver.session import View
 
 
 @dataclass(frozen=True)
@@ -268,8 +268,8 @@ class Study:
         Without `out` it is the study's own report, which is in MLflow too; that is written in a separate process.
         """
         from study.api.notebook import view
-        from study.commands.driver_process import run_in_driver
         from study.commands.report import report
+        from study.driver.driver_process import run_in_driver
 
         if out is not None:
             return report(self._home, self.name, Path(out), models, pdf)[0]
@@ -286,8 +286,8 @@ class Study:
             failed: run again what failed, once its cause is mended.
         """
         from study.api.notebook import view
-        from study.commands.driver_process import run_in_driver
-        from study.commands.run import resume
+        from study.driver.driver_process import run_in_driver
+        from study.driver.run import resume
 
         more = f"{trials:+}" if trials is not None else None
         run_in_driver(view(quiet), self._home, resume, self.name, trials=more, address=address, failed=failed)
@@ -304,8 +304,8 @@ class Study:
     ) -> "Study":
         """Run the best configurations again on fresh seeds, as `study confirm` does; return the study."""
         from study.api.notebook import view
-        from study.commands.driver_process import run_in_driver
-        from study.commands.run import confirm
+        from study.driver.driver_process import run_in_driver
+        from study.driver.run import confirm
 
         given = {"top": top, "seeds": seeds, "rules": rules}
         run_in_driver(view(quiet), self._home, confirm, self.name, **given, address=address)
@@ -327,8 +327,9 @@ class Study:
             epochs, top, trials: see `study.commands.extend_study.ExtensionRequest`.
         """
         from study.api.notebook import view
-        from study.commands import extend_study, run
-        from study.commands.driver_process import run_in_driver
+        from study.commands import extend_study
+        from study.driver import run
+        from study.driver.driver_process import run_in_driver
 
         request = extend_study.ExtensionRequest(epochs, top, tuple(trials))
         run_in_driver(view(quiet), self._home, run.extend, self.name, request=request, address=address)
@@ -374,9 +375,9 @@ class Study:
             UserError: no configuration is complete.
         """
         from study.api.notebook import view
-        from study.commands.driver_process import run_in_driver
         from study.commands.final_training import default_seeds, final_study
-        from study.commands.run import train
+        from study.driver.driver_process import run_in_driver
+        from study.driver.run import train
         from study.spec import load_study
 
         (file,) = self.export(self.folder.best_file)

@@ -100,7 +100,7 @@ def train(
         done = train_there(remote, given, final, words, {"STUDY_OWNER": owner()})
         show_submitted(remote, final.name, done, follow)
         return
-    from study.commands import run as running
+    from study.driver import run as running
     from study.spec import load_study
 
     given = baseline_of(Home.locate(), spec, changes) if baseline else load_study(spec, changes, one_trial=True)

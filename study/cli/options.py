@@ -13,8 +13,8 @@ from study.text import tell
 from study.upstream.ray_internals import is_job
 
 if TYPE_CHECKING:
-    from study.commands.driver_session import RunEnd
     from study.commands.progress_view import ProgressView
+    from study.driver.session import RunEnd
 
 Spec = Annotated[str, typer.Argument(metavar="SPEC", help="A shipped study file's name, or the path of a YAML file.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A study of this home; see study list.")]
@@ -115,7 +115,7 @@ def show(outcome: "RunEnd") -> None:
     Raises:
         Exit: see `end`.
     """
-    from study.commands.driver_session import closing_lines
+    from study.driver.session import closing_lines
 
     tell("\n".join(closing_lines(outcome)))
     end(outcome)

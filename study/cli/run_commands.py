@@ -27,8 +27,8 @@ from study.errors import UserError
 from study.text import tell, typed
 
 if TYPE_CHECKING:
-    from study.commands.driver_session import RunEnd
-    from study.commands.run_suite import SuiteEnd
+    from study.driver.run_suite import SuiteEnd
+    from study.driver.session import RunEnd
     from study.home.folder import Home, StudyFolder
 
 Detach = Annotated[bool, typer.Option("--detach", help="Let it run by itself, and return once its first trials begin.")]
@@ -46,7 +46,7 @@ def run(
     detach: Detach = False,
 ) -> None:
     """Run a study here, or on a cluster. Example: study run quickstart --set search.trials=50"""
-    from study.commands.run import File, begin
+    from study.driver.run import File, begin
     from study.home.folder import Home
 
     home, given = Home.locate(), File(spec, tuple(assignments or ()), profile, name)
@@ -58,7 +58,7 @@ def run(
 
 def _detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: Any, **named: Any) -> None:
     """Have a separate driver do something, and say where to look at it."""
-    from study.commands.driver_process import LOG, start_detached
+    from study.driver.driver_process import LOG, start_detached
 
     folder, pid = start_detached(view(quiet), home, task, *given, **named)
     if pid is None:
@@ -70,7 +70,7 @@ def _detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: 
 
 def attach(name: Name, quiet: Quiet = False) -> None:
     """Show a study that runs until it ends; Ctrl-C leaves it running. Example: study attach quickstart"""
-    from study.commands.driver_process import follow_running
+    from study.driver.driver_process import follow_running
     from study.home.folder import Home
 
     show(follow_running(view(quiet), Home.locate().find(name)))
@@ -106,7 +106,7 @@ def resume(
         is_changed = trials is not None or assignments or failed
         go_on(address, command, name, follow, check=check if is_changed else None)
         return
-    from study.commands import run as running
+    from study.driver import run as running
     from study.home.folder import Home
 
     home, asked = Home.locate(), {"trials": trials, "address": address, "failed": failed}
@@ -147,7 +147,7 @@ def extend(
         command = ["extend", *asked, *options(quiet=quiet)]
         go_on(address, command, name, follow, as_json, lambda folder: extend_study.plan_of(folder, request))
         return
-    from study.commands import run as running
+    from study.driver import run as running
     from study.home.folder import Home
 
     home = Home.locate()
@@ -197,7 +197,7 @@ def confirm(
         command = ["confirm", *options(top=top, seeds=seeds, rules=rules, quiet=quiet)]
         go_on(address, command, name, follow, check=check)
         return
-    from study.commands import run as running
+    from study.driver import run as running
     from study.home.folder import Home
 
     show(running.confirm(Home.locate(), name, view(quiet), top, seeds, rules, address))
@@ -239,7 +239,7 @@ def ablate(
         command = ["ablate", *options(seeds=seeds, knobs=knobs, order=order, quiet=quiet)]
         go_on(address, command, name, follow, as_json, lambda folder: ablate_study.plan_of(folder, request))
         return
-    from study.commands import run as running
+    from study.driver import run as running
     from study.home.folder import Home
 
     home = Home.locate()
@@ -345,8 +345,8 @@ def suite(
 ) -> None:
     """Run methods x data sets x searches, and print the table. Example: study suite quickstart_suite --plan"""
     from study.analysis.tables import suite_tables
-    from study.commands import run_suite as suites
-    from study.commands.run_suite import plan_suite, plan_text
+    from study.driver import run_suite as suites
+    from study.driver.run_suite import plan_suite, plan_text
     from study.home.folder import Home
     from study.spec.suite import load_suite
 
@@ -392,7 +392,7 @@ def _show(end: "SuiteEnd", file: str) -> None:
 
 
 def drive(number: Annotated[int, typer.Argument(help="Of the pipe's end.")]) -> None:
-    """Do the task that another process sends through a pipe; see `study.commands.driver_process`."""
-    from study.commands import driver_process
+    """Do the task that another process sends through a pipe; see `study.driver.driver_process`."""
+    from study.driver import driver_process
 
     raise typer.Exit(driver_process.drive(number))

@@ -275,7 +275,7 @@ def stop(
 ) -> None:
     """Stop a study cleanly, a trial of it, or its search. Example: study stop quickstart --trial 3"""
     from study.cluster.job_client import Jobs
-    from study.commands import ask_driver
+    from study.driver import ask_driver
     from study.home.folder import Home
 
     if trial and search:
@@ -310,7 +310,7 @@ def enqueue(
 ) -> None:
     """Have a search try a configuration next. Example: study enqueue quickstart --like 3 method.alpha=0.5"""
     from study.cluster.job_client import Jobs
-    from study.commands import ask_driver
+    from study.driver import ask_driver
     from study.home.folder import Home
 
     if not assignments and like is None:

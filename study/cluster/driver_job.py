@@ -30,6 +30,9 @@ def from_this_shell(names: Sequence[str]) -> dict[str, str]:
     return values
 
 
+MODULE = "study.driver"
+"""What the job of a driver runs: the room above this one."""
+
 STUDY, FINAL = "study", "final"
 """Kinds of drivers: of a search, and of a final training, whose results are models."""
 

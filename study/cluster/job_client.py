@@ -20,9 +20,8 @@ from typing import Any
 import study
 from study.address import refused
 from study.cluster import answer, following
-from study.cluster.driver_job import FINAL, Job, job_id, tags
+from study.cluster.driver_job import FINAL, MODULE, Job, job_id, tags
 from study.cluster.head import Head, gone
-from study.cluster.submitted_driver import MODULE
 from study.errors import UserError
 from study.home.sharing import UNLIMITED, Limits
 from study.spec import StudySpec

@@ -139,8 +139,7 @@ def _tracked(home: Home, folder: StudyFolder) -> str | None:
     """Bring a fetched study into MLflow if that is this home's own; another may be the cluster's, which has it."""
     if not home.owns_tracking:
         return None
-    from study.commands.driver_session import lead_parts
-    from study.commands.report import result_files
+    from study.commands.report import lead_parts, result_files
     from study.tracking import Tracker
 
     results = Results.load(folder)

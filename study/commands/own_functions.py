@@ -1,4 +1,4 @@
-"""Check the user's own training functions in a separate process, where what they do can do no harm."""
+"""The user's own training functions: checked in a separate process, where what they do can do no harm, and run."""
 
 import json
 import os
@@ -6,10 +6,17 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from study.data.folds import check_fold
 from study.errors import UserError
+from study.home.folder import Home
+from study.spec import StudySpec
+from study.training.function_loading import FILE, PICKLE, check_folds, digest, place
 from study.upstream.environment import Part, variables
+
+if TYPE_CHECKING:
+    from study.training import FunctionTrial
 
 APART = """
 import json, os, sys
@@ -52,3 +59,54 @@ def accepted_arguments(function: str, where: str) -> list[str]:
         why = f"its process ended with status {ended.returncode} while it was imported"
         raise UserError(found.get("error", f"method.function: {function!r}: {why}"))
     return [str(name) for name in found["takes"]]
+
+
+def brought(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | None:
+    """Check a study's own training function, and return the pickled one that its folder gets; None: it needs none.
+
+    Args:
+        given: the function as this process has pickled it.
+
+    Raises:
+        UserError: it is in no study of this home, or cannot be used.
+    """
+    if spec.function is None:
+        return None
+    if given is not None and spec.function == f"{PICKLE}{digest(given)}":
+        return given
+    folder = _folder(home, spec.function)
+    check_folds(spec.function, accepted_arguments(spec.function, place(spec.function, folder)), spec.folds)
+    return (folder / FILE).read_bytes() if spec.function_is_pickled else None
+
+
+def function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = None) -> "FunctionTrial":
+    """Return a trial of the file's own configuration and training function, to be run in this process.
+
+    Args:
+        fold: on which it is validated; None: the first, where there are folds.
+
+    Raises:
+        UserError: see `brought`.
+    """
+    from study.training import FunctionTrial
+
+    assert spec.function is not None
+    where = place(spec.function, _folder(home, spec.function))
+    if fold is not None:
+        check_fold(fold, spec.folds)
+    fold = 0 if fold is None and spec.folds else fold
+    return FunctionTrial(spec.trial_config({}), where, spec.objective.needed, device, fold=fold)
+
+
+def _folder(home: Home, function: str) -> Path:
+    """Return the folder of the first study of a home that has a pickled function."""
+    if not function.startswith(PICKLE):
+        return home.path
+    for folder in home.studies():
+        file = folder.path / FILE
+        if file.is_file() and f"{PICKLE}{digest(file.read_bytes())}" == function:
+            return folder.path
+    raise UserError(
+        f"method.function: {function!r}: no study in {home.path} has this function, which was defined in a notebook or "
+        "a script. Put it into a module, and name it as MODULE:NAME"
+    )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from study.analysis.report import result_sentences
 from study.commands.final_training import beside_baseline
 from study.errors import UserError
 from study.files import check_output
@@ -109,3 +110,8 @@ def result_files(folder: StudyFolder) -> dict[Path, str | None]:
     """Return the files of a study's report, and its best configuration or model card, which go to no folder."""
     files: dict[Path, str | None] = {file: None for file in (folder.best_file, folder.card_file) if file.exists()}
     return files | report_files(folder)
+
+
+def lead_parts(results: Results) -> dict[str, tuple[str, ...]]:
+    """Return the sentences of the report's lead by title, as the study's run in MLflow shows them."""
+    return {title: tuple(map(str, said)) for title, said in result_sentences.lead(results).items()}

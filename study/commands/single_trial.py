@@ -8,7 +8,7 @@ import torch
 
 from study import data
 from study.commands import check_metrics
-from study.commands.run import function_trial
+from study.commands.own_functions import function_trial
 from study.data.folds import of_fold
 from study.errors import UserError
 from study.home.folder import Home

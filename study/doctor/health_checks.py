@@ -155,7 +155,7 @@ def cpus() -> Iterator[Finding]:
 
 def memory() -> Iterator[Finding]:
     """Yield total and free memory, within the container's limit."""
-    from study.cluster.submitted_driver import free_memory
+    from study.driver.head_memory import free_memory
     from study.upstream.cgroup import memory_limit
 
     has, free = psutil.virtual_memory().total, free_memory()

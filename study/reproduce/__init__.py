@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from study import published
-from study.commands.driver_session import RunEnd, View
 from study.commands.final_training import parse_seeds
-from study.commands.run import differences, listed, run_left
+from study.driver.run import differences, listed, run_left
+from study.driver.session import RunEnd, View
 from study.errors import UserError, nearest
 from study.home.folder import Home
 from study.home.record import StudyRecord
@@ -68,7 +68,7 @@ def reproduce(home: Home, table: str, request: Request, view: View) -> RunEnd | 
 
     Raises:
         UserError: there is no such table, nothing of it can be run here, a study of that name has other settings, or
-            see `study.commands.run.start`.
+            see `study.driver.run.start`.
     """
     _check_can_run(table)
     return next(run_left(home, [_study_to_run(home, table, request, request.name or table)], view), None)

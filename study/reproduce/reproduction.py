@@ -28,7 +28,7 @@ from study.analysis.tables.paper_comparison import (
     increasing,
 )
 from study.analysis.tables.printed_table import Along, Entry, Grid
-from study.commands.run import write_forms
+from study.driver.run import write_forms
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.metrics import is_share, lower_is_better, searchable

@@ -30,7 +30,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 from disturbed import NAME, check, few_figures, study  # noqa: E402 (its folder is not a package)
 from helpers import computed  # noqa: E402
 
-from study.commands import driver_session  # noqa: E402
+from study.driver import session  # noqa: E402
 from study.home.folder import Home  # noqa: E402
 from study.home.record import StudyRecord  # noqa: E402
 from study.sweep.ray_runtime import SharedRay  # noqa: E402
@@ -84,7 +84,7 @@ def main() -> int:
     few_figures()
     wrong, found = 0, Counter[str]()
     with disk() as place, SharedRay() as ray:
-        driver_session.ray_runtime = ray  # type: ignore[assignment]
+        session.ray_runtime = ray  # type: ignore[assignment]
         home = Home(place / "undisturbed")
         open_mlflow(home)
         shutil.copy(home.database, empty := place / "empty.db")

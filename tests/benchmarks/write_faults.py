@@ -116,7 +116,7 @@ def main() -> int:
     from disturbed import few_figures, study
     from helpers import computed
 
-    from study.commands import driver_session
+    from study.driver import session
     from study.home.folder import Home
     from study.home.record import StudyRecord
     from study.sweep.ray_runtime import SharedRay
@@ -125,7 +125,7 @@ def main() -> int:
     few_figures()
     drawn, wrong, met = random.Random(given.seed), 0, 0
     with tempfile.TemporaryDirectory(prefix="write-faults-") as folder, SharedRay() as ray:
-        driver_session.ray_runtime = ray  # type: ignore[assignment]
+        session.ray_runtime = ray  # type: ignore[assignment]
         open_mlflow(empty := Home(Path(folder) / "empty"))
         shutil.copy(empty.database, database := Path(folder) / "empty.db")
         home = Home(Path(folder) / "undisturbed" / "home")

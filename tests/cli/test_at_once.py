@@ -101,6 +101,6 @@ def test_completion_loads_nothing(here: Here) -> None:
 @pytest.mark.slow
 def test_what_is_asked_of_a_study_that_runs_loads_no_pytorch() -> None:
     """Nor does a refusal: `study stop` took three seconds instead of one."""
-    code = "import sys, study.commands.ask_driver, study.commands.run; print(*sys.modules)"
+    code = "import sys, study.driver.ask_driver, study.driver.run; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "torch" not in done.stdout.split()

@@ -13,8 +13,8 @@ import psutil
 import pytest
 from command import Command
 
+from study.cluster.driver_job import MODULE
 from study.cluster.local import LocalCluster, joined, of_cluster
-from study.cluster.submitted_driver import MODULE
 from study.home.folder import Home
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

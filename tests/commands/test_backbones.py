@@ -12,8 +12,9 @@ from helpers import quickstart, record
 from serving import Silent, serving
 
 from study.cli import app
-from study.commands import backbones, run
+from study.commands import backbones
 from study.commands.plan import plan
+from study.driver import run
 from study.errors import UserError
 from study.home.folder import Home
 from study.models import published

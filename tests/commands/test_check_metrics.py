@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from study.commands import run, single_trial
+from study.commands import single_trial
 from study.commands.plan import plan, text
+from study.driver import run
 from study.errors import UserError
 from study.home.folder import Home
 from study.spec import StudySpec, load_study

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutations import mutate_bytes, mutate_events
 
-from study.commands import ask_driver
+from study.driver import ask_driver
 from study.home import lease, ledger
 from study.home.events import Closed, Evaluated, Lost
 from study.home.folder import Home, StudyFolder

@@ -22,9 +22,9 @@ import yaml
 
 import study
 from study.api.notebook import view
-from study.commands import driver_session
 from study.commands.ablate_study import AblationRequest as Ablation
-from study.commands.run import ablate
+from study.driver import session
+from study.driver.run import ablate
 from study.home.driver_requests import DriverRequest, submit
 from study.home.events import event_of
 from study.home.folder import Home, StudyFolder
@@ -288,7 +288,7 @@ def quick() -> Iterator[None]:
     tracker = MagicMock(**{"finish.return_value": None, "notes": []})
     with SharedRay() as shared, ExitStack() as stack:
         for name, value in (("ray_runtime", shared), ("outputs", lambda *_, **__: {}), ("Tracker", lambda *_: tracker)):
-            stack.enter_context(patch.object(driver_session, name, value))
+            stack.enter_context(patch.object(session, name, value))
         yield
 
 

@@ -57,8 +57,8 @@ READERS = ("analysis", "api", "commands", "ranking", "trained")
 LIVE = {
     ("commands/progress.py", "__init__"),
     ("commands/progress_view.py", "__call__"),
-    ("commands/driver_session.py", "__call__"),
-    ("commands/driver_process.py", "__call__"),
+    ("driver/session.py", "__call__"),
+    ("driver/driver_process.py", "__call__"),
     ("api/notebook.py", "__call__"),
 }
 """What shows a study while it runs: its record grows."""

@@ -15,8 +15,8 @@ from runs import Runs
 from study import cli
 from study.analysis.figures import FIGURES
 from study.api.run_study import function_study
-from study.commands import run
 from study.commands.progress_view import ProgressView
+from study.driver import run
 from study.errors import StudyStoppedError, UserError
 from study.home.folder import ANOTHER_HOME, Home
 

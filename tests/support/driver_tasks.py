@@ -7,7 +7,7 @@ from typing import Any
 
 from helpers import quickstart
 
-from study.commands.driver_session import View
+from study.driver.session import View
 from study.errors import StudyNotFoundError
 from study.home.folder import Home
 from study.home.record import StudyRecord

@@ -25,7 +25,7 @@ from command import Command
 from study.upstream.environment import Part, variables
 
 IMPORTS = ["study.sweep.worker", "study.sweep.adapters", "study.tracking.writer", "study.analysis.report.write_report"]
-IMPORTS += ["study.commands.run", "study.commands.final_training", "study.sweep.search_stage", "plotly.offline"]
+IMPORTS += ["study.driver.run", "study.commands.final_training", "study.sweep.search_stage", "plotly.offline"]
 """Modules that bring all that takes long to import."""
 
 AT_ONCE = {"list", "status", "plan", "enqueue", "stop", "export", "cost"}

@@ -91,10 +91,8 @@ if __name__ == "__main__":
 
     own_ray.run_job = sabotaged
     if "driver" in SABOTAGE:
-        from study.commands import driver_session
+        from study.driver import session
 
-        driver_session.HEAD_START = (
-            0.0  # MLflow from the beginning: a study of seconds is over before it would be opened
-        )
+        session.HEAD_START = 0.0  # MLflow from the beginning: a study of seconds is over before it would be opened
         dies_at(*SABOTAGE["driver"])
     cli.main()

@@ -14,8 +14,9 @@ from runs import Runs
 from servers import MlflowServer
 from tracked_study import SPEC, STATUS, append_second_session, make_home, make_study
 
-from study.commands import run as running
-from study.commands.driver_session import RunEnd, closing_lines, lead_parts, write_outputs
+from study.commands.report import lead_parts
+from study.driver import run as running
+from study.driver.session import RunEnd, closing_lines, write_outputs
 from study.errors import StudyStoppedError, UserError
 from study.home.events import Closed, Evaluated
 from study.home.folder import Home, StudyFolder

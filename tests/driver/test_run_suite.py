@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from study.analysis.tables import suite_tables
 from study.cli import app
-from study.commands import run_suite as suites
-from study.commands.driver_session import RunEnd
-from study.commands.run_suite import plan_suite, plan_text
+from study.driver import run_suite as suites
+from study.driver.run_suite import plan_suite, plan_text
+from study.driver.session import RunEnd
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.home.events import Closed, SearchExtended
 from study.home.folder import Home
@@ -43,8 +43,8 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         folder = home.find(spec.name)
         return RunEnd(folder, spec, StudyRecord.load(folder.ledger_file), None)
 
-    monkeypatch.setattr("study.commands.run.start_or_resume", run)
-    monkeypatch.setattr("study.commands.run_suite.SharedRay", nullcontext)
+    monkeypatch.setattr("study.driver.run.start_or_resume", run)
+    monkeypatch.setattr("study.driver.run_suite.SharedRay", nullcontext)
     monkeypatch.setattr("study.tracking.Tracker.is_behind", False)
     return started
 
@@ -93,7 +93,7 @@ def test_a_signal_ends_it_and_the_next_run_goes_on(
         folder = home.find(spec.name)
         return RunEnd(folder, spec, StudyRecord.load(folder.ledger_file), None)
 
-    monkeypatch.setattr("study.commands.run.start_or_resume", stopped)
+    monkeypatch.setattr("study.driver.run.start_or_resume", stopped)
     assert begin(home, suite).stopped
     assert [folder.name for folder in home.studies()] == ["small--weak--rho_80--1"]
     asked: list[str] = []
@@ -102,7 +102,7 @@ def test_a_signal_ends_it_and_the_next_run_goes_on(
         asked.append(spec.name)
         return RunEnd(home.find(spec.name), spec, StudyRecord(state="complete"), "MLflow is down")
 
-    monkeypatch.setattr("study.commands.run.start_or_resume", resumed)
+    monkeypatch.setattr("study.driver.run.start_or_resume", resumed)
     with pytest.raises(UserError, match="no such study"):
         begin(home, suite)  # the second search has not begun
     assert asked == ["small--weak--rho_80--1", "small--weak--rho_95--1"]
@@ -117,7 +117,7 @@ def test_what_stops_it_says_how_it_goes_on(
     def stop(*_: Any) -> RunEnd:
         raise error
 
-    monkeypatch.setattr("study.commands.run.start_or_resume", stop)
+    monkeypatch.setattr("study.driver.run.start_or_resume", stop)
     with pytest.raises(
         StudyStoppedError if isinstance(error, StudyStoppedError) else StartInterruptedError,
         match=r"study suite small\.yaml",

@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from study.address import check_cluster
 from study.cluster.log_share import shown
 from study.commands import ablate_study, check_metrics, extend_study, final_training
 from study.commands.ablate_study import AblationRequest
 from study.commands.delete import delete
-from study.commands.driver_session import (
+from study.commands.fetch import check_not_there
+from study.commands.own_functions import brought
+from study.commands.placement import placement
+from study.commands.report import lead_parts
+from study.driver.session import (
     GO_ON,
     RunEnd,
     View,
-    lead_parts,
     load_datasets,
     message_on_interrupt,
     register_model,
@@ -25,10 +27,6 @@ from study.commands.driver_session import (
     run_session,
     write_outputs,
 )
-from study.commands.fetch import check_not_there
-from study.commands.own_functions import accepted_arguments
-from study.commands.placement import placement
-from study.data.folds import check_fold
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.files import write_whole, writing
 from study.home.folder import Home, StudyFolder
@@ -43,62 +41,7 @@ from study.text import flat
 from study.tracking import Tracker
 from study.tracking.connection import check_server
 from study.trained.model_files import keep_network
-from study.training.function_loading import FILE, PICKLE, check_folds, digest, place
 from study.upstream.ray_internals import is_job
-
-if TYPE_CHECKING:
-    from study.training import FunctionTrial
-
-
-def brought(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | None:
-    """Check a study's own training function, and return the pickled one that its folder gets; None: it needs none.
-
-    Args:
-        given: the function as this process has pickled it.
-
-    Raises:
-        UserError: it is in no study of this home, or cannot be used.
-    """
-    if spec.function is None:
-        return None
-    if given is not None and spec.function == f"{PICKLE}{digest(given)}":
-        return given
-    folder = _folder(home, spec.function)
-    check_folds(spec.function, accepted_arguments(spec.function, place(spec.function, folder)), spec.folds)
-    return (folder / FILE).read_bytes() if spec.function_is_pickled else None
-
-
-def function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = None) -> "FunctionTrial":
-    """Return a trial of the file's own configuration and training function, to be run in this process.
-
-    Args:
-        fold: on which it is validated; None: the first, where there are folds.
-
-    Raises:
-        UserError: see `brought`.
-    """
-    from study.training import FunctionTrial
-
-    assert spec.function is not None
-    where = place(spec.function, _folder(home, spec.function))
-    if fold is not None:
-        check_fold(fold, spec.folds)
-    fold = 0 if fold is None and spec.folds else fold
-    return FunctionTrial(spec.trial_config({}), where, spec.objective.needed, device, fold=fold)
-
-
-def _folder(home: Home, function: str) -> Path:
-    """Return the folder of the first study of a home that has a pickled function."""
-    if not function.startswith(PICKLE):
-        return home.path
-    for folder in home.studies():
-        file = folder.path / FILE
-        if file.is_file() and f"{PICKLE}{digest(file.read_bytes())}" == function:
-            return folder.path
-    raise UserError(
-        f"method.function: {function!r}: no study in {home.path} has this function, which was defined in a notebook or "
-        "a script. Put it into a module, and name it as MODULE:NAME"
-    )
 
 
 @dataclass(frozen=True)
@@ -411,7 +354,7 @@ def run_left(
 
     Args:
         tell: is given the place of each that is not over, from 1.
-        address, shared: see `study.commands.run.start`.
+        address, shared: see `study.driver.run.start`.
     """
     for number, spec in enumerate(specs, 1):
         if is_over(home, spec):

@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from study.commands.driver_session import NOT_BEGUN, RunEnd, View, closing_lines
+from study.driver.session import NOT_BEGUN, RunEnd, View, closing_lines
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.home import ledger
 from study.home.folder import Home, StudyFolder
@@ -97,7 +97,10 @@ class PipeClosed:
 
 Message = Listening | StudyShown | LineMessage | StudyHidden | Ended | Failed | PipeClosed
 
-DRIVER_SOURCE = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); from study.cli import main; main()"
+DRIVER_SOURCE = (
+    "import json, runpy, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
+    "runpy.run_module('study.driver', run_name='__main__', alter_sys=True)"
+)
 """What a driver's process runs, with the module path of this process: it finds a study's function as this one does."""
 
 POLL_INTERVAL_S = 0.25

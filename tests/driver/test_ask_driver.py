@@ -10,7 +10,7 @@ import pytest
 from answers import answer
 from helpers import Told, append_event, quickstart, write_ledger
 
-from study.commands import ask_driver
+from study.driver import ask_driver
 from study.errors import UserError
 from study.home.driver_requests import waiting
 from study.home.events import Closed, Ended

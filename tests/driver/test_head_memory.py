@@ -11,8 +11,9 @@ import pytest
 from groups import grouped
 
 import study
-from study.cluster import submitted_driver
-from study.cluster.submitted_driver import DRIVER, MODULE, began_before, check_memory, free_memory
+from study.cluster.driver_job import MODULE
+from study.driver import head_memory
+from study.driver.head_memory import DRIVER, began_before, check_memory, free_memory
 from study.errors import UserError
 from study.upstream import cgroup
 
@@ -55,7 +56,7 @@ def test_drivers_that_began_before_are_counted_once_each(begin: Begin) -> None:
 
 
 def test_a_driver_alone_begins_whatever_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(submitted_driver, "free_memory", lambda: 0)
+    monkeypatch.setattr(head_memory, "free_memory", lambda: 0)
     check_memory()
 
 
@@ -64,10 +65,10 @@ def test_a_driver_leaves_room_for_those_that_have_just_begun(
     begin: Begin, monkeypatch: pytest.MonkeyPatch, age: float, needed: int
 ) -> None:
     began = [begin().create_time() - age for _ in range(2)]
-    monkeypatch.setattr(submitted_driver, "began_before", lambda driver: began)
-    monkeypatch.setattr(submitted_driver, "free_memory", lambda: needed * DRIVER)
+    monkeypatch.setattr(head_memory, "began_before", lambda driver: began)
+    monkeypatch.setattr(head_memory, "free_memory", lambda: needed * DRIVER)
     check_memory()
-    monkeypatch.setattr(submitted_driver, "free_memory", lambda: needed * DRIVER - 1)
+    monkeypatch.setattr(head_memory, "free_memory", lambda: needed * DRIVER - 1)
     with pytest.raises(
         UserError, match=rf"GiB of memory are free on {os.uname().nodename}, .* takes 1 GiB, and 2 drivers"
     ):

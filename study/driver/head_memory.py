@@ -1,24 +1,18 @@
-"""The command of a driver's job: runs `study` if the head has memory for one more driver.
+"""Whether a machine has memory for one more driver, which a job of a cluster asks before it begins.
 
-`python -m study.cluster.submitted_driver ARGUMENTS` ends at once if it has not, else does what `study ARGUMENTS`
-does, in the same process. Ray's own way, resources of the job, is not used: a job that waits for them longer than
-`RAY_JOB_START_TIMEOUT_SECONDS` (900) has failed; one that declares any is placed on whichever node has them, where its
-data need not be; and a head with `--num-cpus=0` has no CPUs for it.
+Ray's own way, resources of the job, is not used: a job that waits for them longer than `RAY_JOB_START_TIMEOUT_SECONDS`
+(900) has failed; one that declares any is placed on whichever node has them, where its data need not be; and a head
+with `--num-cpus=0` has no CPUs for it.
 """
 
 import os
-import runpy
-import sys
 import time
 
 import psutil
 
+from study.cluster.driver_job import MODULE
 from study.errors import UserError
-from study.text import tell
 from study.upstream import cgroup
-
-MODULE = "study.cluster.submitted_driver"
-"""Name of this module, which is on the command line of a driver."""
 
 DRIVER = 2**30
 """Bytes that are reckoned for a driver."""
@@ -67,21 +61,3 @@ def began_before(driver: psutil.Process) -> list[float]:
         if is_driver and (told["create_time"], process.pid) < mine:
             found[process.pid] = (told["create_time"], told["ppid"])
     return [began for began, parent in found.values() if parent not in found]  # a fork has its parent's command line
-
-
-def main() -> None:
-    """Run the command if there is memory for it.
-
-    Raises:
-        SystemExit: 2 where there is none, else as the command ends.
-    """
-    try:
-        check_memory()
-    except UserError as error:
-        tell(f"error: {error}", sys.stderr)
-        sys.exit(error.exit_status)
-    runpy.run_module("study", run_name="__main__", alter_sys=True)
-
-
-if __name__ == "__main__":
-    main()

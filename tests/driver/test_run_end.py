@@ -10,9 +10,9 @@ from answers import answer
 from helpers import Told, append_event, quickstart, write_ledger
 
 from study.cli.options import show
-from study.commands import run
-from study.commands.driver_session import RunEnd, closing_lines
 from study.commands.export import export
+from study.driver import run
+from study.driver.session import RunEnd, closing_lines
 from study.errors import StudyStoppedError, UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord

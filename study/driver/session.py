@@ -15,7 +15,7 @@ from study.analysis.statistics.next_step import Step, is_over_baseline
 from study.cluster.log_share import shown
 from study.commands import extend_study, final_training
 from study.commands.export import export
-from study.commands.report import result_files
+from study.commands.report import lead_parts, result_files
 from study.data import Dataset
 from study.errors import DISK_FULL, StartInterruptedError, StudyStoppedError, of_disk
 from study.home.folder import Home, StudyFolder
@@ -59,11 +59,6 @@ def write_outputs(
     for trial in results.record.by_stage("final") if not results.spec.function else ():
         models += [folder.model_file(trial.number), folder.description_file(trial.number)]
     return {**{file: "models" for file in models if file.exists()}, **result_files(folder)}
-
-
-def lead_parts(results: Results) -> dict[str, tuple[str, ...]]:
-    """Return the sentences of the report's lead by title, as the study's run in MLflow shows them."""
-    return {title: tuple(map(str, said)) for title, said in result_sentences.lead(results).items()}
 
 
 def register_model(home: Home, folder: StudyFolder, results: Results) -> str | None:
@@ -343,7 +338,7 @@ def run_session(
         placement: see `study.spec.study_spec.StudySpec.placed`; None: that of its last driver.
 
     Raises:
-        StudyStoppedError, StartInterruptedError, UserError: see `study.commands.run.start`.
+        StudyStoppedError, StartInterruptedError, UserError: see `study.driver.run.start`.
     """
     from study.sweep.driver import drive
 

@@ -13,9 +13,9 @@ from study.analysis.statistics.suite_cells import NOT_YET
 from study.analysis.tables import suite_tables
 from study.analysis.tables.suite_tables import SuiteTables
 from study.commands.cost import HOUR, duration
-from study.commands.driver_session import View
 from study.commands.plan import budget
-from study.commands.run import differences, listed, run_left, write_forms
+from study.driver.run import differences, listed, run_left, write_forms
+from study.driver.session import View
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.files import below, check_output, write_output, write_whole, writing
 from study.home.folder import ANOTHER_HOME, Home, StudyFolder, check_format, write_format
@@ -62,7 +62,7 @@ def run(home: Home, suite: Suite, given: str, view: View, tell: Callable[[str], 
 
     Raises:
         UserError: it began with other settings, the address is no cluster's, or a study cannot start.
-        StudyStoppedError, StartInterruptedError: see `study.commands.run.start`; the same command goes on.
+        StudyStoppedError, StartInterruptedError: see `study.driver.run.start`; the same command goes on.
     """
     if address is not None and address.startswith(("http://", "https://")):
         raise UserError(f"--address {address}: a suite runs from within a cluster's network: auto, HOST:PORT")

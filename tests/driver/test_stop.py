@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from helpers import ROOT, quickstart
 
-from study.commands.ask_driver import stop
+from study.driver.ask_driver import stop
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.lease import Process, ProcessGoneError

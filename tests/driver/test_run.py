@@ -12,8 +12,8 @@ from helpers import Told, append_event, quickstart, write_ledger
 from limits import full_disk
 
 from study import data
-from study.commands import run
 from study.commands.final_training import final_study
+from study.driver import run
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.home.folder import Home, write_format
 

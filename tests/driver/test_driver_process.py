@@ -9,7 +9,7 @@ from pathlib import Path
 import driver_tasks
 import pytest
 
-from study.commands.driver_process import run_in_driver
+from study.driver.driver_process import run_in_driver
 from study.errors import StudyNotFoundError, StudyStoppedError
 from study.home.folder import Home
 from study.home.record import StudyRecord

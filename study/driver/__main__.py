@@ -1,0 +1,32 @@
+"""A driver's process: `python -m study.driver ARGUMENTS` does what `study ARGUMENTS` does.
+
+As a job of a cluster it ends at once where the head has no memory for it; as `drive`, it was started by a process on
+this machine, whose task comes through a pipe.
+"""
+
+import runpy
+import sys
+
+from study.errors import UserError
+from study.text import tell
+
+
+def main() -> None:
+    """Run the command, unless it is a job's for which there is no memory.
+
+    Raises:
+        SystemExit: 2 where there is none, else as the command ends.
+    """
+    if sys.argv[1:2] != ["drive"]:
+        from study.driver.head_memory import check_memory
+
+        try:
+            check_memory()
+        except UserError as error:
+            tell(f"error: {error}", sys.stderr)
+            sys.exit(error.exit_status)
+    runpy.run_module("study", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
