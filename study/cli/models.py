@@ -162,10 +162,17 @@ def predict(
 
 def evaluate(
     model: Model,
-    split: Annotated[str, typer.Option("--split", help="val, test, train, or all: of other data.")] = "val",
+    split: Annotated[
+        str | None,
+        typer.Option(
+            "--split", help="val, test, train, or all: of other data. Default: val; all of a table or folder."
+        ),
+    ] = None,
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="SPEC", help="A study file whose data are used; default: the model's own."),
+        typer.Option(
+            "--data", metavar="DATA", help="A table, a folder, or a study file's data; default: the model's own."
+        ),
     ] = None,
     assignments: Set = None,
     seed: Seed = None,
@@ -173,13 +180,14 @@ def evaluate(
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
-    """Measure a trained model on a split. Example: study evaluate mine-final --split all --set data.path=new"""
+    """Measure a trained model on a split. Example: study evaluate mine-final --data new.csv"""
     from study.commands.final_training import find_model
     from study.data import table_columns
     from study.home.folder import Home
     from study.trained import evaluate as evaluating
 
     home = Home.locate()
+    split = split or (evaluating.ALL if data is not None and evaluating.is_files(data) else "val")
     with find_model(home, model, seed) as description:
         found = evaluating.evaluate(home, description, split, data, assignments or (), device, strict)
         groups = evaluating.group_words(description, found.metrics)

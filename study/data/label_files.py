@@ -204,7 +204,26 @@ def read_typed(path: Path, known: Format = FOUND, **options: Any) -> "pd.DataFra
         raise UserError(f"{path}: not readable as a table: {problem}. Name every column")
     if frame.empty:
         raise UserError(f"{path}: has no rows")
-    return frame.set_axis(frame.columns.map(str), axis=1)
+    frame = frame.set_axis(frame.columns.map(str), axis=1)
+    if is_parquet(path) or options.get("dtype") is str:
+        return frame
+    decimal, as_texts = table_format.found(path, known).decimal, options.get("dtype") or {}
+    own = {name: _in_own_decimals(frame[name], decimal) for name in frame.columns.difference([*as_texts])}
+    return frame.assign(**{name: column for name, column in own.items() if column is not None})
+
+
+def _in_own_decimals(column: "pd.Series", decimal: str | None) -> "pd.Series | None":
+    """Return a column of texts as numbers if all of them need the other decimal mark than the table's; else None."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column) or not all(isinstance(cell, str) for cell in column.dropna()):
+        return None
+    texts = column.str.strip()
+    mark = table_format.decimal_of_column(texts.dropna().unique())
+    if mark in (None, decimal):
+        return None
+    numbers = pd.to_numeric(texts.map(lambda text: plain_number(text, str(mark)), na_action="ignore"), errors="coerce")
+    return numbers if numbers.count() == column.count() else None
 
 
 def names(path: Path, known: Format = FOUND) -> list[str]:

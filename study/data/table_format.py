@@ -7,7 +7,8 @@ What is detected, where the study does not say it:
 - the separator: that of a first line `sep=;`; else the one of comma, semicolon, tab and | that cuts most of the first
   lines into as many cells as it cuts the header into, at least two;
 - the decimal mark: a comma where, in the first rows, more columns of numbers need a comma (as 1,5) than a point (as
-  1.5). 1,234 needs neither; without others it is a decimal where no comma separates the columns.
+  1.5). 1,234 needs neither; without others it is a decimal where no comma separates the columns. A column all of whose
+  numbers need the other mark is read with that one, as where a sheet has cells of numbers beside texts of numbers.
 """
 
 import codecs
@@ -27,7 +28,7 @@ from typing_extensions import Doc
 
 from study.errors import UserError
 from study.knobs import Section
-from study.text import quoted
+from study.text import quoted, some
 
 PARQUET = (".parquet", ".pq")
 Engine = Literal["openpyxl", "xlrd", "odf"]
@@ -143,6 +144,8 @@ def told(path: Path, known: Format = FOUND) -> list[str]:
         parts.append(f"columns separated by {SEPARATORS[str(form.separator)]} (data.separator)")
     if form.decimal == ",":
         parts.append("decimal commas (data.decimal)")
+    if others := _otherwise(path, form):
+        parts.append(f"decimal {'points' if form.decimal == ',' else 'commas'} in {some(others)}")
     if str(form.encoding).lower().replace("_", "-") not in ("utf-8", "utf-8-sig", "utf8"):
         example = _foreign(path, form)
         parts.append(f"encoding {form.encoding}{example} (data.encoding)")
@@ -295,7 +298,7 @@ def _decimal(path: Path, form: Format) -> str:
         with opened(path, form) as file:
             if not any(sign.search(line) for line in file):
                 return "."
-        columns = _numbers(path, form)
+        columns = _numbers(path, form).values()
     except (ValueError, OSError):  # told when it is read
         return "."
     votes, either = {",": 0, ".": 0}, False
@@ -309,15 +312,34 @@ def _decimal(path: Path, form: Format) -> str:
 def _perhaps_thousands(path: Path, form: Format) -> str | None:
     """Return a number whose point may separate thousands; None where another number shows that points mark decimals."""
     try:
-        numbers = [number for column in _numbers(path, form) for number in column]
+        numbers = [number for column in _numbers(path, form).values() for number in column]
     except (ValueError, OSError):
         return None
     doubtful = next(filter(EITHER_POINT.fullmatch, numbers), None)
     return None if any(map(NEEDS["."].fullmatch, numbers)) else doubtful
 
 
-def _numbers(path: Path, form: Format) -> list[list[str]]:
-    """Return the different numbers, as texts, of each column that has mostly numbers."""
+def decimal_of_column(numbers: Iterable[str]) -> str | None:
+    """Return the decimal mark that these texts of numbers need; None: neither, both, or one is no number."""
+    needed = set[str]()
+    for number in numbers:
+        if not NUMBERISH.fullmatch(number):
+            return None
+        needed |= {mark for mark, needs in NEEDS.items() if needs.fullmatch(number)}
+    return needed.pop() if len(needed) == 1 else None
+
+
+def _otherwise(path: Path, form: Format) -> list[str]:
+    """Return the columns whose decimal mark is not that of the table."""
+    try:
+        marks = {name: decimal_of_column(numbers) for name, numbers in _numbers(path, form).items()}
+    except (ValueError, OSError):  # told when it is read
+        return []
+    return [name for name, mark in marks.items() if mark not in (None, form.decimal)]
+
+
+def _numbers(path: Path, form: Format) -> dict[str, list[str]]:
+    """Return the different numbers, as texts, of each column that has mostly numbers, by its name."""
     import pandas as pd
 
     with opened(path, form) as file:
@@ -330,11 +352,12 @@ def _numbers(path: Path, form: Format) -> list[list[str]]:
             keep_default_na=False,
             low_memory=False,
         )
-    found = []
-    for place in range(frame.shape[1]):
-        plain = [text for cell in frame.iloc[:, place].dropna().unique() if (text := cell.strip())]
+    found = {}
+    for name, column in frame.items():
+        plain = [text for cell in column.dropna().unique() if (text := cell.strip())]
         numbers = [text for text in plain if NUMBERISH.fullmatch(text)]
-        found += [numbers] if len(numbers) >= MOSTLY * len(plain) else []
+        if len(numbers) >= MOSTLY * len(plain):
+            found[str(name)] = numbers
     return found
 
 

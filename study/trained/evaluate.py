@@ -1,5 +1,6 @@
 """The metrics of a trained model on a split of its data set, or of other data of the same kind."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from study.data import holdout, table_columns
 from study.data.dataset import Dataset, Facts, Split
 from study.data.folds import of_fold
 from study.data.table_columns import Faults
+from study.data.table_format import TABLES
 from study.errors import UserError
 from study.files import below
 from study.home import events
@@ -73,7 +75,8 @@ def evaluate(
     Args:
         model: the description's file.
         split: of the data, or `ALL`.
-        study: a study file whose data are used; None: the model's own.
+        study: a study file whose data are used, or a table or folder that is read as the model's own was; None: the
+            model's own.
         assignments: overrides of keys of the data, `data.rho=0.9`.
         device: where it computes: auto, cpu, cuda, cuda:1; None: auto, a GPU if one works.
         strict: whether rows that the model cannot take are refused; else they are left out.
@@ -131,16 +134,23 @@ def group_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
     return {name: words for name, words in told.items() if words}
 
 
+def is_files(place: str) -> bool:
+    """Tell whether a path is that of a table or of a folder, not of a study file."""
+    return os.path.isdir(place) or Path(place).suffix.lower() in TABLES
+
+
 def _section(description: Description, study: str | None, assignments: list[str]) -> dict[str, Any]:
     """Return the complete `data` section: the model's own or a study file's, with overrides."""
     for assignment in assignments:
         if not assignment.startswith("data."):
             raise UserError(f"--set {assignment}: only keys of the data can be set, the model is evaluated as it is")
-    if study is not None:
+    if study is not None and not is_files(study):
         return dict(load_study(study, assignments).base["data"])
-    if not assignments:
+    if study is None and not assignments:
         return dict(description.config["data"])
     document = Document("the model", {"data": dict(description.config["data"])})
+    if study is not None:
+        document.set("data.path", study, "--data")
     override(document, assignments)
     name, problems = str(document.values["data"].pop("name")), Problems(document)
     checked = check(section_model("data", data.data_knobs(name)), document.values["data"], ("data",), problems)

@@ -20,6 +20,21 @@ def written(folder: Path, content: str, encoding: str = "utf-8", name: str = "t.
     return path
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.xlsx"])
+def test_each_column_has_the_decimal_mark_that_all_its_numbers_need(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    frame = pd.DataFrame(
+        {"pay": ["4213,67", "1999,5"], "rent": ["5,5", None], "height": [171.9, 160.25], "y": ["a", "1,5"]}
+    )
+    frame.to_excel(path, index=False) if name == "t.xlsx" else frame.to_csv(path, index=False, sep=";")
+    read = label_files.read_typed(path)
+    assert read["pay"].tolist() == [4213.67, 1999.5]
+    assert read["height"].tolist() == [171.9, 160.25]
+    assert read["rent"].isna().tolist() == [False, True]
+    assert read["y"].tolist() == ["a", "1,5"]
+    assert "decimal commas (data.decimal), decimal points in height" in told(path)[0]
+
+
 @pytest.mark.parametrize(
     ("content", "separator"),
     [

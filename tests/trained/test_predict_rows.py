@@ -203,7 +203,9 @@ def test_of_a_new_table_it_is_said_which_part_is_evaluated(loans: StudyFolder, h
     words = ["evaluate", str(loans.description_file(0)), "--device", "cpu", "--set", "data.path=new.csv"]
     part = CliRunner().invoke(app, [*words, "--split", "test"]).stdout.splitlines()[0]
     assert part == "14 samples, the test split of these data; --split all takes every sample"
-    assert CliRunner().invoke(app, [*words, "--split", "all"]).stdout.splitlines()[0] == "90 samples"
+    every = CliRunner().invoke(app, [*words, "--split", "all"]).stdout.splitlines()
+    assert every[0] == "90 samples"
+    assert CliRunner().invoke(app, [*words[:-2], "--data", "new.csv"]).stdout.splitlines() == every
 
 
 @pytest.mark.parametrize("missing", ["drop", "fill", "error"])

@@ -193,8 +193,8 @@ def caption(name: str, results: Results) -> str:
 def _of_front(results: Results) -> dict[str, str]:
     """Return what the caption of the front says of this one."""
     fresh = any(score is candidate.confirmed_score for candidate, score in results.judged)
-    right = f" The others: those that ran on {formatting.fresh(results.spec)}, mean ± sample standard deviation over these; "
-    right += "what is grey is not on the front."
+    right = f" The others: those that ran on {formatting.fresh(results.spec)}, mean ± sample standard deviation over "
+    right += "these; what is grey is not on the front."
     joined = " The line joins the front."
     if len(results.spec.objective.metrics) > 2:
         joined = " The front is that of all metrics: in these two alone some of it may look beaten."
