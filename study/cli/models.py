@@ -57,7 +57,7 @@ def train(
             "--seeds",
             metavar="S,S",
             help="Training seeds; default: those of this training if it is there, else of the study's other final "
-            "training, else three that the study did not use.",
+            "training, else three that the study did not use, one for a model of scikit-learn.",
         ),
     ] = None,
     epochs: Annotated[

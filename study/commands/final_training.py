@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from study.catalogue import FITTED
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
@@ -53,22 +54,30 @@ SEEDS_NEEDED = "--seeds {}: different whole numbers from 0 on, below 2**32, are 
 SEEDS = 3
 """Number of seeds where none are named."""
 
+WITH_VAL = "--data train+val"
+"""What `origin` says of a final training on the validation split, too, that was asked for."""
+
 
 def default_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val: bool = False) -> list[int]:
     """Return the seeds of a final training where none are named.
 
     Those of the same training, which goes on; else those of another final training of the study, so that the two
-    compare; else three. The study itself has used none of the last two kinds.
+    compare; else three. The study itself has used none of the last two kinds. A model that is fitted at once knows no
+    seed, or hardly: one of these is enough.
     """
-    final = final_study(spec, range(SEEDS), name, with_val)
+    final, is_fitted = final_study(spec, range(SEEDS), name, with_val), _is_fitted(spec)
     if (folder := _study_called(home, final.name)) is not None:
         with suppress(UserError):  # another configuration, which is refused later
             return list(trained_seeds(folder.spec(), final, folder.name))
     first = _unused_seed(home, spec.origin or {})
     for _, other in _of_same_study(home, final):
-        if other.final_seeds and min(other.final_seeds) >= first:
-            return list(other.final_seeds)
-    return list(range(first, first + SEEDS))
+        if other.final_seeds and min(other.final_seeds) >= first and is_fitted >= _is_fitted(other):
+            return list(other.final_seeds[:1] if is_fitted else other.final_seeds)
+    return list(range(first, first + (1 if is_fitted else SEEDS)))
+
+
+def _is_fitted(spec: StudySpec) -> bool:
+    return spec.base["method"]["name"] == FITTED
 
 
 def _unused_seed(home: Home, origin: Mapping[str, Any]) -> int:
@@ -196,8 +205,9 @@ def _is_same(one: StudySpec, other: StudySpec) -> bool:
 
 
 def _changed_trials(origin: Mapping[str, Any]) -> list[str]:
-    """Return the overrides of an exported configuration that change what its trials compute."""
-    return [change for change in origin.get("changed", ()) if change.partition("=")[0] not in PLACEMENT]
+    """Return the overrides of an exported configuration that change what its trials compute, its splits aside."""
+    placed = {*PLACEMENT, WITH_VAL}
+    return [change for change in origin.get("changed", ()) if change.partition("=")[0] not in placed]
 
 
 def _measured_by(spec: StudySpec) -> tuple[Any, ...]:
@@ -238,8 +248,11 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
         train["epochs"] = train["epochs"] if asked else (origin or {}).get("epoch", train["epochs"])
     base = {**spec.base, "train": train}
     if with_val and origin is not None:  # the configuration is no longer the exported one
-        undigested = {key: value for key, value in origin.items() if key != "digest"}
-        origin = {**undigested, "changed": [*origin.get("changed", []), "--data train+val"]}
+        if spec.folds is None:
+            undigested = {key: value for key, value in origin.items() if key != "digest"}
+            origin = {**undigested, "changed": [*origin.get("changed", []), WITH_VAL]}
+        elif "digest" in origin:  # nobody asked for it
+            origin = {**origin, "digest": configuration_digest(base)}
     return replace(spec, name=name, base=base, search=search, final_seeds=tuple(seeds), origin=origin)
 
 

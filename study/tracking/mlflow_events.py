@@ -1,6 +1,7 @@
 """What each event of a ledger changes in MLflow. An event that is read twice changes nothing."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, assert_never
@@ -418,13 +419,19 @@ class EventTranslator:
         self._end(STUDY, event.time, event.state)
 
     def _tell_results(self, found: Results, time: float) -> None:
-        """Add the study's results that differ from what its run has, at the number of trials that they rest on."""
+        """Add the study's results that differ from what its run has, at the number of trials that they rest on.
+
+        What it has and is no result any more becomes NaN, as MLflow takes no metric away.
+        """
         results, told = result_metrics(found), self._progress.results
         news = {name: value for name, value in results.items() if told.get(name) != value}
+        gone = dict.fromkeys(told.keys() - results.keys(), math.nan)
         ends = sum(kind == "ended" for kind, *_ in self.record.story)
-        self._point(STUDY, news, time, ends)
-        told |= news
-        self._tag(STUDY, result_seeds(found))
+        self._point(STUDY, news | gone, time, ends)
+        self._progress.results = results
+        seeds = result_seeds(found)
+        self._untag(STUDY, {f"study.{who}_seeds" for who in ("baseline", "search", "best")} - seeds.keys())
+        self._tag(STUDY, seeds)
 
     def _mark_references(self, best: str | None) -> None:
         """Tag the run of the reference that is the study's result, and put the star before its name."""

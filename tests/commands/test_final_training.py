@@ -25,6 +25,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results, summary
+from study.spec.configuration import FORMAT, configuration_digest
 
 SPEC = quickstart()
 
@@ -65,6 +66,17 @@ def test_with_the_validation_split_it_is_another_configuration() -> None:
         quickstart("train.with_val=true")
 
 
+def test_with_folds_nobody_asked_for_the_validation_split() -> None:
+    """So its card names no change, and the file in its folder is as it was exported."""
+    folds = quickstart("data.folds=3", "data.val=biased")
+    exported = replace(folds, origin={"format": FORMAT, "study": "mine", "digest": configuration_digest(folds.base)})
+    final = final_study(exported, [0])
+    assert final.base["train"]["with_val"]
+    assert final.origin == {**exported.origin, "digest": configuration_digest(final.base)}
+    changed = replace(exported, origin={"format": FORMAT, "study": "mine", "changed": ["train.epochs=3"]})
+    assert final_study(changed, [0]).origin == changed.origin
+
+
 @pytest.mark.parametrize(
     ("origin", "seeds"),
     [(None, [0, 1, 2]), ({"study": "mine"}, [0, 1, 2]), ({"study": "mine", "unused_seed": 6}, [6, 7, 8])],
@@ -97,6 +109,19 @@ def test_without_seeds_it_goes_on_with_a_training_that_is_there_or_takes_the_see
     assert default_seeds(home, replace(baseline, base=quickstart("train.epochs=11").base)) == [4, 5, 6]
     for other in ({"study": "other", "unused_seed": 7}, {"study": "mine", "study_id": "2" * 32, "unused_seed": 7}):
         assert default_seeds(home, replace(best, origin=other), "third") == [7, 8, 9]
+
+
+def test_what_is_fitted_at_once_takes_one_seed_and_leaves_the_baseline_three(home: Home) -> None:
+    origin = {"study": "mine", "unused_seed": 4}
+    one_epoch = quickstart("train.epochs=1", "search.early_stopping=none")
+    baseline = replace(one_epoch, origin={**origin, "baseline": True})
+    method = {"name": "reference", "model": "logistic_regression"}
+    fitted = replace(one_epoch, base={**one_epoch.base, "method": method}, origin=origin)
+    assert default_seeds(home, fitted) == [4]
+    home.create(final_study(fitted, [4]))
+    assert default_seeds(home, baseline) == [4, 5, 6]
+    home.create(final_study(baseline, [7, 8]))
+    assert default_seeds(home, fitted, "second") == [7], "the two can be compared on it"
 
 
 def test_the_baseline_of_a_file_takes_the_seeds_behind_those_of_its_study(home: Home) -> None:

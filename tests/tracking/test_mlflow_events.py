@@ -1,8 +1,11 @@
 """What events of a ledger are in MLflow."""
 
+import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from helpers import Told, quickstart
 from helpers import events as told_events
 
@@ -167,3 +170,18 @@ def test_what_needs_no_search_has_a_run_of_its_own_and_the_star_where_it_is_the_
     assert runs["logistic_regression"].tags["study.best"] == "true"
     assert "study.best" not in runs["majority"].tags | by_key["1"].tags
     assert all(_key(run.tags) == f"reference {name}" for name, run in runs.items()), "it is found again by its tags"
+
+
+def test_a_reference_that_replaces_a_trial_as_the_result_leaves_nothing_of_the_trial_beside_it() -> None:
+    """MLflow takes no metric away: what is no result any more becomes NaN; a trial's seeds are not a reference's."""
+    more: list[tuple[str, dict[str, Any]]] = [("closed", {"state": "complete"}), ("opened", {"owner": "ada"})]
+    more.append(("reference", {"name": "logistic_regression", "metrics": {"val/accuracy": 0.8}, "seconds": 2.0}))
+    trials = [Told("search", [value], params=PARAMS, seed=seed) for seed, value in enumerate([0.5, 0.7])]
+    trials[1] = replace(trials[1], stage="replicate", repeats=0)
+    run = brought(quickstart("search.references=true", "search.confirm.seeds=2"), *trials, more=more)[STUDY]
+    values = {point.name: point.value for point in run.points}
+    assert values["best/val/accuracy"] == 0.8
+    assert math.isnan(values["best/val/accuracy_sd"])
+    assert values["search/val/accuracy_sd"] == pytest.approx(0.2 / 2**0.5)
+    assert (run.tags.get("study.best_seeds"), run.tags["study.search_seeds"]) == (None, "0, 1")
+    assert "study.best_seeds" in run.untag
