@@ -1,5 +1,6 @@
 """Write the best configurations of a study as files that `study train`, `study trial` and `study run` take."""
 
+import json
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -82,6 +83,9 @@ def export(folder: StudyFolder, results: Results, out: Path, choice: Choice | No
         if results.unbeaten:
             head += f"# The result of that study needs no search: {results.unbeaten.words}.\n"
         head += f"# Chosen by: {' '.join(choice.words(spec).split())}.\n" if goal.several else ""
+        if candidate.trial.params:
+            head += "# What distinguishes it from the study's other configurations:\n"
+            head += "".join(f"#   {key}: {json.dumps(value)}\n" for key, value in candidate.trial.params.items())
         if candidate.trial.stage == "baseline":
             head += "# It is the baseline of that study"
             is_told = gained or goal.several or results.unbeaten

@@ -1,5 +1,6 @@
 """The best configurations as files."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,10 @@ def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> Non
     given = told(folder, *TRIALS, *CONFIRMS)
     export(**given, out=tmp_path / "best.yaml")
     origin = load_study(str(tmp_path / "best.yaml")).origin
+    first = (tmp_path / "best.yaml").read_text().partition("\nname: ")[0].splitlines()
+    found = dict(line.removeprefix("#   ").split(": ") for line in first if line.startswith("#   "))
+    best = given["results"].ranked[0].trial
+    assert {key: json.loads(value) for key, value in found.items()} == best.params
     assert origin is not None
     assert (origin["study"], origin["study_hash"], origin["trial"]) == ("quickstart", SPEC.hash, 2)
     assert origin["study_id"] == given["results"].record.id
