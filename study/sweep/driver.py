@@ -409,7 +409,7 @@ def _tune(
         with suppress(StudyOverSignal):
             given = with_features(spec, datasets, places, tell, lambda: agenda.stopping is not None)
     shared = {key: ray.put(dataset) for key, dataset in given.items()}
-    work = tune.with_parameters(run_job, datasets=shared, weights=places, folder=os.getcwd())
+    work = tune.with_parameters(run_job, datasets=shared, weights=places)
     slots = Slots(nodes.available, spec.resources, spec.search.concurrency, grows=processes is None)
 
     states = KeptStates(folder, spec, agenda.record)

@@ -52,12 +52,12 @@ missing then."""
 
 
 def run_job(
-    config: "TuneConfig", *, datasets: Mapping[str, "ObjectRef"], weights: Mapping[str, tuple[str, str]], folder: str
+    config: "TuneConfig", *, datasets: Mapping[str, "ObjectRef"], weights: Mapping[str, tuple[str, str]]
 ) -> None:
     """Run a job, see `study.sweep.worker.run_job`; only the workers import PyTorch for it, not the driver."""
     from study.sweep import worker
 
-    worker.run_job(config, datasets=datasets, weights=weights, folder=folder)
+    worker.run_job(config, datasets=datasets, weights=weights)
 
 
 def compute_features(model: "Section", dataset: "Dataset", weights: Mapping[str, tuple[str, str]]) -> "Inputs":

@@ -3,7 +3,6 @@
 import json
 import os
 import socket
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -27,9 +26,7 @@ from study.upstream.environment import Part, set_here
 set_here(Part.TRIAL)
 
 
-def run_job(
-    config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: Mapping[str, tuple[str, str]], folder: str
-) -> None:
+def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: Mapping[str, tuple[str, str]]) -> None:
     """Train a trial and report each epoch, or load a trained one and report the test split.
 
     Args:
@@ -37,8 +34,6 @@ def run_job(
         datasets: the study's data by `data.key` of their sections, and features of frozen networks by `features.key`:
             references to one copy each in the machine's shared memory.
         weights: where the driver found the weights that trials begin from, see `study.models.initial_weights.places`.
-        folder: the driver's working folder. Ray puts it before all others in which a worker looks for modules; a trial
-            of a shipped method looks there last, so that a user's `py.py` stands for no library.
 
     Raises:
         NodeUnusableError: a GPU is asked for, and the one that Ray gave this process cannot be used, or not any more.
@@ -51,8 +46,6 @@ def run_job(
         if job.fresh:
             run_fresh(job, listener)
         else:
-            if job.function is None and folder in sys.path:
-                sys.path[:] = [*(place for place in sys.path if place != folder), folder]
             _run(job, datasets, weights, listener)
     except Exception as error:
         told = course.error_for_driver(error, job.device, memory)

@@ -27,7 +27,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(worker, "free_memory", free)
         context = SimpleNamespace(get_node_id=lambda: "1f")
         monkeypatch.setattr(worker.ray, "get_runtime_context", lambda: context)
-        worker.run_job({"job": payload(device=device)}, datasets={}, weights={}, folder="")
+        worker.run_job({"job": payload(device=device)}, datasets={}, weights={})
 
     return failing
 
