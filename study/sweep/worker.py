@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -66,6 +67,7 @@ def _run(
     config = TrialConfig.from_document(json.loads(job.document))
     course.prepare(job, config)
     if job.function is None:
+        _search_working_folder_last()
         key = data.key(config.data)
         given = datasets.get(features.key(config.model, key)) or datasets[key]
         dataset = of_fold(ray.get(given), job.fold)
@@ -77,6 +79,12 @@ def _run(
         course.run(lambda: trial, job, listener)
     finally:
         trial.forget()
+
+
+def _search_working_folder_last() -> None:
+    """Move the driver's working folder, which Ray puts first, to the end of `sys.path`: it must not hide a library."""
+    here = os.environ.get("TUNE_ORIG_WORKING_DIR")  # a trial has a working folder of its own
+    sys.path.sort(key=lambda place: place == here)
 
 
 class ToTune:

@@ -15,6 +15,7 @@ from told_studies import (
     PARAMS,
     REFERENCED,
     only,
+    over,
     referenced,
     referenced_spec,
     said,
@@ -209,6 +210,17 @@ def test_what_is_better_on_test_than_the_result_is_named_there() -> None:
     assert on_test.names == ["test/accuracy"]
     better = ["logistic_regression_class_balanced", "hist_gradient_boosting_class_balanced"]
     assert [one.name for one in on_test.ahead] == better
+
+
+def test_where_the_reference_is_ahead_on_test_in_an_accuracy_is_told_beside_the_gain() -> None:
+    tested = {"test/accuracy": 0.7, "test/worst_group_accuracy": 0.3}
+    found = over(Told("search", [0.7], params=PARAMS, further={ERROR: 0.02}, tested=tested))
+    of_reference = {"val/accuracy": 0.6, ERROR: 0.02, "test/accuracy": 0.65, "test/worst_group_accuracy": 0.4}
+    found.apply(Referenced("logistic_regression", of_reference, 1.0, time=90.0))
+    on_val, on_test = said(BesideReference, Results(referenced_spec("search.baseline=null"), found))
+    assert on_val.contrary == []
+    assert on_test.gains == pytest.approx([0.05])
+    assert on_test.contrary == ["test/worst_group_accuracy"]
 
 
 def test_a_lower_metric_gains_by_being_lower() -> None:

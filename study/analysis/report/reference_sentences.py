@@ -128,6 +128,14 @@ class BesideReference(Statement):
     ahead: Sequence[Reference] = ()
 
     @property
+    def contrary(self) -> list[str]:
+        """Accuracies of test in which the reference is ahead, though the result gains in the study's one metric."""
+        if self.names[1:] or not self.names[0].startswith("test/") or self.gains[-1] <= 0:
+            return []
+        known = [(name, self.side.spread(name), self.reference.metrics.get(name)) for name in CONTRARY]
+        return [name for name, own, other in known if own and other is not None and other > own.mean]
+
+    @property
     def gains(self) -> list[float]:
         """Gain of the side in the first metric over the baseline, if that is another, and over the reference."""
         name = self.names[0]
@@ -158,7 +166,13 @@ class BesideReference(Statement):
         better = [f"{one.words} ({formatting.value(self.names[0], one.metrics[self.names[0]])})" for one in self.ahead]
         verb_of_all = "is" if len(better) == 1 else "are"
         there = f" {sentence_case(formatting.listed(better))} {verb_of_all} better on it." if better else ""
-        return f"On the test split it {verb} {over}.{there}"
+        contrary = [
+            f"{name} ({formatting.value(name, self.reference.metrics[name])} against "
+            f"{formatting.measured(self.side, name)})"
+            for name in self.contrary
+        ]
+        but = f" {sentence_case(self.reference.words)} is ahead in {formatting.listed(contrary)}." if contrary else ""
+        return f"On the test split it {verb} {over}.{there}{but}"
 
 
 def reference_result(results: Results) -> Iterator[Statement]:
@@ -186,6 +200,10 @@ def reference_result(results: Results) -> Iterator[Statement]:
     yield from (Unchosen(other, spec) for other in results.above if other.kind.needs_group)
     if unjudged := [one for one in results.references if one.score is None]:
         yield NotCompared(unjudged, spec.objective.needed)
+
+
+CONTRARY = ("test/shrunk_unbiased_accuracy", "test/worst_group_accuracy", "test/worst_class_accuracy", "test/accuracy")
+"""Accuracies of a result in which a reference may be ahead though the result is ahead in the study's metric."""
 
 
 def _ahead(results: Results, metrics: Sequence[str], side: Side) -> list[Reference]:
