@@ -366,7 +366,8 @@ MARGIN = """\
 
 FOLDS, FEW_SAMPLES = 5, 2400
 """Number of folds, and training samples up to which a study with bias labels has folds: measured on about as many, and
-on 20,000, by `tests/benchmarks/folds.py`."""
+on 20,000, by `tests/benchmarks/folds.py`. On images it also has a fitted probe: in so few steps the online one does not
+come to rest (`tests/benchmarks/draft_space.py`)."""
 
 FOLDED = """\
 # folds: all but the test split is divided into {folds} parts. Each configuration is validated on one of them in turn,
@@ -471,6 +472,9 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
         train |= {key[6:]: value for key, value in table_first(wishes.rows).items() if key.startswith("train.")}
     augmentation = default_augmentation(trained, views, bias)
     train |= {"augmentation": augmentation} if augmentation else {}
+    few = bias.known != "none" and not wishes.gpu and wishes.images is not None and wishes.images <= FEW_SAMPLES
+    if few and wishes.methods == WITH_LABELS and not facts.is_table and not wishes.network:
+        train["probe"] = "fitted"
     train |= {"precision": "bfloat16"} if wishes.gpu else {}
     space = search_space(labelled, facts, trained, views, bias, wishes.rows)
     point, decay = first(labelled, space, wishes.rows), 0.0

@@ -63,6 +63,13 @@ class TrainOptions:
         Annotated[float, Range(above=0.0)] | None,
         Doc("longest gradient (2-norm over all parameters); longer ones are scaled down. null: no limit"),
     ] = None
+    probe: Annotated[
+        Literal["online", "fitted"],
+        Doc(
+            "how the linear probe learns where a method has no classifier of its own: `online`: by Adam beside the "
+            "encoder; `fitted`: a logistic regression of the training samples, anew after each epoch"
+        ),
+    ] = "online"
     probe_learning_rate: Annotated[
         float,
         Range(above=0.0),
@@ -215,14 +222,18 @@ BALANCE = ("class_weights", "cell_weights")
 """Keys of `study.methods.balance`."""
 
 
+NEW = (("thresholds", "none"), ("probe", "online"))
+"""Keys of `train` that trials of earlier versions do not name, with the value that these had."""
+
+
 def identity(sections: Mapping[str, Section]) -> dict[str, Section]:
     """Return the sections that identify a trial in its checkpoint.
 
-    The number of epochs is left out where nothing ties the trial to it, and so are folds, trained stages, weights and
-    thresholds that are off, which trials of earlier versions do not name.
+    The number of epochs is left out where nothing ties the trial to it, and so are folds, trained stages, weights,
+    thresholds and fitted probes that are off, which trials of earlier versions do not name.
     """
     data = {key: value for key, value in sections["data"].items() if key != "folds" or value is not None}
-    train = {key: value for key, value in sections["train"].items() if (key, value) != ("thresholds", "none")}
+    train = {key: value for key, value in sections["train"].items() if (key, value) not in NEW}
     method = {key: value for key, value in sections["method"].items() if key not in BALANCE or value != 0}
     model = {key: value for key, value in sections["model"].items() if (key, value) != ("trained_stages", "none")}
     sections = {**sections, "data": data, "model": model, "method": method, "train": train}

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from study import methods, models
 from study.data.dataset import Facts
-from study.methods import Method
+from study.methods import Labels, Method
 from study.methods.debiasing import EARLY
 from study.training import augment, metrics, probes
 from study.training.augment import evaluation_resize, output_shape
@@ -67,6 +67,11 @@ def batch_size(options: TrainOptions, views: int, shape: tuple[int, ...]) -> int
     evaluated = (side, side) if side is not None and len(shape) == 3 else shape[-2:]
     pixels = min(options.batch_size, options.micro_batch or options.batch_size) * views * math.prod(trained[-2:])
     return max(2, min(MAX_BATCH_SAMPLES, max(pixels, MIN_BATCH_PIXELS) // math.prod(evaluated)))
+
+
+PENALTY = 1.5e-4
+"""Factor of the squared weights of a fitted probe: the best of 0.5e-4, 1.5e-4 and 5e-4 on folders of pictures, see
+`tests/benchmarks/results/draft-space.md`."""
 
 
 class Evaluation:
@@ -137,6 +142,21 @@ class Evaluation:
                 for index in data.in_order(self.batch)
             ]
         return torch.cat(parts)
+
+    @torch.no_grad()
+    def fit_probes(self, labels: Labels) -> None:
+        """Fit the probes that are looked at to the features of the training split (`train.probe: fitted`).
+
+        Args:
+            labels: of that split, as the method knows them.
+        """
+        for name in self._method.encoders():
+            if name != "encoder" or self._method.own_classifier() is None:
+                unit = functional.normalize(self.features("train", name), dim=1)
+                fitted = probes.lbfgs(unit, labels.target, self._facts.classes, 0, PENALTY, weights=labels.weight)
+                online = cast(nn.Linear, self._online[name])
+                online.weight.copy_(fitted.weight)
+                online.bias.copy_(fitted.offset)
 
     @torch.no_grad()
     def scores(self, encoder: str, features: Tensor) -> Tensor:

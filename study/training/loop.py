@@ -415,6 +415,8 @@ class TrainingLoop:
         values, chosen, last = {"train/loss": loss}, state.chosen, epoch == self.options.epochs
         check_loss(loss, epoch)
         check_networks(self._networks.parameters(), self.method.encoders().values(), epoch)
+        if self.options.probe == "fitted":
+            self.evaluate.fit_probes(state.labels)
         for split in self._reported:
             values |= self.evaluate(split, final=last and chosen is None)
         with torch.no_grad():
@@ -550,7 +552,9 @@ class TrainingLoop:
         return train.normalised(self._augmentation(train.pixels(index), chance, self.method.views))
 
     def _probe_loss(self, features: dict[str, Tensor], labels: Labels) -> Tensor | float:
-        """Sum the losses of the probes that are looked at, on features that pass no gradient on."""
+        """Sum the losses of the probes that learn online and are looked at, on features that pass no gradient on."""
+        if self.options.probe == "fitted":
+            return 0.0
         parts = [
             mean_cross_entropy(self.probes[name](functional.normalize(part.detach().float(), dim=1)), labels)
             for name, part in features.items()

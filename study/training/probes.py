@@ -113,14 +113,26 @@ JITTER = 1e-7
 CURVATURE = 1e-3
 
 
-def lbfgs(features: Tensor, target: Tensor, classes: int, seed: int, l2: float = 1e-6, steps: int = 500) -> Classifier:
+def lbfgs(
+    features: Tensor,
+    target: Tensor,
+    classes: int,
+    seed: int,
+    l2: float = 1e-6,
+    steps: int = 500,
+    weights: Tensor | None = None,
+) -> Logistic:
     """Fit a logistic regression by L-BFGS from zero with a strong Wolfe line search (CCL-K's probe).
 
     It minimises cross entropy + l2 * ||W||^2 of the features as they are. Only the coordinates of the search are
     changed: W is searched as W L with L L' about as the objective's curvature, since features are highly correlated and
     a search in W itself takes several times as many steps to the same value.
+
+    Args:
+        weights: of the samples in the mean of the cross entropy, (N,); None: all alike.
     """
     rows, labels = labelled(features, target)
+    weights = None if weights is None else weights[target >= 0]
     centre = rows.mean(0)
     rows = rows - centre
     root = _root(rows, l2)
@@ -133,7 +145,8 @@ def lbfgs(features: Tensor, target: Tensor, classes: int, seed: int, l2: float =
     def objective() -> Tensor:
         optimizer.zero_grad()
         weight = _weight(searched, root)
-        value = cross_entropy(linear(rows, weight, bias), labels) + l2 * weight.square().sum()
+        losses = cross_entropy(linear(rows, weight, bias), labels, reduction="mean" if weights is None else "none")
+        value = (losses if weights is None else (losses * weights).mean()) + l2 * weight.square().sum()
         value.backward()
         return value
 

@@ -89,6 +89,18 @@ def test_lbfgs_comes_to_the_lowest_value_of_its_objective(seed: int, l2: float) 
     assert found - lowest < 1e-7
 
 
+def test_a_weighted_sample_counts_as_so_many() -> None:
+    features, target = clusters(0, count=60)
+    twice = torch.arange(60) % 3 == 0
+    weights = torch.where(twice, 2.0, 1.0)
+    weighted = probes.lbfgs(features, target, CLASSES, 0, l2=1e-3, weights=weights / weights.mean())
+    repeated = probes.lbfgs(
+        torch.cat([features, features[twice]]), torch.cat([target, target[twice]]), CLASSES, 0, 1e-3
+    )
+    assert torch.allclose(weighted(features), repeated(features), atol=2e-3)
+    assert not torch.allclose(probes.lbfgs(features, target, CLASSES, 0, 1e-3)(features), repeated(features), atol=2e-3)
+
+
 def test_knn_votes_as_scikit_learn_does_and_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     features, target = clusters(0, spread=1.5)
     queries, _ = clusters(1, count=31, spread=1.5)

@@ -18,6 +18,7 @@ from study import data
 from study.data import Dataset, Split
 from study.metrics import available
 from study.training import Trial, TrialConfig, UnusableFileError, probes
+from study.training.evaluation import PENALTY
 from study.training.standard_errors import ERRORS
 
 FRESH = """
@@ -248,3 +249,32 @@ def test_a_trial_does_not_write_to_its_data(dataset: Dataset) -> None:
     metrics(Trial(config(), dataset, "cpu"))
     fresh = Dataset(dataset.facts, dataset.splits)
     assert fresh.fingerprint == before
+
+
+def test_a_fitted_probe_is_a_logistic_regression_of_each_epochs_features_and_leaves_the_encoder_as_it_is(
+    tmp_path: Path,
+) -> None:
+    """It is the same stopped and resumed; a trial that does not ask for it has no other bits than before."""
+    from sklearn.linear_model import LogisticRegression
+    from torch.nn.functional import normalize
+
+    asked, dataset = config("train.epochs=3", "train.probe=fitted"), data.load(config().data)
+    online = Trial(config("train.epochs=3"), dataset, "cpu")
+    learned = list(online.run())
+    trial = Trial(asked, dataset, "cpu")
+    whole = list(trial.run())
+    assert [one["train/loss"] for one in whole] == [one["train/loss"] for one in learned]
+    features = {split: trial.evaluate.features(split) for split in ("train", "val")}
+    assert torch.equal(features["val"], online.evaluate.features("val"))
+    rows, target = normalize(features["train"], dim=1).double().numpy(), dataset.splits["train"].target
+    strength = 1 / (2 * PENALTY * len(target))
+    regression = LogisticRegression(C=strength, tol=1e-8, max_iter=5000).fit(rows, target)
+    found = trial.evaluate.scores("encoder", features["val"]).softmax(1).numpy()
+    expected = regression.predict_proba(normalize(features["val"], dim=1).double().numpy())
+    assert np.abs(found - expected).max() < 0.02
+    assert np.abs(found - online.evaluate.scores("encoder", features["val"]).softmax(1).numpy()).max() > 0.1
+    stopped = Trial(asked, dataset, "cpu").run(resume=tmp_path / "kept")
+    next(stopped), next(stopped)
+    resumed = [*timeless(Trial(asked, dataset, "cpu").run(resume=tmp_path / "kept"))]
+    assert 0 < len(resumed) < len(whole)
+    assert resumed == [*timeless(whole)][-len(resumed) :]
