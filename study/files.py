@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
+from typing_extensions import TypedDict
+
 from study import places
 from study.errors import UserError, of_disk
 
@@ -24,6 +26,15 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 Kind = TypeVar("Kind")
+
+
+class FileDigest(TypedDict):
+    """A file that trials begin from or run: what it is called, its name on disk, its SHA-256."""
+
+    name: str
+    file: str
+    sha256: str
+
 
 # A file is written beside its place, then renamed. No reader ever sees half of one, and of several writers at once the
 # last to end wins. Nothing is synced to the disk: a machine that loses its power may lose the newest file.

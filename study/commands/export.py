@@ -10,7 +10,9 @@ from typing import Any
 from study import ranking
 from study.catalogue import FITTED
 from study.files import check_output, write_output
+from study.home.events import Opened
 from study.home.folder import StudyFolder
+from study.home.line import Entry
 from study.knobs import Params, Section
 from study.ranking import Candidate, Reference, Results, epochs
 from study.ranking.remaining_gain import remaining_gain, sentence
@@ -23,9 +25,6 @@ from study.spec.section_checks import plain
 from study.spec.trial_sections import train_knobs
 from study.text import typed
 from study.tracking.tracking_state import TrackingState
-
-NOT_OF_CODE = ("event", "time", "spec", "owner")
-"""Keys of a session's event that are not about the code that ran."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,6 @@ def _reference_spec(results: Results, stays: Reference) -> StudySpec:
     train = {key: plain(knob.default) for key, knob in train_knobs().items()}
     train |= {key: spec.base["train"][key] for key in OF_DATA} | {"epochs": 1}
     base = {**spec.trial_document({}), "method": {"name": FITTED, "model": stays.name}, "train": train}
-    session = {key: value for key, value in record.sessions[-1].items() if key not in NOT_OF_CODE}
     margin = f" unless beaten by more than {spec.search.margin:g} standard errors" if spec.search.margin else ""
     origin: dict[str, Any] = {
         "format": FORMAT,
@@ -133,7 +131,7 @@ def _reference_spec(results: Results, stays: Reference) -> StudySpec:
         "metrics": {name: value for name, value in stays.metrics.items() if name.startswith("val/")},
         "test_readings": record.test_readings,
         "unused_seed": results.unused_seed,
-        "code": session,
+        "code": _code(record.sessions[-1]),
         "digest": configuration_digest(base),
     }
     search = Search(trials=1, **spec.search.model_dump(include=AIM))
@@ -155,7 +153,7 @@ def exported(folder: StudyFolder, results: Results, candidate: Candidate, choice
     """Return a configuration as a study file of one trial."""
     spec, record = results.spec, results.record
     began = candidate.trial.started or 0.0
-    session = [session for session in record.sessions if session["time"] <= began or session is record.sessions[0]][-1]
+    session = [session for session in record.sessions if session.time <= began or session is record.sessions[0]][-1]
     seeds, values = len(trials_of(candidate)), epochs.values(spec.objective, candidate.trial)
     rule = "one seed" if seeds == 1 else f"mean over {seeds} {'fresh' if candidate.repeats else 'searched'} seeds"
     if candidate.joined:
@@ -180,13 +178,17 @@ def exported(folder: StudyFolder, results: Results, candidate: Candidate, choice
         "test_readings": record.test_readings,
         "unused_seed": results.unused_seed,
         "more_search": sentence(spec, remaining_gain(results)),
-        "code": {key: value for key, value in session.items() if key not in NOT_OF_CODE},
+        "code": _code(session),
     }
     of_trial = {"train.seed": candidate.trial.seed, "train.epochs": candidate.epochs}
     base = _document(spec, {**candidate.trial.params, **of_trial})
     origin["digest"] = configuration_digest(base)
     search = Search(trials=1, **spec.search.model_dump(include=AIM))
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
+
+
+def _code(session: Opened) -> Entry:
+    return {key: value for key, value in session.environment.items() if key != "owner"}
 
 
 def _document(spec: StudySpec, params: Params) -> Mapping[str, Section]:

@@ -167,7 +167,7 @@ class StudyProgress:
         record, trials, done = self._record, list(self._record.trials.values()), self._done()
         if not done or not record.sessions:
             return None
-        opened = record.sessions[-1]["time"]
+        opened = record.sessions[-1].time
         starts = [trial.started for trial in trials if trial.started is not None and trial.started >= opened]
         began = min(starts, default=record.heard)
         seconds = record.worked - max(0.0, began - opened)

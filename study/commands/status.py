@@ -203,7 +203,7 @@ def _row(folder: StudyFolder) -> dict[str, Any]:
         "seeds": seeds,
         "reference": stays.name if stays else None,
         "chosen_by": spec.objective.choose.name if spec.objective.several else None,
-        "began": record.sessions[0]["time"] if record.sessions else None,
+        "began": record.sessions[0].time if record.sessions else None,
     }
     if record.state != "running":
         with suppress(OSError, ValueError):  # a read-only home, or a value that JSON cannot hold

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from study.catalogue import Catalogue, modules
 from study.data import folds, holdout
-from study.data.dataset import BY_NUMBER, Dataset, Facts, Labelled, Labels, Split, by_number, joint_fingerprint
+from study.data.dataset import (
+    BY_NUMBER,
+    Dataset,
+    DatasetSummary,
+    Facts,
+    Labelled,
+    Labels,
+    Split,
+    by_number,
+    joint_fingerprint,
+)
 from study.data.findings import Finding
 from study.data.source import Source, root
 from study.data.table_columns import Encoding, Faults
@@ -269,28 +279,22 @@ def _asked(data: Section, name: str, otherwise: Answer) -> Answer:
     return function(options)
 
 
-def unchanged(session: Section, datasets: Mapping[str, Dataset]) -> bool:
-    """Tell whether these are the data of a study's session, as its `opened` event describes them.
+def unchanged(fingerprint: str | None, digests: Sequence[str], datasets: Mapping[str, Dataset]) -> bool:
+    """Tell whether these are the data that a study ran on.
+
+    Args:
+        fingerprint, digests: of all its data together, and of each data set, as its ledger tells.
 
     Several are compared one by one in the order of the study's sections, not by their keys: a later version may
     add options to a section that leave its data as they are.
     """
-    told = session.get("datasets")
-    known = [one["digest"] for one in told.values() if isinstance(one, Mapping)] if isinstance(told, Mapping) else []
-    digests = [dataset.fingerprint for dataset in datasets.values()]
-    return session.get("data") == joint_fingerprint(datasets) or (len(known) > 1 and known == digests)
+    now = [dataset.fingerprint for dataset in datasets.values()]
+    return fingerprint == joint_fingerprint(datasets) or (len(digests) > 1 and list(digests) == now)
 
 
-def inventory(datasets: Mapping[str, Dataset]) -> dict[str, Section]:
-    """Describe each data set, by `study.data.key` of its section.
-
-    Returns:
-        `title`; `telling` of a table, sentences on the inputs that predict the class alone; `digest`, its
-        fingerprint, one for all its splits; `shape` of a sample; `rows` by split; and
-        `sources`: the addresses of the files that it is made from, the path of a user's own, none where it comes with
-        the software.
-    """
-    told: dict[str, Section] = {}
+def inventory(datasets: Mapping[str, Dataset]) -> dict[str, DatasetSummary]:
+    """Describe each data set, by `study.data.key` of its section."""
+    told: dict[str, DatasetSummary] = {}
     for key, dataset in datasets.items():
         section = json.loads(key)
         own = section.get("path")
@@ -299,7 +303,8 @@ def inventory(datasets: Mapping[str, Dataset]) -> dict[str, Section]:
             "digest": dataset.fingerprint,
             "shape": list(dataset.facts.shape),
             "rows": {name: len(split) for name, split in dataset.splits.items()},
-            **({"telling": list(dataset.facts.telling)} if dataset.facts.is_table else {}),
             "sources": [own] if isinstance(own, str) else [source.url or source.path for source in sources(section)],
         }
+        if dataset.facts.is_table:
+            told[key]["telling"] = list(dataset.facts.telling)
     return told

@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 from study import data
-from study.data.dataset import Dataset, Facts, Labelled
+from study.data.dataset import Dataset, Facts, GroupSizes, Labelled
 from study.errors import UserError
-from study.knobs import Section, Value
+from study.knobs import Section
 from study.text import quoted, some
 
 
@@ -145,12 +145,11 @@ MOST_GROUPS = 400
 """Number of cells of a data set up to which their sizes are kept with a study."""
 
 
-def group_sizes(datasets: Mapping[str, Dataset]) -> dict[str, Value] | None:
-    """Return the size of each cell of a study's data set, as plain values.
+def group_sizes(datasets: Mapping[str, Dataset]) -> GroupSizes | None:
+    """Return the size of each cell of a study's data set, with names where it has names.
 
     Returns:
-        By split, `val` and `test`, a list per class with the samples of each bias class; `classes` and `biases`, their
-        names, where it has names. None without bias labels, for more than `MOST_GROUPS`, and for several data sets.
+        Without splits that have none; None without bias labels, for more than `MOST_GROUPS`, and for several data sets.
     """
     if len(datasets) != 1:
         return None
@@ -158,9 +157,18 @@ def group_sizes(datasets: Mapping[str, Dataset]) -> dict[str, Value] | None:
     facts = dataset.facts
     if not facts.bias_classes or facts.classes * facts.bias_classes > MOST_GROUPS:
         return None
-    found = {
-        name: contents(dataset.splits[name], facts.on(name)).cells for name in ("val", "test") if name in dataset.splits
-    }
-    sizes: dict[str, Value] = {name: cells for name, cells in found.items() if cells}
-    names = {"classes": facts.class_names, "biases": facts.bias_names}
-    return sizes | {key: list(value) for key, value in names.items() if value} if sizes else None
+    sizes: GroupSizes = {}
+    if val := _cells(dataset, "val"):
+        sizes["val"] = val
+    if test := _cells(dataset, "test"):
+        sizes["test"] = test
+    if sizes and facts.class_names:
+        sizes["classes"] = list(facts.class_names)
+    if sizes and facts.bias_names:
+        sizes["biases"] = list(facts.bias_names)
+    return sizes or None
+
+
+def _cells(dataset: Dataset, split: str) -> list[list[int]]:
+    found = contents(dataset.splits[split], dataset.facts.on(split)).cells if split in dataset.splits else None
+    return [list(row) for row in found or ()]

@@ -4,10 +4,11 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal, NotRequired, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypedDict
 
 
 @dataclass(frozen=True)
@@ -202,3 +203,37 @@ def fingerprint(splits: Mapping[str, Split]) -> str:
                 digest.update(str((array.dtype, array.shape)).encode())
                 digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()[:16]
+
+
+class DatasetSummary(TypedDict):
+    """A data set, as a ledger has it.
+
+    Attributes:
+        title, digest: its title, and its fingerprint, one for all its splits.
+        shape: of a sample.
+        rows: by split.
+        telling: of a table, sentences on the inputs that predict the class alone.
+        sources: the addresses of the files that it is made from, the path of a user's own, none where it comes with the
+            software.
+    """
+
+    title: str
+    digest: str
+    shape: NotRequired[list[int]]
+    rows: dict[str, int]
+    telling: NotRequired[list[str]]
+    sources: list[str]
+
+
+class GroupSizes(TypedDict, total=False):
+    """Groups of a data set, as a ledger has them.
+
+    Attributes:
+        val, test: a list per class with the number of samples of each bias class.
+        classes, biases: names in the order of their numbers.
+    """
+
+    val: list[list[int]]
+    test: list[list[int]]
+    classes: list[str]
+    biases: list[str]

@@ -4,14 +4,15 @@ Each is an entry of the ledger: `event`, its kind, `time`, then its fields in th
 `asleep`. What is None is left out.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, NotRequired, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 from annotated_types import Ge, Lt, MinLen
-from pydantic import BaseModel, ConfigDict, InstanceOf, Strict, TypeAdapter, ValidationError, WrapValidator
-from typing_extensions import TypedDict
+from pydantic import ConfigDict, InstanceOf, Strict, TypeAdapter, ValidationError, with_config
 
+from study.data.dataset import DatasetSummary, GroupSizes
+from study.files import FileDigest
 from study.home.lease import LATEST
 from study.home.line import Entry
 from study.text import shortened
@@ -38,39 +39,31 @@ Params = dict[str, bool | int | float | str | None]
 Reported = InstanceOf[dict[str, float | None]]
 """Metrics of a report; `study.home.record.Epoch` checks the values, as there are so many."""
 
-AS_IT_IS = WrapValidator(lambda value, check: (check(value), value)[1])
-"""Checks a value, and keeps it with whatever else it holds."""
+
+for _described in (DatasetSummary, FileDigest, GroupSizes):  # what further keys later versions write is kept
+    with_config(ConfigDict(extra="allow", strict=True))(_described)
 
 
-class DataSet(TypedDict):
-    """A data set, as `study.data.inventory` describes it."""
+@dataclass(frozen=True)
+class Groups:
+    """Groups of a study's data, empty where they are not known, see `study.data.dataset.GroupSizes`.
 
-    title: str
-    digest: str
-    sources: list[str]
-    rows: dict[str, Whole]
-    shape: NotRequired[list[Whole]]
+    Attributes:
+        cells: by split, a list per class with the number of samples of each bias class.
+        classes, biases: names in the order of their numbers.
+    """
 
+    cells: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)
+    classes: Sequence[str] = ()
+    biases: Sequence[str] = ()
 
-class File(TypedDict):
-    """A file that trials begin from or run."""
-
-    name: str
-    file: str
-    sha256: str
-
-
-class Groups(BaseModel):
-    """Number of samples of each group by split, and names, see `study.data.cells`."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
-    __pydantic_extra__: dict[str, list[list[Whole]]]
-    classes: list[str] = []
-    biases: list[str] = []
+    @classmethod
+    def of(cls, sizes: GroupSizes) -> "Groups":
+        """Return the groups of an `opened` event."""
+        cells = {split: of for split, of in (("val", sizes.get("val")), ("test", sizes.get("test"))) if of}
+        return cls(cells, sizes.get("classes", ()), sizes.get("biases", ()))
 
 
-GROUPS = WrapValidator(lambda value, check: (Groups.model_validate(value), check(value))[1])
-Files = Annotated[list[File], AS_IT_IS]
 Step = Annotated[tuple[str, ...], MinLen(1)]
 
 
@@ -114,7 +107,7 @@ class Opened(BaseEvent):
         spec: hash of its file.
         weights, function: the files that trials begin from, and that they run.
         placement: keys of `resources`, and `search.concurrency`, that differ from the study file.
-        groups: samples of each group, see `Groups`.
+        groups: samples of each group.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="allow")
@@ -129,11 +122,24 @@ class Opened(BaseEvent):
     data: str | None = None
     dataset: str | None = None
     spec: str | None = None
-    datasets: Annotated[dict[str, DataSet], AS_IT_IS] | None = None
-    weights: Files | None = None
-    function: Files | None = None
+    datasets: dict[str, DatasetSummary] | None = None
+    weights: list[FileDigest] | None = None
+    function: list[FileDigest] | None = None
     placement: Params | None = None
-    groups: Annotated[dict[str, Any], GROUPS] | None = None
+    groups: GroupSizes | None = None
+
+    @property
+    def digests(self) -> list[str]:
+        """Fingerprint of each data set; none where an older version wrote it."""
+        return [one["digest"] for one in (self.datasets or {}).values()]
+
+    @property
+    def environment(self) -> Entry:
+        """Fields on package, machine and data: no times, no hash of the study file, no groups."""
+        return {name: value for name, value in entry_of(self).items() if name not in NOT_OF_ENVIRONMENT}
+
+
+NOT_OF_ENVIRONMENT = ("event", "time", "asleep", "spec", "groups")
 
 
 @dataclass(frozen=True)

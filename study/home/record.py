@@ -109,7 +109,7 @@ class StudyRecord(StudyState):
     @property
     def owner(self) -> str | None:
         """Owner of the study, whoever goes on with it; None before its first driver."""
-        return self.sessions[0]["owner"] if self.sessions else None
+        return self.sessions[0].owner if self.sessions else None
 
     def by_stage(self, *stages: Stage) -> Iterator[TrialRecord]:
         """Return the trials of these stages, by number."""

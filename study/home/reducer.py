@@ -1,12 +1,12 @@
 """The reduction of a ledger's events, one after the other, to a study's trials and state."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, assert_never
+from typing import Literal, assert_never
 
 from study import __version__
 from study.errors import UserError
 from study.home import events
-from study.home.events import Event, Params, entry_of
+from study.home.events import Event, Groups, Opened, Params
 from study.home.trial_record import Epoch, Stretch, TrialRecord
 
 Happening = tuple[Literal["trial", "report", "ended", "enqueued"], int, int, Epoch | None]
@@ -24,8 +24,8 @@ class StudyState:
 
     Attributes:
         id: unique to the study, whatever it is called.
-        sessions: the `opened` event of each driver that ran it, without `groups`.
-        groups: samples of each group, see `study.data.cells`.
+        sessions: the `opened` event of each driver that ran it.
+        groups: samples of each group, empty where they are not known.
         state: new, running, complete, interrupted or failed.
         story: every trial decided on, report and end, and what was enqueued, in the order in which they came: early
             stopping and Optuna depend on it. It leaves out what a trial did once it was extended, and what it did
@@ -48,8 +48,8 @@ class StudyState:
 
     id: str = ""
     trials: dict[int, TrialRecord] = field(default_factory=dict)
-    sessions: list[dict[str, Any]] = field(default_factory=list)
-    groups: dict[str, Any] | None = None
+    sessions: list[Opened] = field(default_factory=list)
+    groups: Groups = field(default_factory=Groups)
     state: str = "new"
     story: list[Happening] = field(default_factory=list)
     extended: int | None = None
@@ -160,13 +160,13 @@ class StudyState:
         return self._foreign(f"{kind!r} that study {__version__} cannot read: {fault}")
 
     def _foreign(self, what: str) -> InvalidLedgerError:
-        wrote = f"study {self.sessions[-1].get('version', '')}".strip() if self.sessions else "a newer study"
+        wrote = f"study {self.sessions[-1].version or ''}".strip() if self.sessions else "a newer study"
         return InvalidLedgerError(f"has an event {what}. Use what wrote it: {wrote}")
 
     def _opened(self, event: events.Opened) -> None:
-        self.groups = self.groups if event.groups is None else event.groups
+        self.groups = Groups.of(event.groups) if event.groups else self.groups
         self.placement = event.placement or {}
-        self.sessions.append({name: value for name, value in entry_of(event).items() if name != "groups"})
+        self.sessions.append(event)
         self.state, self._last, self.unusable = "running", event.time, {}
 
     def _retried(self, event: events.Retried) -> None:

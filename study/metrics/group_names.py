@@ -1,7 +1,7 @@
 """Name the class and bias class of a cell's metric, such as `val/group_0_3_accuracy`."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from study.metrics import GROUPS
 from study.text import quoted, some
@@ -63,8 +63,3 @@ def legend(classes: Names, biases: Names) -> dict[str, str]:
     """Describe every group that has a metric of its own, by its number, `group_0_3`."""
     told = {name.removesuffix("_accuracy"): words(name, classes, biases) for name in GROUPS}
     return {name: text for name, text in told.items() if text}
-
-
-def of_study(groups: Mapping[str, Sequence[str]] | None) -> dict[str, str]:
-    """Describe the groups kept with a study, see `study.data.cells`; empty where its data name no groups."""
-    return legend(groups.get("classes"), groups.get("biases")) if groups else {}

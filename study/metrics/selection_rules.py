@@ -6,7 +6,7 @@ A rule is a metric of the table, perhaps under a limit on another, so that it ca
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from study.metrics import available
 
@@ -79,7 +79,7 @@ MIN_SHOWN_GROUP = 10
 """Samples of a group from which on its accuracy is shown in a summary: with 4 samples it is 0, 25, 50, 75 or 100%."""
 
 
-def leading(own: Sequence[str], known: Collection[str], cells: Mapping[str, Any]) -> list[str]:
+def leading(own: Sequence[str], known: Collection[str], cells: Mapping[str, Sequence[Sequence[int]]]) -> list[str]:
     """List the reported names that a summary shows.
 
     They are the study's own metrics on test, then on validation, a log loss with the accuracy of the same samples, then

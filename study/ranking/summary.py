@@ -327,7 +327,7 @@ def _shown(results: Results, sides: Iterable[Told | None]) -> list[str]:
     """Return the metrics for people: the study's own, and the leading ones that each side has."""
     of_each = [side.metrics for side in sides if side]
     known = [name for name in of_each[0] if all(name in metrics for metrics in of_each)] if of_each else []
-    beside = leading(results.spec.objective.needed, known, results.record.groups or {})
+    beside = leading(results.spec.objective.needed, known, results.record.groups.cells)
     return list(dict.fromkeys([*_study_metrics(results.spec), *beside]))
 
 

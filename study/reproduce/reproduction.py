@@ -307,7 +307,7 @@ def _budget(
 ) -> str:
     """Return a note on what was run, and where it differs from the protocol of this name."""
     seeds = sorted({seed for cell in ours.values() for seed in cell.seeds})
-    titles_run = dict.fromkeys(session["dataset"] for session in record.sessions if "dataset" in session)
+    titles_run = dict.fromkeys(session.dataset for session in record.sessions if session.dataset)
     epochs, networks = spec.epochs, ", ".join(dict.fromkeys(ours_run["model"]["name"] for ours_run, _ in documents))
     titles = ", ".join(titles_run or spec.data_titles)
     what = f"{titles}, {networks or 'network'}, {formatting.count(epochs, 'epoch')}, {formatting.seeds(seeds)}"

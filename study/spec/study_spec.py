@@ -10,6 +10,7 @@ from typing import Any
 
 from study import data, models
 from study.data import Facts
+from study.files import FileDigest
 from study.knobs import Params, Scalar, Section, options
 from study.methods import OWN
 from study.metrics import METRICS, Direction, available, better
@@ -259,14 +260,15 @@ class StudySpec:
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
 
     @property
-    def weights(self) -> list[dict[str, str]]:
+    def weights(self) -> list[FileDigest]:
         """Weights that trials of the study begin from, each once: `name`, `file`, `sha256`.
 
         Raises:
             UserError: a file is not there or not the one that is published; says how to get it.
         """
-        told = [entry for model in self.model_sections if (entry := models.weights(model))]
-        return [entry for place, entry in enumerate(told) if entry not in told[:place]]
+        found = [entry for model in self.model_sections if (entry := models.weights(model))]
+        unique = [entry for place, entry in enumerate(found) if entry not in found[:place]]
+        return [FileDigest(name=entry["name"], file=entry["file"], sha256=entry["sha256"]) for entry in unique]
 
     @cached_property
     def model_sections(self) -> list[Section]:

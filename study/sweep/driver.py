@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 from study import data
 from study.data import Dataset, inventory
 from study.data.cells import group_sizes
+from study.data.dataset import DatasetSummary
 from study.errors import StudyStoppedError, UserError
-from study.files import parts
+from study.files import FileDigest, parts
 from study.home.events import Closed, Opened, Outcome
 from study.home.folder import StudyFolder
 from study.home.ledger import LeaseLostError, Ledger
@@ -130,25 +131,25 @@ def check_same_data(spec: StudySpec, datasets: Mapping[str, Dataset], record: St
     Args:
         datasets: those of `spec.data_sections`, by `data.key`.
     """
-    if not record.sessions or data.unchanged(record.sessions[-1], datasets):
+    last = record.sessions[-1] if record.sessions else None
+    if last is None or data.unchanged(last.data, last.digests, datasets):
         return
-    told = " ".join(_differences(spec, datasets, record))
+    told = " ".join(_differences(spec, datasets, last))
     raise UserError(
         f"{spec.name}: its data have changed since it began; trials on other data do not compare. {told}".rstrip()
         + " Put the earlier files back, or begin a study of another name"
     )
 
 
-def _differences(spec: StudySpec, datasets: Mapping[str, Dataset], record: StudyRecord) -> Iterator[str]:
-    """Yield a sentence on each data set that differs, and one on its files."""
-    last = record.sessions[-1]
-    told = list(last.get("datasets", {}).values())
-    known = told if len(told) == len(datasets) else [None] * len(datasets)
+def _differences(spec: StudySpec, datasets: Mapping[str, Dataset], last: Opened) -> Iterator[str]:
+    """Yield a sentence on each data set that differs from those of the last session, and one on its files."""
+    told = list((last.datasets or {}).values())
+    known: Sequence[DatasetSummary | None] = told if len(told) == len(datasets) else [None] * len(datasets)
     for section, dataset, before in zip(spec.data_sections, datasets.values(), known, strict=True):
         if before and before["digest"] != dataset.fingerprint:
             place = f" ({', '.join(before['sources'])})" if before["sources"] else ""
             yield f"{before['title']}{place}: fingerprint {dataset.fingerprint}, was {before['digest']}."
-            written = _written_since(data.files(section), last["time"])
+            written = _written_since(data.files(section), last.time)
             if written:
                 more = f" and {len(written) - NAMED} more" if len(written) > NAMED else ""
                 yield f"Written since then: {', '.join(str(file) for file in written[:NAMED])}{more}."
@@ -269,20 +270,21 @@ def drive(
     if record.state == "running":  # the last driver died without a word
         record.apply(ledger.append(Closed("interrupted")))
     check_same_data(spec, datasets, record)
-    told: dict[str, Any] = {
-        "data": data.joint_fingerprint(datasets),
-        "dataset": ", ".join(spec.data_titles),
-        "spec": spec.hash,
-    }
-    told["datasets"] = inventory(datasets)
-    if begun := initial_weights(spec, record):
-        told["weights"] = begun
-    if function := _function(spec, folder):
-        told["function"] = function
-    told["placement"] = spec.placement or None
-    told |= {"groups": sizes} if (sizes := group_sizes(datasets)) else {}
-    changed = any(before.get("function", function) != function for before in record.sessions[-1:])
-    record.apply(ledger.append(Opened(**provenance(), owner=record.owner or owner(), **told)))
+    function = _function(spec, folder)
+    changed = any((before.function or function) != function for before in record.sessions[-1:])
+    opened = Opened(
+        **provenance(),
+        owner=record.owner or owner(),
+        data=data.joint_fingerprint(datasets),
+        dataset=", ".join(spec.data_titles),
+        spec=spec.hash,
+        datasets=inventory(datasets),
+        weights=initial_weights(spec, record) or None,
+        function=function or None,
+        placement=spec.placement or None,
+        groups=group_sizes(datasets),
+    )
+    record.apply(ledger.append(opened))
     state: Outcome = "interrupted"
     enough, is_told = None, False
     remedy = f"Nothing is lost; then go on with it: study resume {spec.name}"
@@ -333,15 +335,16 @@ def _on_a_cluster(name: str, address: str) -> str:
     return f"{lost} {typed('resume', name, '--address', address)}"
 
 
-def initial_weights(spec: StudySpec, record: StudyRecord) -> list[dict[str, str]]:
+def initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDigest]:
     """Return the weights that trials begin from, checked against the study's last session or the study of its export.
 
     Raises:
         UserError: a file is missing, or its content has changed.
     """
     now = spec.weights
-    earlier = record.sessions[-1] if record.sessions else (spec.origin or {}).get("code") or {}
-    before = {entry["name"]: entry["sha256"] for entry in earlier.get("weights", ())}
+    of_export = ((spec.origin or {}).get("code") or {}).get("weights")
+    earlier = record.sessions[-1].weights if record.sessions else of_export
+    before = {entry["name"]: entry["sha256"] for entry in earlier or ()}
     for entry in now:
         if before.get(entry["name"], entry["sha256"]) != entry["sha256"]:
             raise UserError(
@@ -351,7 +354,7 @@ def initial_weights(spec: StudySpec, record: StudyRecord) -> list[dict[str, str]
     return now
 
 
-def _function(spec: StudySpec, folder: StudyFolder) -> list[dict[str, str]]:
+def _function(spec: StudySpec, folder: StudyFolder) -> list[FileDigest]:
     """Return the file of the user's training function, see `function_loading.source`; empty where there is none."""
     return (
         function_loading.source(spec.function, function_loading.place(spec.function, folder.path))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from study import data, ranking
+from study.data.dataset import DatasetSummary
 from study.errors import said
 from study.home import events
 from study.home.events import ENDED, End, Event, Outcome
@@ -101,10 +102,10 @@ def note(
     words, goal = {"min": "lower", "max": "higher"}, spec.objective
     aims = [f"{name}, {words[mode]} is better" for name, mode in zip(goal.metrics, goal.modes, strict=True)]
     what = "Final training of one configuration" if spec.final_seeds is not None else "Search"
-    session = record.sessions[-1] if record.sessions else {}
+    titles = record.sessions[-1].dataset if record.sessions else None
     text: list[str] = [
         escaped(f"{what} for {'; '.join(aims)}."),
-        escaped(f"On {session.get('dataset') or spec.base['data']['name']}; {record.state}."),
+        escaped(f"On {titles or spec.base['data']['name']}; {record.state}."),
     ]
     if parts:
         text += [f"**{escaped(title)}.** {escaped(' '.join(sentences))}" for title, sentences in parts.items()]
@@ -120,25 +121,26 @@ def device_tags(device: Mapping[str, str]) -> dict[str, str]:
     return {f"study.device.{key}".removesuffix(".name"): value for key, value in device.items()}
 
 
-FILES = ("weights", "function")
-NOT_TAGS = ("event", "time", "libraries", "commit", "node", "spec", "datasets", *FILES)
+NOT_TAGS = ("libraries", "commit", "node", "datasets", "weights", "function")
 
 
 def inherited(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
     """Return the study's tags that each trial's run has too: which study, on which code, libraries and data."""
-    session = record.sessions[-1] if record.sessions else {}
-    plain = {key: value for key, value in session.items() if key not in NOT_TAGS}
-    tags = {"study.id": record.id, "study.name": spec.name}
+    session = record.sessions[-1] if record.sessions else None
+    plain = {key: value for key, value in (session.environment if session else {}).items() if key not in NOT_TAGS}
+    tags: dict[str, Any] = {"study.id": record.id, "study.name": spec.name}
     tags |= {f"study.{key}": value for key, value in plain.items()}
-    for key in session.keys() & set(FILES):
-        tags[f"study.{key}"] = "; ".join("{name}: {file}, sha256 {sha256}".format(**one) for one in session[key])
-    tags |= {f"version.{key}": value for key, value in session.get("libraries", {}).items()}
-    tags |= {"mlflow.user": session["owner"]} if session else {}  # shown in the UI's column of users
-    if groups := group_names.of_study(record.groups):
+    if session:
+        for key, files in (("weights", session.weights), ("function", session.function)):
+            if files:
+                tags[f"study.{key}"] = "; ".join(map("{0[name]}: {0[file]}, sha256 {0[sha256]}".format, files))
+        tags |= {f"version.{key}": value for key, value in (session.libraries or {}).items()}
+        tags["mlflow.user"] = session.owner  # shown in the UI's column of users
+    if groups := group_names.legend(record.groups.classes, record.groups.biases):
         tags["study.groups"] = cut("; ".join(f"{name}: {words}" for name, words in groups.items()))
-    source = f"study {session['version']}" if "version" in session else "study"
+    source = f"study {session.version}" if session and session.version else "study"
     tags |= {"mlflow.source.name": source, "mlflow.source.type": "LOCAL"}  # shown in the UI's column of sources
-    return tags | ({"mlflow.source.git.commit": session["commit"]} if "commit" in session else {})
+    return tags | ({"mlflow.source.git.commit": session.commit} if session and session.commit else {})
 
 
 STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED", "interrupted": "KILLED"}
@@ -307,9 +309,9 @@ class EventTranslator:
         if key not in self._progress.open:
             self._progress.open.append(key)
 
-    def _data_sets(self) -> Mapping[str, Mapping[str, Any]]:
+    def _data_sets(self) -> Mapping[str, DatasetSummary]:
         """Return the data sets that the last driver wrote, by `study.data.key`; empty if it is an old one."""
-        return self.record.sessions[-1].get("datasets", {}) if self.record.sessions else {}
+        return self.record.sessions[-1].datasets or {} if self.record.sessions else {}
 
     def _name(self, number: int) -> str:
         """Return the name of a trial's run: its configuration, its seed, and its fold where there are folds."""

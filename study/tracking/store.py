@@ -12,6 +12,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
+from study.data.dataset import DatasetSummary
 from study.spec import StudySpec
 from study.text import printed
 from study.tracking.tracking_state import STUDY, VIEW
@@ -87,7 +88,7 @@ MAX_TITLE_CHARACTERS, MAX_DIGEST_CHARACTERS = 500, 36
 """Most characters of a data set's name and digest that MLflow takes."""
 
 
-def data_set(section: Mapping[str, Any], told: Mapping[str, Any]) -> DatasetInput:
+def data_set(section: Mapping[str, Any], told: DatasetSummary) -> DatasetInput:
     """Return a data set for MLflow's column of them.
 
     Args:

@@ -105,7 +105,7 @@ def _beginning(results: Results, whole: bool) -> Iterator[str]:
     needed = f" Their file {where}." if is_frozen else ""
     needed += " What they learned of their own data, biases too, may be in this model."
     needed += " Features are rounded to float16, as in training." if is_frozen else ""
-    for entry in results.record.sessions[-1].get("weights", ()):
+    for entry in results.record.sessions[-1].weights or ():
         yield (
             f"{begins} the weights {escaped(entry['name'])} ({escaped(entry['file'])}, SHA-256 "
             f"{entry['sha256']}).{needed}"

@@ -127,7 +127,6 @@ def _encoding(section: Mapping[str, Any], dataset: Dataset) -> Encoding | None:
 def _described(
     folder: StudyFolder, results: Results, trial: TrialRecord, dataset: Dataset, encoding: Encoding | None
 ) -> Description:
-    session = {key: value for key, value in results.record.sessions[-1].items() if key not in ("event", "time", "spec")}
     about = {
         "study": results.spec.name,
         "study_id": results.record.id,
@@ -137,7 +136,7 @@ def _described(
         "data_fingerprint": dataset.fingerprint,
         "test_fingerprint": fingerprint_of_test(dataset),
         "groups": asdict(groups) if (groups := card.counts(results.spec, trial, dataset)) else None,
-        "code": session,
+        "code": results.record.sessions[-1].environment,
         "origin": dict(results.spec.origin or {}),
     }
     path = folder.model_file(trial.number)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from study.errors import UserError, said
+from study.files import FileDigest
 from study.knobs import Section
 from study.methods.own_function import REUSE
 
@@ -60,7 +61,7 @@ def place(function: str, folder: Path) -> str:
     return str(Path(file).parent) if file else os.getcwd()
 
 
-def source(function: str, where: str) -> list[dict[str, str]]:
+def source(function: str, where: str) -> list[FileDigest]:
     """Describe the file that defines a function: `name`, `file` and `sha256`.
 
     The list is empty for a pickle, whose name is its digest, and for a function that is in no file.

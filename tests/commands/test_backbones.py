@@ -16,6 +16,7 @@ from study.commands import backbones
 from study.commands.plan import plan
 from study.driver import run
 from study.errors import UserError
+from study.home.events import Opened
 from study.home.folder import Home
 from study.models import published
 from study.spec import StudySpec
@@ -113,7 +114,7 @@ def test_weights_that_have_changed_since_are_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(StudySpec, "weights", [now])
     assert driver.initial_weights(spec, found) == [now]
     for before, problem in (({"weights": [now]}, None), ({}, None), ({"weights": [now | {"sha256": "a"}]}, "changed")):
-        found.sessions[:] = [before]
+        found.sessions[:] = [Opened(owner="ada", **before)]
         if problem is None:
             assert driver.initial_weights(spec, found) == [now]
         else:

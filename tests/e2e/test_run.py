@@ -41,7 +41,7 @@ def test_mlflow_has_every_trial_once_and_the_result_and_artifacts(finished: Comm
     assert best.confirmed is not None
     study = runs.by_name["tiny"].data
     assert study.metrics["best/val/accuracy"] == best.confirmed.mean
-    assert study.tags["study.version"] == record.sessions[0]["version"]
+    assert study.tags["study.version"] == record.sessions[0].version
     assert study.tags["study.data"] == data.load(spec.data_sections[0]).fingerprint
     assert {"study.yaml", "best.yaml", "report"} <= runs.artifacts("tiny")
 

@@ -15,9 +15,9 @@ def test_the_group_of_a_metric_is_told_by_name():
 
 
 def test_a_study_tells_all_of_its_groups():
-    told = group_names.of_study({"val": [[3, 4]], "classes": ["no"], "biases": ["f", "m"]})
+    told = group_names.legend(["no"], ["f", "m"])
     assert told == {"group_0_0": "class 'no', bias class 'f'", "group_0_1": "class 'no', bias class 'm'"}
-    assert group_names.of_study({"val": [[3, 4]]}) == group_names.of_study(None) == {}
+    assert group_names.legend([], []) == group_names.legend(None, None) == {}
 
 
 @pytest.mark.parametrize(

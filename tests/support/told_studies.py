@@ -10,7 +10,7 @@ from study.analysis.report.caveats import Doubted, NotRead, TellsAlone, caveats
 from study.analysis.report.result_sentences import lead
 from study.analysis.statistics.next_step import TrialFailed, next_steps
 from study.commands.final_training import final_study
-from study.home.events import Referenced
+from study.home.events import Groups, Referenced
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.documents import Statement
@@ -240,7 +240,7 @@ def traded() -> StudyRecord:
     )
 
 
-CELLS = {"classes": ["cat", "dog"], "biases": ["dark", "light"], "val": [[40, 8], [0, 30]]}
+CELLS = Groups({"val": [[40, 8], [0, 30]]}, ["cat", "dog"], ["dark", "light"])
 
 
 def grouped() -> StudyRecord:
@@ -248,7 +248,7 @@ def grouped() -> StudyRecord:
     own = {"val/group_0_0_accuracy": 0.9, "val/group_0_1_accuracy": 0.25, "val/worst_group_accuracy": 0.25}
     errors = {"val/worst_group_accuracy_standard_error": 0.1, ERROR: 0.06}
     found = record(Told("search", [0.6], further={**own, **errors}))
-    found.groups = dict(CELLS)
+    found.groups = CELLS
     return found
 
 

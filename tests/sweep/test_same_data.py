@@ -74,10 +74,8 @@ def test_labels_that_were_changed_are_named(stopped):
 def test_several_data_sets_of_an_earlier_version_which_had_fewer_options_are_the_same():
     sections = [{"name": "biased_digits", "rho": rho} for rho in (0.9, 0.95)]
     datasets = data.load_all(sections)
-    earlier = {
-        "data": "another hash, of keys without the option",
-        "datasets": {f"earlier {key}": told for key, told in inventory(datasets).items()},
-    }
-    assert data.unchanged(earlier, datasets)
-    assert not data.unchanged(earlier, dict(reversed(datasets.items())))
-    assert not data.unchanged({**earlier, "datasets": {}}, datasets)
+    digests = [one["digest"] for one in inventory(datasets).values()]
+    earlier = "another hash, of keys without the option"
+    assert data.unchanged(earlier, digests, datasets)
+    assert not data.unchanged(earlier, digests, dict(reversed(datasets.items())))
+    assert not data.unchanged(earlier, [], datasets)

@@ -117,7 +117,7 @@ def test_optuna_hears_the_mean_once_per_configuration(replicated: Course) -> Non
 def timed(path: Path, *assignments: str, seconds: float = 60.0) -> Course:
     """A course in which each event comes so many seconds after the one before."""
     course = Course(path, spec_of(*assignments))
-    clock = [course.record.sessions[-1]["time"]]
+    clock = [course.record.sessions[-1].time]
     append = course.ledger.append
 
     def later(event: Event) -> Event:
@@ -136,7 +136,7 @@ def test_a_search_ends_when_its_time_is_over_and_is_then_confirmed(tmp_path: Pat
     assert course.agenda.enough == "time"
     assert all(trial.state == "complete" for trial in searched)
     decided = [event for event in read(course.ledger.path) if event["event"] == "trial"]
-    assert all(event["time"] - record.sessions[0]["time"] <= 31 * 60 for event in decided if event["stage"] == "search")
+    assert all(event["time"] - record.sessions[0].time <= 31 * 60 for event in decided if event["stage"] == "search")
     assert len(list(record.by_stage("confirm"))) == 6
 
 

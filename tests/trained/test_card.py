@@ -9,6 +9,7 @@ from helpers import Told, quickstart, record
 from study import data
 from study.commands.final_training import final_study
 from study.data import Dataset, Split
+from study.home.events import Opened
 from study.home.folder import StudyFolder
 from study.ranking import Results
 from study.trained.card import card
@@ -151,7 +152,7 @@ def test_it_says_which_weights_training_began_from() -> None:
     entry = {"name": "ResNet18_Weights.IMAGENET1K_V1", "file": "resnet18-f37072fd.pth", "sha256": "f37072fd" + 56 * "0"}
     spec = final_study(quickstart("model={name: resnet18, weights: imagenet}"), [1, 2], "birds")
     found = record(final(0.8, 1), final(0.7, 2))
-    found.sessions.append({"weights": [entry]})
+    found.sessions.append(Opened(owner="ada", weights=[entry]))
     words = card(
         Results(spec, found), best_seed(spec, list(found.trials.values())), dataset(), "birds: from the shore."
     )

@@ -21,6 +21,7 @@ from study.analysis.statistics.frame import trials_frame
 from study.commands.final_training import final_study
 from study.data import Dataset, Split
 from study.data.cells import group_sizes
+from study.home.events import Groups
 from study.home.record import StudyRecord, finite
 from study.metrics.worst_group import worst_group
 from study.ranking import Results, summary
@@ -110,7 +111,7 @@ def studies(of: Dataset, metric: str) -> tuple[StudySpec, StudySpec, list[Told],
 
 def record_of(of: Dataset, trials: Sequence[Told]) -> StudyRecord:
     told = record(*trials)
-    told.groups, told.state = group_sizes({"data": of}), "complete"
+    told.groups, told.state = Groups.of(group_sizes({"data": of}) or {}), "complete"
     return told
 
 

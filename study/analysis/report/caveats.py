@@ -270,7 +270,7 @@ def told_alone(results: Results, side: Side) -> Iterator[TellsAlone | Doubted]:
     """Yield which inputs of the user's table tell the class alone, and what a result near to 100% may come from."""
     if results.spec.function or results.spec.base["data"]["name"] != "table":
         return
-    datasets = results.record.sessions[-1].get("datasets", {}) if results.record.sessions else {}
+    datasets = results.record.sessions[-1].datasets or {} if results.record.sessions else {}
     telling = list(dict.fromkeys(one for of in datasets.values() for one in of.get("telling", ())))
     yield from map(TellsAlone, telling)
     for name in ("test/accuracy", "val/accuracy"):

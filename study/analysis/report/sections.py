@@ -20,7 +20,8 @@ from study.analysis.statistics.ablation_effects import Effect, Part, ablation_ef
 from study.analysis.statistics.debiasing_metrics import sampling_error, worst_group
 from study.analysis.tables import report_tables
 from study.analysis.tables.printed_table import ablation_notes, printed_ablation
-from study.home.events import DataSet
+from study.data.dataset import DatasetSummary
+from study.home.events import entry_of
 from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord
 from study.metrics import group_names
@@ -230,9 +231,9 @@ def groups(results: Results) -> Iterator[str]:
         return
     for split in ("val", "test"):
         yield from (text for side in compared if (text := _worst(record, side, split)))
-        cells = (record.groups or {}).get(split)
+        cells = record.groups.cells.get(split)
         if cells and any(side.spread(f"{split}/{name}") for side in compared for name in DEBIASED):
-            yield f"On {split} {group_names.compared(cells, (record.groups or {}).get('classes'))}"
+            yield f"On {split} {group_names.compared(cells, record.groups.classes)}"
     if named := _named(record):
         yield named
     side = compared[-1]
@@ -251,14 +252,14 @@ def _worst(record: StudyRecord, side: Side, split: str) -> str | None:
     if found := worst_group(record, side, split):
         return " ".join(found.sentences(side.words))
     value = side.spread(f"{split}/{WORST}")
-    is_counted = split in (record.groups or {})
+    is_counted = split in record.groups.cells
     told = f"The worst group of {side.words} on {split} has {formatting.mean(WORST, value)} right."
     return None if value is None or is_counted else told
 
 
 def _named(record: StudyRecord) -> str | None:
     """Return which class and bias class each number of a group stands for; None for data without names."""
-    found = group_names.of_study(record.groups)
+    found = group_names.legend(record.groups.classes, record.groups.biases)
     return f"Groups by name: {'; '.join(f'{name}: {words}' for name, words in found.items())}." if found else None
 
 
@@ -396,8 +397,9 @@ def _settings(results: Results) -> dict[str, str]:
     """Return the data's title, every key that a trial starts from, and how the search works."""
     spec, record = results.spec, results.record
     search = spec.search
-    settings = {"data": record.sessions[-1]["dataset"]} if record.sessions and "dataset" in record.sessions[-1] else {}
-    classes = (record.groups or {}).get("classes") or []
+    titles = record.sessions[-1].dataset if record.sessions else None
+    settings = {} if titles is None else {"data": titles}
+    classes = record.groups.classes
     settings |= {"positive class": classes[1]} if len(classes) == 2 else {}
     for section, values in spec.base.items():
         for key, value in values.items():
@@ -463,8 +465,8 @@ def _provenance(results: Results) -> dict[str, str]:
     for key, value in _flat({"origin": results.spec.origin or {}}):
         facts.setdefault(key, []).append(formatting.setting(value))
     for session in results.record.sessions:
-        ordered = {"started": session.get("time"), **{k: v for k, v in session.items() if k not in LEFT_OUT}}
-        for key, value in [*_flat(ordered), *data_sets(session.get("datasets") or {})]:
+        ordered = {"started": session.time, **{k: v for k, v in entry_of(session).items() if k not in LEFT_OUT}}
+        for key, value in [*_flat(ordered), *data_sets(session.datasets or {})]:
             facts.setdefault(key, []).append(moment(value, UTC) if key == "started" else formatting.setting(value))
     return {key: "; ".join(dict.fromkeys(values)) for key, values in facts.items()}
 
@@ -477,7 +479,7 @@ LEFT_OUT = ("event", "time", "datasets", "groups")
 """Fields of a session that other rows or sections tell."""
 
 
-def data_sets(datasets: Mapping[str, DataSet]) -> Iterator[tuple[str, str]]:
+def data_sets(datasets: Mapping[str, DatasetSummary]) -> Iterator[tuple[str, str]]:
     """Yield a row for each data set: its samples, the shape of one, its fingerprint, its files' origin."""
     for data in datasets.values():
         rows = ", ".join(f"{count} {split}" for split, count in data["rows"].items() if count)

@@ -206,7 +206,7 @@ def _check(studies: Sequence[Results]) -> None:
 def _data(results: Results) -> str:
     """Return the data's names and their fingerprint: the same data may be named differently."""
     names = ", ".join(dict.fromkeys(str(section["name"]) for section in results.spec.data_sections))
-    return f"{names}, fingerprint {results.record.sessions[-1].get('data', 'unknown')}"
+    return f"{names}, fingerprint {results.record.sessions[-1].data or 'unknown'}"
 
 
 def _settings(spec: StudySpec) -> dict[str, Value]:

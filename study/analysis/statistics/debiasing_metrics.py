@@ -1,7 +1,6 @@
 """The metrics that a study of debiasing is about, before its own: worst group, conflicting samples, gaps of groups."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 from study.home.record import StudyRecord
@@ -17,7 +16,7 @@ def counts(record: StudyRecord, side: Side, split: str) -> Counts | None:
 
     None where the sizes of groups are not known: without bias labels, of several data sets, or of very many groups.
     """
-    cells = (record.groups or {}).get(split)
+    cells = record.groups.cells.get(split)
     if not cells:
         return None
 
@@ -30,8 +29,8 @@ def counts(record: StudyRecord, side: Side, split: str) -> Counts | None:
 
 def worst_group(record: StudyRecord, side: Side, split: str) -> WorstGroup | None:
     """Return which groups of a split a side serves worst; None where that is not known, or all are alike."""
-    found, names = counts(record, side, split), record.groups or {}
-    return worst(found, names.get("classes"), names.get("biases")) if found else None
+    found = counts(record, side, split)
+    return worst(found, record.groups.classes, record.groups.biases) if found else None
 
 
 def sampling_error(record: StudyRecord, side: Side, name: str) -> float | None:
@@ -60,7 +59,7 @@ def with_error(record: StudyRecord, side: Side, name: str) -> SeedStatistics | N
 
 def samples(record: StudyRecord, side: Side, split: str, metric: str) -> int | None:
     """Return how many samples of a split an accuracy is of; None where that is not known, and for other metrics."""
-    cells: Sequence[Sequence[int]] | None = (record.groups or {}).get(split)
+    cells = record.groups.cells.get(split)
     if not cells:
         return None
     total = sum(map(sum, cells))

@@ -67,7 +67,8 @@ def embeddings(results: Results, model_file: Callable[..., Path]) -> list[Embedd
             "the best (search.confirm.top), and of final trainings (study train)"
         )
     datasets = data.load_all(results.spec.data_sections)
-    if not data.unchanged(results.record.sessions[-1], datasets):
+    last = results.record.sessions[-1]
+    if not data.unchanged(last.data, last.digests, datasets):
         raise UserError(
             f"{results.spec.name}: its data have changed since it ran; its models were trained on other data"
         )

@@ -64,7 +64,7 @@ def _title(spec: StudySpec, name: str) -> str:
 def summary_metrics(results: Results) -> list[str]:
     """Return the metrics of the summary, see `study.metrics.selection_rules.leading`."""
     names = split_metrics(results.spec, list(_sides_by_name(results).values()))
-    return selection_rules.leading(results.spec.objective.needed, names, results.record.groups or {}) or names[:2]
+    return selection_rules.leading(results.spec.objective.needed, names, results.record.groups.cells) or names[:2]
 
 
 def printed_first(results: Results) -> pd.DataFrame:

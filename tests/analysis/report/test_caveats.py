@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -158,7 +159,8 @@ def test_a_column_that_tells_the_class_is_named_and_a_result_of_nearly_all_is_do
     study = record(Told("baseline", [0.7]), Told("search", [reached]))
     if leaks is not None:  # None: a session of an earlier version
         section = spec.base["data"]
-        study.sessions[-1]["datasets"] = inventory({data.key(section): data.load(section)})
+        datasets = inventory({data.key(section): data.load(section)})
+        study.sessions[-1] = replace(study.sessions[-1], datasets=datasets)
     results = Results(spec, study)
     assert ["'copy'" in one.told for one in said(TellsAlone, results)] == [True] * bool(leaks)
     doubted = [(one.metric, one.side.number, one.inputs) for one in said(Doubted, results)]

@@ -1,5 +1,7 @@
 """Sentences of the lead and of the summary that count or repeat what the record has."""
 
+from dataclasses import replace
+
 import pytest
 from helpers import Told, quickstart, record
 from kept import reading
@@ -104,7 +106,7 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     assert named.startswith("Groups by name: group_0_0: class 'cat', bias class 'dark'; group_0_1: ")
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
     gap = record(Told("search", [0.6], further={**own, "val/equalized_odds": 0.1}))
-    gap.groups = {**told.groups, "val": [[40, 8], [4, 30]]}
+    gap.groups = replace(told.groups, cells={"val": [[40, 8], [4, 30]]})
     assert (
         "On val equalized_odds compares groups of the classes 'cat', 'dog'; equal_opportunity compares groups of the "
         "class 'dog'."

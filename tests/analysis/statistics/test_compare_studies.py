@@ -73,7 +73,7 @@ def test_it_is_plain_json() -> None:
 
 def with_data(fingerprint: str) -> StudyRecord:
     found = record(Told("baseline", [0.5]))
-    found.sessions[-1]["data"] = fingerprint
+    found.sessions[-1] = replace(found.sessions[-1], data=fingerprint)
     return found
 
 

@@ -20,7 +20,7 @@ from study.analysis.statistics.next_step import (
     power,
     seeds_needed,
 )
-from study.home.events import Closed
+from study.home.events import Closed, Groups
 from study.ranking import Results
 from study.ranking.difference import Difference, chosen_quantile
 
@@ -129,7 +129,7 @@ def test_the_worst_group_its_size_and_how_far_it_may_be_off() -> None:
     assert side is not None
     assert worst_group(found, side, "test") is None
     assert sampling_error(found, side, "test/worst_group_accuracy") is None
-    found.groups = {"test": [[50, 25], [0, 100]], "classes": ["cat", "dog"], "biases": ["dark", "light"]}
+    found.groups = Groups({"test": [[50, 25], [0, 100]]}, ["cat", "dog"], ["dark", "light"])
     told = worst_group(found, side, "test")
     assert told is not None
     assert [(group.name, group.samples) for group in told.worst] == [("class 'cat' with bias class 'light'", 25)]
