@@ -134,7 +134,7 @@ def extend(
 
     request = extend_study.ExtensionRequest(epochs, top, _numbers(trials))
 
-    def planned(plan: extend_study.Plan) -> None:
+    def show_plan(plan: extend_study.Plan) -> None:
         print_json(plan) if as_json else tell("\n".join(extend_study.lines(plan)))
 
     if is_elsewhere(address, follow):
@@ -142,7 +142,7 @@ def extend(
 
         asked = options(epochs=epochs, top=top, trials=trials)
         if dry_run:  # asked there: only its home knows which trials' states were kept
-            planned(extend_study.plan_from_document(Jobs(address).ask(name, "extend", name, *asked, "--dry-run")))
+            show_plan(extend_study.plan_from_document(Jobs(address).ask(name, "extend", name, *asked, "--dry-run")))
             return
         command = ["extend", *asked, *options(quiet=quiet)]
         go_on(address, command, name, follow, as_json, lambda folder: extend_study.plan_of(folder, request))
@@ -152,7 +152,7 @@ def extend(
 
     home = Home.locate()
     plan = extend_study.plan_of(home.find(name), request)
-    planned(plan)
+    show_plan(plan)
     if dry_run:
         return
     outcome = running.extend(home, name, view(quiet or as_json), request, address)
@@ -226,7 +226,7 @@ def ablate(
 
     request = ablate_study.AblationRequest(seeds, _keys(knobs), _keys(order))
 
-    def planned(plan: ablate_study.Plan) -> None:
+    def show_plan(plan: ablate_study.Plan) -> None:
         print_json(plan) if as_json else tell("\n".join(ablate_study.lines(plan)))
 
     if is_elsewhere(address, follow):
@@ -234,7 +234,7 @@ def ablate(
         from study.commands import on_cluster
 
         if dry_run:
-            planned(ablate_study.plan_of(on_cluster.folder_there(Jobs(address), name), request))
+            show_plan(ablate_study.plan_of(on_cluster.folder_there(Jobs(address), name), request))
             return
         command = ["ablate", *options(seeds=seeds, knobs=knobs, order=order, quiet=quiet)]
         go_on(address, command, name, follow, as_json, lambda folder: ablate_study.plan_of(folder, request))
@@ -245,10 +245,10 @@ def ablate(
     home = Home.locate()
     plan = ablate_study.plan_of(home.find(name), request)
     if dry_run:
-        planned(plan)
+        show_plan(plan)
         return
     if not as_json:
-        planned(plan)
+        show_plan(plan)
     outcome = running.ablate(home, name, view(quiet or as_json), request, address)
     result = ablate_study.result(home.find(name))
     print_json(result) if as_json else tell(f"\n{ablate_study.table(result)}")

@@ -74,7 +74,7 @@ class Status:
     """A study's summary, the lead of its report and, once it has begun, its pace."""
 
     summary: Summary = field(metadata=INNER)
-    lead: result_sentences.Lead
+    lead: result_sentences.LeadNumbers
     ablation: Progress | None
     pace: progress.Pace | None
     ties: Sequence[TieTold]

@@ -9,7 +9,7 @@ import pytest
 from helpers import Told, append_event, quickstart, write_ledger
 from ruamel.yaml import YAML
 
-from study.analysis.statistics.next_step import Came
+from study.analysis.statistics.next_step import PositionInSearch
 from study.commands import logs, status
 from study.commands.final_training import final_study
 from study.errors import UserError
@@ -147,7 +147,7 @@ def test_the_studys_metric_comes_first_then_groups_and_gaps_and_the_lead_is_told
     ]
     assert "how sure  On seed 0 alone nothing tells trial 2 from the other complete configuration." in found
     assert "search    The best of the search came as the 2nd of 2." in found
-    assert status.document(home.find("mine")).lead.best_came == Came(2, 2)
+    assert status.document(home.find("mine")).lead.best_came == PositionInSearch(2, 2)
 
 
 def test_what_is_left_to_do_of_a_range_of_real_numbers_is_told_without_pytorch(home: Home) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 from study.analysis.report.caveats import conclusions, more_search
 from study.analysis.statistics import formatting, spent
 from study.analysis.statistics.debiasing_metrics import worst_group
-from study.analysis.statistics.next_step import Came, Edge, Rivals, Step, came, edges, next_steps, rivals
+from study.analysis.statistics.next_step import Edge, PositionInSearch, Rivals, Step, came, edges, next_steps, rivals
 from study.home.events import Params
 from study.metrics.worst_group import WorstGroup
 from study.ranking import Results, SeedStatistics, epochs
@@ -170,7 +170,7 @@ class RunnerUp:
 
 
 @dataclass(frozen=True)
-class Lead:
+class LeadNumbers:
     """The lead of a report, and what it says in numbers.
 
     Attributes:
@@ -184,15 +184,15 @@ class Lead:
     parts: Mapping[str, Sequence[Statement]]
     runner_up: RunnerUp | None
     undecided: Sequence[int] | None
-    best_came: Came | None
+    best_came: PositionInSearch | None
     edges: Sequence[Edge]
     next: Sequence[Step]
 
 
-def document(results: Results) -> Lead:
+def document(results: Results) -> LeadNumbers:
     """Return the lead of a report with its numbers."""
     against, is_final = rivals(results), results.spec.final_seeds is not None
-    return Lead(
+    return LeadNumbers(
         lead(results),
         RunnerUp(against.runner_up.number, against.gap.value, against.gap.interval) if against else None,
         against.undecided if against else None,
@@ -202,7 +202,7 @@ def document(results: Results) -> Lead:
     )
 
 
-def lines(told: Lead, but: Sequence[str] = ()) -> list[str]:
+def lines(told: LeadNumbers, but: Sequence[str] = ()) -> list[str]:
     """Return the parts for a terminal, without those whose titles are in `but`."""
     parts = told.parts.items()
     return [line for title, said in parts if title not in but for line in wrapped(title.lower(), text_of(said))]
@@ -343,7 +343,7 @@ class BestCame(Statement):
         what: `front`: where the front last grew; `first`: where what leads came; `chosen`, `best`: where that came.
     """
 
-    came: Came
+    came: PositionInSearch
     what: Literal["front", "first", "chosen", "best"]
 
     def __str__(self) -> str:

@@ -386,7 +386,7 @@ STEP_REASONS = {
 class CameLate(Statement):
     """The best, or what leads, came late, or the front still grew."""
 
-    came: "Came"
+    came: "PositionInSearch"
     what: Literal["best", "first", "front"]
 
     def __str__(self) -> str:
@@ -495,7 +495,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Came:
+class PositionInSearch:
     """The place of the best configuration among the `of` that the search began, from 1.
 
     With several metrics, the place of the one with which the front last grew.
@@ -510,14 +510,14 @@ class Came:
         return self.of >= MIN_TRIALS and self.place > (1 - LATE_SHARE) * self.of
 
 
-def came(results: Results) -> Came | None:
+def came(results: Results) -> PositionInSearch | None:
     """Return when the best searched configuration came; None without one, or in a search of a single one."""
     _, best = results.sides
     numbers = [trial.number for trial in results.record.by_stage("search") if trial.state != "waiting"]
     if best is None or len(numbers) < 2:
         return None
     last = best.number if len(results.spec.objective.metrics) == 1 else last_growth(results)
-    return None if last is None else Came(numbers.index(last) + 1, len(numbers))
+    return None if last is None else PositionInSearch(numbers.index(last) + 1, len(numbers))
 
 
 def last_growth(results: Results) -> int | None:

@@ -20,7 +20,7 @@ from study.analysis.report.result_sentences import (
     TradeOff,
 )
 from study.analysis.report.sections import groups
-from study.analysis.statistics.next_step import AtEdge, Came, Enough, NotToldApart, StepReason, next_steps
+from study.analysis.statistics.next_step import AtEdge, Enough, NotToldApart, PositionInSearch, StepReason, next_steps
 from study.home.record import StudyRecord
 from study.metrics import selection_rules
 from study.ranking import Results
@@ -51,7 +51,7 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     assert (gap.compared, gap.seeds, gap.undecided) == (2, (3, 3), ())
     assert gap.gap.value == pytest.approx(0.32 / 3)
     assert gap.gap.interval[0] > 0
-    assert said(BestCame, results) == [BestCame(Came(1, 10), "best")]
+    assert said(BestCame, results) == [BestCame(PositionInSearch(1, 10), "best")]
     cost = only(Cost, results)
     assert (cost.configurations, cost.pruned, cost.further, cost.epochs, cost.gpu_hours) == (11, 0, 9, 20, 0.0)
     assert only(Readings, results).times == 0
@@ -161,7 +161,7 @@ def test_the_place_of_the_best_is_not_taken_for_its_number() -> None:
         told += [Told("search", [value]), Told("replicate", [value + 0.01], seed=1, repeats=2 + 2 * place)]
     results = Results(spec, over(*told))
     assert only(Gain, results).best.number == 4
-    assert only(BestCame, results).came == Came(2, 2)
+    assert only(BestCame, results).came == PositionInSearch(2, 2)
 
 
 def test_the_splits_error_is_said_of_the_side_that_it_is_of() -> None:
@@ -221,7 +221,7 @@ def test_the_lead_speaks_of_all_metrics_and_of_limits_that_are_broken() -> None:
     assert [(side.label, spread.mean) for side, spread in limit.broken] == [("baseline", 0.3)]
     assert [(side.label, spread.mean) for side, spread in limit.kept] == [("trial 1", 0.05)]
     assert not said(AmongRivals, results), "a front has no single best"
-    assert said(BestCame, results) == [BestCame(Came(2, 3), "front")]
+    assert said(BestCame, results) == [BestCame(PositionInSearch(2, 3), "front")]
     front = printed_front(Results(spec, found))
     assert list(front["trial"]) == ["1, chosen", "2"]
     assert set(front["on the front on test"]) == {"not read"}
