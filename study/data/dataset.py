@@ -4,9 +4,10 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NotRequired, Protocol
+from typing import Annotated, Literal, NotRequired, Protocol
 
 import numpy as np
+from annotated_types import Ge
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
@@ -220,7 +221,7 @@ class DatasetSummary(TypedDict):
     title: str
     digest: str
     shape: NotRequired[list[int]]
-    rows: dict[str, int]
+    rows: dict[str, Annotated[int, Ge(0)]]
     telling: NotRequired[list[str]]
     sources: list[str]
 
@@ -233,7 +234,7 @@ class GroupSizes(TypedDict, total=False):
         classes, biases: names in the order of their numbers.
     """
 
-    val: list[list[int]]
-    test: list[list[int]]
+    val: list[list[Annotated[int, Ge(0)]]]
+    test: list[list[Annotated[int, Ge(0)]]]
     classes: list[str]
     biases: list[str]

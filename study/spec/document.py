@@ -53,10 +53,12 @@ def find(spec: str) -> Path:
     if spec in names:
         return names[spec]
     exported = Path(os.environ.get("STUDY_HOME") or "studies", spec, "best.yaml")
-    best = f"{exported}, which the study of that name exported" if os.path.isfile(exported) else ""
-    own = [name for name in (f"{spec}.yaml", f"{spec}.yml") if os.path.isfile(name)]
-    if meant := [*own[:1], *([best] if best else [])]:
-        raise UserError(f"{spec}: no study file of that name is shipped. Did you mean {', or '.join(meant)}?")
+    best = f"{exported}, which it exported" if os.path.isfile(exported) else None
+    if own := next((name for name in (f"{spec}.yaml", f"{spec}.yml") if os.path.isfile(name)), None):
+        or_best = f", or of the study {best}" if best else ""
+        raise UserError(f"{spec}: no study file of that name is shipped. Did you mean {own}{or_best}?")
+    if best:
+        raise UserError(f"{spec}: a study, no study file. Did you mean {best}?")
     if spec and os.path.isdir(spec):
         raise UserError(f"{spec}: {_of_folder(path)}")
     raise UserError(

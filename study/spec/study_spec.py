@@ -354,6 +354,8 @@ class StudySpec:
             document["data"].pop("folds", None)
         if document["model"].get("trained_stages") == "none":  # and those from before stages were trained
             del document["model"]["trained_stages"]
+        if document["train"].get("probe") == "online":  # and those from before probes were fitted
+            del document["train"]["probe"]
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
 

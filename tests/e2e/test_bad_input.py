@@ -8,7 +8,7 @@ from answers import answer
 CASES = {
     "unknown key": (["--set", "method.epsilonn=1"], ["method.epsilonn: unknown key", "Did you mean 'epsilon'?"]),
     "test metric": (["--set", "search.metric=test/accuracy"], ["test metrics cannot be used to choose"]),
-    "name that leads out": (["--name", ".."], ["'..' given", "letters, digits"]),
+    "name that leads out": (["--name", ".."], ["'..' cannot be a study's name", "letters, digits"]),
     "unknown profile": (["--profile", "tpu"], ["--profile tpu", "Profiles there: gpu"]),
     "more than the machine has": (["--set", "resources.cpu=9999"], ["resources.cpu: 9999 given, this machine has"]),
 }

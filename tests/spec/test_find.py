@@ -43,7 +43,7 @@ READ_ANOTHER_WAY = ["%2e%2e%2fa", "a%2fb", "a%00", "a\\b", "a\uff0e\uff0e\uff0fb
 def test_a_name_that_could_not_be_a_folders_is_refused(name: str) -> None:
     with pytest.raises(UserError, match="cannot be a study's name"):
         check_name(name)
-    with pytest.raises(UserError, match="A name has letters"):
+    with pytest.raises(UserError, match="cannot be a study's name: letters"):
         load_study("quickstart", name=name)
 
 
