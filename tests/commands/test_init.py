@@ -216,7 +216,7 @@ def test_in_a_terminal_it_asks_and_without_one_it_does_not(folder: Path) -> None
     assert load_study("mine.yaml").trials == 7
     quiet = subprocess.run([*command, "--force"], stdin=subprocess.DEVNULL, **kept)  # type: ignore[call-overload]
     assert quiet.returncode == 2
-    assert quiet.stderr.startswith("error: --data: is missing")
+    assert quiet.stderr.startswith("error: --data is missing")
 
 
 @pytest.mark.slow
