@@ -260,7 +260,7 @@ PACKAGE = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ClusterProcess:
     """A part of a cluster that `study cluster up` starts: MLflow's server, Ray's head, or a node.
 
     Attributes:
@@ -276,7 +276,7 @@ class Part:
     tries: int
 
 
-def mlflow(cluster: LocalState, home: Home) -> Part:
+def mlflow(cluster: LocalState, home: Home) -> ClusterProcess:
     """Return MLflow's server, at the address that the cluster names, with a password for its only user."""
     users = cluster.path / "mlflow-auth.ini"
     database = address_of(cluster.path / "mlflow-users.db").replace("%", "%%")  # a single one refers to another key
@@ -298,10 +298,10 @@ def mlflow(cluster: LocalState, home: Home) -> Part:
         "MLFLOW_AUTH_CONFIG_PATH": str(users),
         "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_hex(32),
     }
-    return Part("mlflow", lambda: command, environment, lambda: _answers(f"{cluster.mlflow}/health"), 1)
+    return ClusterProcess("mlflow", lambda: command, environment, lambda: _answers(f"{cluster.mlflow}/health"), 1)
 
 
-def head(cluster: LocalState, home: Home) -> Part:
+def head(cluster: LocalState, home: Home) -> ClusterProcess:
     """Return Ray's head, at the addresses that the cluster names; it runs no trials."""
     ports = {"--port": cluster.address, "--dashboard-port": cluster.dashboard}
     options = ["--head", *(f"{name}={address.rpartition(':')[2]}" for name, address in ports.items())]
@@ -309,7 +309,7 @@ def head(cluster: LocalState, home: Home) -> Part:
     options += [f"--temp-dir={cluster.scratch}/{ray_internals.BELOW}"]
 
     # the client's usual port may be another cluster's
-    return Part(
+    return ClusterProcess(
         "head",
         lambda: _ray(cluster, options, "ray-client-server-port"),
         _environment(cluster, home, ()),
@@ -318,7 +318,7 @@ def head(cluster: LocalState, home: Home) -> Part:
     )
 
 
-def node(cluster: LocalState, home: Home, name: str, cpus: int, cards: Sequence[str]) -> Part:
+def node(cluster: LocalState, home: Home, name: str, cpus: int, cards: Sequence[str]) -> ClusterProcess:
     """Return a node for trials, with so many CPUs and with the cards of these names or numbers.
 
     Its session has a folder of its own: in the head's it would unpack a job's code over the driver's, and nodes that
@@ -330,7 +330,7 @@ def node(cluster: LocalState, home: Home, name: str, cpus: int, cards: Sequence[
     def is_up() -> bool:
         return name in joined(cluster)
 
-    return Part(name, lambda: _ray(cluster, options), _environment(cluster, home, cards), is_up, START_TRIES)
+    return ClusterProcess(name, lambda: _ray(cluster, options), _environment(cluster, home, cards), is_up, START_TRIES)
 
 
 START_TRIES = 3
@@ -501,7 +501,7 @@ class LocalCluster(LocalState):
             file.unlink(missing_ok=True)
         self.scratch, self.processes = "", []
 
-    def _bring_up(self, parts: Sequence[Part], tell: Tell) -> None:
+    def _bring_up(self, parts: Sequence[ClusterProcess], tell: Tell) -> None:
         """Start parts at the same time, and wait until all are up.
 
         Raises:
@@ -533,13 +533,13 @@ class LocalCluster(LocalState):
             os.killpg(process.pid, signal.SIGKILL)
         self.processes.remove(process)
 
-    def _last_words(self, part: Part) -> str:
+    def _last_words(self, part: ClusterProcess) -> str:
         """Return the end of a part's log, without the lines of code in Python's tracebacks."""
         file = self.path / f"{part.name}.log"
         lines = [COLOURS.sub("", line) for line in read(file).splitlines() if line[:1].strip()]
         return "\n".join([f"The end of {file}:", *(f"  {line[:300]}" for line in lines[-TAIL:])])
 
-    def _start(self, part: Part) -> ProcessGroup:
+    def _start(self, part: ClusterProcess) -> ProcessGroup:
         with (self.path / f"{part.name}.log").open("ab") as log:
             try:
                 started = subprocess.Popen(

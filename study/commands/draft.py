@@ -367,7 +367,7 @@ MARGIN = """\
 FOLDS, FEW_SAMPLES = 5, 2400
 """Number of folds, and training samples up to which a study with bias labels has folds: measured on about as many, and
 on 20,000, by `tests/benchmarks/folds.py`. On images it also has a fitted probe: in so few steps the online one does not
-come to rest (`tests/benchmarks/draft_space.py`)."""
+come to rest (`tests/benchmarks/results/draft-space.md`)."""
 
 FOLDED = """\
 # folds: all but the test split is divided into {folds} parts. Each configuration is validated on one of them in turn,

@@ -352,7 +352,7 @@ def need(columns_of_file: Iterable[Hashable], columns: Iterable[str], path: Path
             raise UserError(f"{path}: no column {column!r}. {hint}It has: {some(valid)}")
 
 
-def choose(value: str, valid: Sequence[str], key: str) -> None:
+def check_allowed(value: str, valid: Sequence[str], key: str) -> None:
     """Raise a UserError if the value of a key is not one of these."""
     if value not in valid:
         raise UserError(f"{key}: {value!r} given. {nearest(value, valid)}Allowed: {', '.join(valid)}")

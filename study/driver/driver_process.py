@@ -163,7 +163,7 @@ class Driver:
                 )
             threading.Thread(target=self._hear, args=given, name="driver", daemon=True).start()
         except KeyboardInterrupt:
-            self.leave()  # the closed pipe stops it; it has begun nothing
+            self.close()  # the closed pipe stops it; it has begun nothing
             raise StartInterruptedError(NOT_BEGUN) from None
 
     def follow(self, view: View, until: Callable[[Message], bool] = lambda _: False) -> Any:
@@ -205,7 +205,7 @@ class Driver:
             raise self._gone()
         return message.result if isinstance(message, Ended) else None
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Close the pipe: a driver that is not detached and has not ended then stops cleanly."""
         self._left.set()
 
@@ -287,7 +287,7 @@ def run_in_driver(view: View, home: Home, task: Callable[..., Any], *given: Any,
     try:
         return driver.follow(view)
     finally:
-        driver.leave()
+        driver.close()
 
 
 def start_detached(
@@ -315,7 +315,7 @@ def start_detached(
     try:
         ended = driver.follow(view, begins)
     finally:
-        driver.leave()
+        driver.close()
     return (ended, None) if ended else (StudyFolder(home.path / names[-1]), driver.pid)
 
 

@@ -55,7 +55,7 @@ from study.text import quoted, tell
 from study.training.config import MOST_THREADS, SECTIONS, TrainOptions
 
 
-def written_out(domains: Mapping[str, Domain], forms: Forms, problems: Problems) -> dict[str, Domain]:
+def with_paper_ranges(domains: Mapping[str, Domain], forms: Forms, problems: Problems) -> dict[str, Domain]:
     """Replace `range: paper` in domains by a range that holds all that the space's methods declare for the key.
 
     What the file itself gives of a range overrides this.
@@ -536,7 +536,7 @@ def _without_papers(values: dict[str, Any]) -> tuple[dict[str, Any], bool]:
 def _search(search: Search, file_sections: Sections, wants_papers: bool, problems: Problems) -> tuple[Search, Sections]:
     """Return the search and the sections with every default filled in and each value valid by itself."""
     section_forms = forms(file_sections, search.space)
-    domains = written_out(search.space, section_forms, problems)
+    domains = with_paper_ranges(search.space, section_forms, problems)
     check_space(domains, file_sections, section_forms, problems)
     sound = check_points(points(search), file_sections, problems)
     unused = _unused(file_sections, search.space)

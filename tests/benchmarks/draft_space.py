@@ -2,6 +2,7 @@
 
     STUDY_DATA=... python tests/benchmarks/draft_space.py run --json FILE [--folders NAME ...] [--trials 60]
     python tests/benchmarks/draft_space.py table --json FILE
+    STUDY_DATA=... python tests/benchmarks/draft_space.py probes [--folders NAME ...]
 
 `run` writes each folder: 900 pictures of 32 x 32 to learn from, a fifth of them for validation and as biased as the
 others, and 500 without the bias as test. It has `study init` draft a study with bias labels, and runs that with random
@@ -12,6 +13,9 @@ bias.
 
 `table` reads what was recorded: the test accuracy of what the drafted metric picks among k drawn configurations, the
 mean over 1,000 draws of k, from the whole space and from the drafted part of it, alone and with the papers' two.
+
+`probes` runs the draft of each folder as it stands, with its probe fitted and online (`train.probe`), and prints what
+the study's best reaches on test, the mean over its fresh seeds.
 """
 
 import argparse
@@ -34,6 +38,7 @@ from PIL import Image
 from study.data import colour_bias
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
+from study.ranking import Results
 
 SPACE = {
     "method.epsilon": {"low": 0.0, "high": 0.5},
@@ -97,31 +102,45 @@ def write(name: str, place: Path) -> Path:
     return place
 
 
+def drafted(name: str, scratch: Path, changes: dict[str, Any]) -> StudyFolder:
+    """The folder of a study that `study init` drafts of one folder of images, run with these changes."""
+    place, file = write(name, scratch / "pictures"), scratch / "own.yaml"
+    quiet: dict[str, Any] = {"env": {**os.environ, "STUDY_HOME": str(scratch / "home")}, "check": True}
+    quiet["stdout"] = subprocess.DEVNULL
+    study = [sys.executable, "-m", "study"]
+    answers = ["--data", str(place), "--target", "class", "--bias", "colour", "--cpu", "--no-pretrained"]
+    subprocess.run([*study, "init", "own", *answers, "-o", str(file), "--set=data.split=split"], **quiet)
+    words = [f"--set={key}={json.dumps(value)}" for key, value in changes.items()]
+    subprocess.run([*study, "run", str(file), "-q", "--set=train.report_test=true", *words], **quiet)
+    return StudyFolder(scratch / "home" / "own")
+
+
+def probes(name: str) -> dict[str, float]:
+    """Percent right of the pictures without the bias, by the probe of the draft's trials."""
+    reached = {}
+    for probe in ("online", "fitted"):
+        with tempfile.TemporaryDirectory() as scratch:
+            own = drafted(name, Path(scratch), {"train.probe": probe})
+            best = Results(own.spec(), StudyRecord.load(own.ledger_file)).best
+            assert best is not None
+            reached[probe] = 100 * float(np.mean([trial.reports[-1][TEST] for trial in best.repeats or [best.trial]]))
+    return reached
+
+
 def recorded(name: str, trials: int, epochs: int) -> dict[str, Any]:
     """One folder's row: parameters and curves of every trial."""
     with tempfile.TemporaryDirectory() as scratch:
-        place = write(name, Path(scratch) / "pictures")
-        environment = {**os.environ, "STUDY_HOME": str(Path(scratch) / "home")}
-        file = Path(scratch) / "own.yaml"
-        study = [sys.executable, "-m", "study"]
-        answers = ["--data", str(place), "--target", "class", "--bias", "colour", "--cpu", "--no-pretrained"]
-        answers += ["-o", str(file)]
         changes = {
-            "search": None,
             "search.space": SPACE,
             "search.references": False,
             "search.sampler": "random",
             "search.trials": trials + 3,
             "search.early_stopping": "none",
             "search.confirm": {"top": 0},
-            "train.report_test": True,
             "train.epochs": epochs,
         }
-        words = [f"--set={key}={json.dumps(value)}" for key, value in changes.items() if value is not None]
-        subprocess.run([*study, "init", "own", *answers, "--set=data.split=split"], env=environment, check=True)
         started = time.perf_counter()
-        subprocess.run([*study, "run", str(file), "-q", *words], env=environment, check=True)
-        own = StudyFolder(Path(scratch) / "home" / "own")
+        own = drafted(name, Path(scratch), changes)
         record = StudyRecord.load(own.ledger_file)
         rows = [
             {
@@ -186,12 +205,19 @@ def table(rows: list[dict[str, Any]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("run", "table"))
-    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("what", choices=("run", "table", "probes"))
+    parser.add_argument("--json", type=Path)
     parser.add_argument("--folders", nargs="+", choices=FOLDERS, default=FOLDERS)
     parser.add_argument("--trials", type=int, default=60, help="random configurations")
     parser.add_argument("--epochs", type=int, default=20)
     chosen = parser.parse_args()
+    if chosen.what == "probes":
+        for name in chosen.folders:
+            reached = probes(name)
+            print(f"| {name} | {reached['online']:.1f} | {reached['fitted']:.1f} |", flush=True)
+        return
+    if chosen.json is None:
+        parser.error("--json FILE is needed")
     if chosen.what == "table":
         table([json.loads(line) for line in chosen.json.read_text().splitlines()])
         return

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from study.cluster import local
-from study.cluster.local import LocalCluster, Part, ProcessGroup, free_ports
+from study.cluster.local import ClusterProcess, LocalCluster, ProcessGroup, free_ports
 from study.commands.local_cluster import lines
 from study.errors import UserError
 from study.home.folder import Home
@@ -46,7 +46,7 @@ def test_no_two_free_ports_are_one_and_none_is_anothers() -> None:
 
 
 def test_nodes_share_out_the_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    brought: list[Part] = []
+    brought: list[ClusterProcess] = []
     monkeypatch.setattr(LocalCluster, "_bring_up", lambda self, parts, tell: brought.extend(parts))
     cluster = LocalCluster.of(Home(tmp_path))
     cluster.start(Home(tmp_path), 2, 1, ["3", "0", "5"])

@@ -216,7 +216,7 @@ def test_in_a_terminal_it_asks_and_without_one_it_does_not(folder: Path) -> None
     assert load_study("mine.yaml").trials == 7
     quiet = subprocess.run([*command, "--force"], stdin=subprocess.DEVNULL, **kept)  # type: ignore[call-overload]
     assert quiet.returncode == 2
-    assert quiet.stderr.startswith("error: --data: is missing")
+    assert quiet.stderr.startswith("error: --data is missing")
 
 
 @pytest.mark.slow
@@ -393,3 +393,13 @@ def test_a_table_takes_no_pretrained_network() -> None:
     with pytest.raises(UserError, match="--pretrained: efficientnet_lite0 takes images"):
         write(Flags("other", "ages.csv", target="kind", bias="none", gpu=False, pretrained=True), None, False, nobody())
     assert not Path("other.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("images", "bias", "probe"), [(1000, "place", "fitted"), (4000, "place", "online"), (1000, "none", "online")]
+)
+def test_few_images_with_bias_labels_have_a_fitted_probe(images: int, bias: str, probe: str) -> None:
+    rows = [f"{n}.jpg,{('gull', 'wren')[n % 2]},{('land', 'sea')[n // 2 % 2]}" for n in range(images)]
+    Path("birds/list.csv").write_text("\n".join(["image,kind,place", *rows]))
+    write(of(data="birds", file="image", target="kind", bias=bias), None, False, nobody())
+    assert load_study("mine.yaml").base["train"]["probe"] == probe

@@ -198,7 +198,7 @@ def _celeba_counts(options: Celeba) -> tuple[int, int]:
 def _celeba_attributes(options: Celeba, key: str) -> list[str]:
     names = str(getattr(options, key)).split("+")
     for name in names:
-        label_files.choose(name, CELEBA_ATTRIBUTES, f"data.{key}")
+        label_files.check_allowed(name, CELEBA_ATTRIBUTES, f"data.{key}")
     if len(set(names)) < len(names):
         raise UserError(f"data.{key}: {'+'.join(names)!r} names an attribute twice")
     return names
