@@ -242,12 +242,12 @@ def _opened(storage: str) -> Iterator[JournalStorage | RDBStorage]:
     place = storage if not rest else rest.partition("?")[0].removeprefix("/") if kind[:6] == "sqlite" else None
     opened: JournalStorage | RDBStorage
     if place is None:
-        opened = RDBStorage(storage, skip_table_creation=True)
+        opened = _database(storage)
     else:
         with open(place, "rb") as content:
             is_database = content.read(len(SQLITE)) == SQLITE
         if is_database:
-            opened = RDBStorage(f"sqlite:///file:{quote(place)}?mode=ro&uri=true", skip_table_creation=True)
+            opened = _database(f"sqlite:///file:{quote(place)}?mode=ro&uri=true")
         else:
             opened = JournalStorage(JournalFileBackend(place))
     try:
@@ -256,6 +256,13 @@ def _opened(storage: str) -> Iterator[JournalStorage | RDBStorage]:
         if isinstance(opened, RDBStorage):
             opened.remove_session()
             opened.engine.dispose()
+
+
+def _database(address: str) -> RDBStorage:
+    """Open a database; each connection is closed after its use, where no storage can be made of it too."""
+    from sqlalchemy.pool import NullPool
+
+    return RDBStorage(address, engine_kwargs={"poolclass": NullPool}, skip_table_creation=True)
 
 
 SQLITE = b"SQLite format 3\0"
