@@ -103,7 +103,8 @@ def test_no_other_module_touches_what_mlflow_does_not_promise() -> None:
     found: dict[str, set[str]] = {"tables": set(), "inside": set()}
     for path in (ROOT / "study").rglob("*.py"):
         text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT / "study").as_posix()
-        if name in ("data/cache.py", "commands/guide.py", "training/features.py"):  # their own databases
+        # databases of their own, and Optuna's
+        if name in ("data/cache.py", "commands/guide.py", "training/features.py", "ranking/as_optuna.py"):
             continue
         found["tables"] |= {name} if tables.search(text) else set()
         found["inside"] |= {name} if inside.search(text) else set()
