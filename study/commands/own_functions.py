@@ -61,7 +61,7 @@ def accepted_arguments(function: str, where: str) -> list[str]:
     return [str(name) for name in found["takes"]]
 
 
-def brought(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | None:
+def checked_function(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | None:
     """Check a study's own training function, and return the pickled one that its folder gets; None: it needs none.
 
     Args:
@@ -86,7 +86,7 @@ def function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = 
         fold: on which it is validated; None: the first, where there are folds.
 
     Raises:
-        UserError: see `brought`.
+        UserError: see `checked_function`.
     """
     from study.training import FunctionTrial
 

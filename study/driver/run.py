@@ -13,7 +13,7 @@ from study.commands import ablate_study, check_metrics, extend_study, final_trai
 from study.commands.ablate_study import AblationRequest
 from study.commands.delete import delete
 from study.commands.fetch import check_not_there
-from study.commands.own_functions import brought
+from study.commands.own_functions import checked_function
 from study.commands.placement import placement
 from study.commands.report import lead_parts
 from study.driver.session import (
@@ -103,7 +103,7 @@ def start(
         check_metrics.check(spec)
         datasets = load_datasets(spec, view)
         check_metrics.check_loaded(spec, datasets)
-        folder = home.create(spec, brought(home, spec, function))
+        folder = home.create(spec, checked_function(home, spec, function))
     with _withdrawn_if_refused(home, folder):
         return run_session(home, folder, datasets, view, address, shared)
 
@@ -332,7 +332,7 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None, w
     _check_place(home, spec, address)
     datasets = load_datasets(spec, view)
     is_new = not (home.path / spec.name).exists()
-    folder = final_training.extend(home, spec, brought(home, spec))
+    folder = final_training.extend(home, spec, checked_function(home, spec))
     with _withdrawn_if_refused(home, folder) if is_new else nullcontext():
         if whole:
             with resumable(folder):

@@ -150,6 +150,9 @@ def _section(description: Description, study: str | None, assignments: list[str]
         return dict(description.config["data"])
     document = Document("the model", {"data": dict(description.config["data"])})
     if study is not None:
+        own = str(document.values["data"]["name"])
+        if all(knob.key != "path" for knob in data.data_knobs(own)):
+            raise UserError(f"--data {study}: the model learned {own}, which has no files of yours; give a study file")
         document.set("data.path", study, "--data")
     override(document, assignments)
     name, problems = str(document.values["data"].pop("name")), Problems(document)

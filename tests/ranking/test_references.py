@@ -218,9 +218,9 @@ def test_where_the_reference_is_ahead_on_test_in_an_accuracy_is_told_beside_the_
     of_reference = {"val/accuracy": 0.6, ERROR: 0.02, "test/accuracy": 0.65, "test/worst_group_accuracy": 0.4}
     found.apply(Referenced("logistic_regression", of_reference, 1.0, time=90.0))
     on_val, on_test = said(BesideReference, Results(referenced_spec("search.baseline=null"), found))
-    assert on_val.contrary == []
+    assert on_val.ahead_in == []
     assert on_test.gains == pytest.approx([0.05])
-    assert on_test.contrary == ["test/worst_group_accuracy"]
+    assert on_test.ahead_in == ["test/worst_group_accuracy"]
 
 
 def test_a_lower_metric_gains_by_being_lower() -> None:

@@ -62,3 +62,9 @@ def test_of_many_groups_the_worst_are_named_by_their_own_counts(model: Path, tmp
         assert (group.samples, group.right) == (of_group.sum(), (predicted == target)[of_group].sum())
     assert len({group.name for group in (*found.worst, *found.too_small)}) == sum(size < 10 for size in found.sizes)
     assert sum(found.sizes) == len(split)
+
+
+def test_a_file_is_refused_for_a_model_of_data_that_have_no_files_of_the_users(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(UserError, match=r"^--data \S*new\.csv: the model learned biased_digits, which has no files"):
+        evaluate(Home(tmp_path / "home"), model, "all", str(tmp_path / "new.csv"))

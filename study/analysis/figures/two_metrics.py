@@ -59,11 +59,13 @@ def trade_off(results: Results) -> Figure | None:
         title = _title(names, [(side.label, x.mean, y.mean) for side, (x, y) in ends], where)
     else:
         at = point(spec, reference, across, up) if reference else None
-        title = _title(metrics, [("best", *points[0][1]), *([("baseline", *at)] if at else [])], " in the search")
+        title = _title(
+            metrics, [(formatting.best(results), *points[0][1]), *([("baseline", *at)] if at else [])], " in the search"
+        )
     figure, drawn = new(title, 4.0, bool(points) + bool(measured))
     axes = iter(drawn)
     if points:
-        _search(spec, next(axes), points, reference, (across, up))
+        _search(results, next(axes), points, (across, up))
     if measured:
         _confirmed(spec, next(axes), measured, names)
     legend(figure, drawn[0])
@@ -143,13 +145,12 @@ def _points(results: Results, across: str, up: str) -> list[tuple[Candidate, tup
 
 
 def _search(
-    spec: StudySpec,
+    results: Results,
     axes: Axes,
     points: list[tuple[Candidate, tuple[float, float]]],
-    reference: Candidate | None,
     names: tuple[str, str],
 ) -> None:
-    places = [place for _, place in points]
+    spec, reference, places = results.spec, results.baseline, [place for _, place in points]
     dim: dict[str, Any] = {"alpha": fade(len(points)), "rasterized": len(points) > RASTERIZED}
     axes.scatter(*zip(*places, strict=True), label=f"complete, {formatting.searched(spec)}", **{**COMPLETE_MARK, **dim})
     line = front(spec, points, *names)
@@ -157,7 +158,7 @@ def _search(
         steps: Literal["post", "pre"] = "post" if spec.direction(names[0]) == "min" else "pre"
         axes.step(*zip(*line, strict=True), where=steps, color=ORANGE, linewidth=1.8, label="front", zorder=3)
     limits(spec, axes, names)
-    axes.scatter(*[[x] for x in points[0][1]], label="best", **{**BEST_MARK, "zorder": 6})
+    axes.scatter(*[[x] for x in points[0][1]], label=formatting.best(results), **{**BEST_MARK, "zorder": 6})
     at = point(spec, reference, *names) if reference else None
     if at:
         axes.scatter(*[[x] for x in at], label="baseline", **{**BASELINE_MARK, "zorder": 5})

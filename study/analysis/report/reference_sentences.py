@@ -128,11 +128,11 @@ class BesideReference(Statement):
     ahead: Sequence[Reference] = ()
 
     @property
-    def contrary(self) -> list[str]:
+    def ahead_in(self) -> list[str]:
         """Accuracies of test in which the reference is ahead, though the result gains in the study's one metric."""
         if self.names[1:] or not self.names[0].startswith("test/") or self.gains[-1] <= 0:
             return []
-        known = [(name, self.side.spread(name), self.reference.metrics.get(name)) for name in CONTRARY]
+        known = [(name, self.side.spread(name), self.reference.metrics.get(name)) for name in ACCURACIES]
         return [name for name, own, other in known if own and other is not None and other > own.mean]
 
     @property
@@ -166,12 +166,12 @@ class BesideReference(Statement):
         better = [f"{one.words} ({formatting.value(self.names[0], one.metrics[self.names[0]])})" for one in self.ahead]
         verb_of_all = "is" if len(better) == 1 else "are"
         there = f" {sentence_case(formatting.listed(better))} {verb_of_all} better on it." if better else ""
-        contrary = [
+        behind = [
             f"{name} ({formatting.value(name, self.reference.metrics[name])} against "
             f"{formatting.measured(self.side, name)})"
-            for name in self.contrary
+            for name in self.ahead_in
         ]
-        but = f" {sentence_case(self.reference.words)} is ahead in {formatting.listed(contrary)}." if contrary else ""
+        but = f" {sentence_case(self.reference.words)} is ahead in {formatting.listed(behind)}." if behind else ""
         return f"On the test split it {verb} {over}.{there}{but}"
 
 
@@ -202,7 +202,12 @@ def reference_result(results: Results) -> Iterator[Statement]:
         yield NotCompared(unjudged, spec.objective.needed)
 
 
-CONTRARY = ("test/shrunk_unbiased_accuracy", "test/worst_group_accuracy", "test/worst_class_accuracy", "test/accuracy")
+ACCURACIES = (
+    "test/shrunk_unbiased_accuracy",
+    "test/worst_group_accuracy",
+    "test/worst_class_accuracy",
+    "test/accuracy",
+)
 """Accuracies of a result in which a reference may be ahead though the result is ahead in the study's metric."""
 
 

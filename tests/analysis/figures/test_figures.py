@@ -12,7 +12,7 @@ from study.analysis.figures.two_metrics import trade_off_metrics
 from study.analysis.report.write_report import as_pdf, as_png
 from study.analysis.statistics.frame import thin
 from study.analysis.statistics.importance import MIN_TRIALS, explained
-from study.home.events import SplitTested
+from study.home.events import Referenced, SplitTested
 from study.ranking import Results
 from study.spec import load_study
 
@@ -80,6 +80,18 @@ def test_the_title_of_the_trade_off_is_of_the_seeds_that_count(writer):
             study.trial("confirm", [value], seed=seed, repeats=of, also={"val/equalized_odds": 0.2})
     title = " ".join(FIGURES["trade_off"](Results(spec, study.record())).get_suptitle().split())
     assert title.endswith("on validation, fresh seeds: 60.0% and 0.200 (trial 1), 40.0% and 0.200 (baseline)")
+
+
+def test_no_configuration_below_a_reference_is_called_the_best(writer):
+    study, spec = writer(), load_study("quickstart")
+    for value in (0.9, 0.8, 0.7, 0.6, 0.5):
+        study.trial("search", [value], also={"val/equalized_odds": 0.1})
+    record = study.record()
+    for accuracy, name in ((0.85, "best"), (0.95, "first of the search")):
+        record.references["logistic_regression"] = Referenced("logistic_regression", {"val/accuracy": accuracy})
+        figure = FIGURES["trade_off"](Results(spec, record))
+        assert name in figure.axes[0].get_legend_handles_labels()[1]
+        assert f"({name})" in " ".join(figure.get_suptitle().split())
 
 
 def test_the_front_keeps_the_constraints(writer):
