@@ -14,7 +14,6 @@ from study.commands import pretrained
 from study.commands.answers import Asker, Check, one_of, split_names, with_data_keys
 from study.commands.draft import (
     ADDED,
-    LINE,
     ON_FEATURES,
     WITH_LABELS,
     BiasKnowledge,
@@ -34,7 +33,7 @@ from study.data.table_format import TABLES
 from study.errors import UserError, nearest
 from study.files import check_output, write_output
 from study.knobs import Knob, Section, options, texts
-from study.spec.document import Document, override, parse, shipped_folder
+from study.spec.document import ONE_LINE, Document, override, parse, shipped_folder
 from study.spec.json_schema import FILE
 from study.spec.load import check_name, resolve
 from study.spec.section_checks import fault
@@ -135,7 +134,7 @@ def with_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
     if not others:
         return text
     yaml = YAML()
-    yaml.width = LINE
+    yaml.width = ONE_LINE
     tree = yaml.load(text)
     override(Document(file, tree), others)
     stream = io.StringIO()
