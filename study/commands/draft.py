@@ -508,7 +508,8 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
         alternatives=ALTERNATIVES.format(sections="\n".join(others)) if others else "",
         train=dump_flow(train),
         space="\n".join(
-            f"    {key}: {dump_flow(domain) if isinstance(domain, Mapping) else domain}" for key, domain in space.items()
+            f"    {key}: {dump_flow(domain) if isinstance(domain, Mapping) else domain}"
+            for key, domain in space.items()
         ),
         baseline=dump_flow(baseline(sections, space)),
         enqueue=(FIRST_ROWS if on_features else FIRST).format(point=dump_flow(point))

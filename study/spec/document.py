@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import string
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
@@ -46,6 +46,9 @@ def find(spec: str) -> Path:
         UserError: there is none.
     """
     path = Path(spec)
+    if path.suffix == ".jsonl" and os.path.isfile(spec):
+        beside = path.with_name("best.yaml")
+        raise UserError(f"{spec}: a ledger, no study file.{f' Did you mean {beside}?' if beside.is_file() else ''}")
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         if os.path.isfile(spec) or stream(path):  # False also for an impossible path: too long, a null in it
             return path
@@ -277,7 +280,7 @@ def dump_folded(values: Section, blocks: Container[str] = ()) -> str:
     """
     lines = []
     for key, value in values.items():
-        if key in blocks:
+        if key in blocks and isinstance(value, Mapping):
             lines += [f"{key}:", *(f"  {line}" for line in dump_folded(value).splitlines())]
         else:
             first, *more = dump_flow({key: value}, FOLDED_WIDTH).removeprefix("{").removesuffix("}").split("\n")
