@@ -29,6 +29,7 @@ from study.ranking.ablation_steps import (
 )
 from study.ranking.documents import plain_fields
 from study.spec import StudySpec
+from study.text import counted
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def lines(plan: Plan) -> list[str]:
     """Return the lines that tell a user of a plan."""
     texts = [
         f"ablation of {plan.name}: from trial {plan.baseline} (baseline) to trial {plan.best} in "
-        f"{formatting.count(len(plan.steps), 'step')}, {plan.order}"
+        f"{counted(len(plan.steps), 'step')}, {plan.order}"
     ]
     for step in plan.steps:
         moves = (
@@ -202,7 +203,7 @@ def lines(plan: Plan) -> list[str]:
         texts.append("they differ in one step, which is the whole gain")
     texts.append(
         f"{plan.configurations} configurations on {formatting.seeds(plan.seeds)}: {plan.trials} trials, {plan.there} "
-        f"of them are there, {plan.to_run} to run ({plan.epochs} epochs)"
+        f"of them are there, {plan.to_run} to run ({counted(plan.epochs, 'epoch')})"
     )
     return texts
 

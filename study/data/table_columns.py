@@ -15,7 +15,7 @@ from study.data.label_files import LARGEST
 from study.data.positive_class import likely_positive
 from study.data.table_format import plain_number
 from study.errors import UserError
-from study.text import quoted, some
+from study.text import counted, quoted, some
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -336,7 +336,7 @@ def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     }
     width = len(kinds["numbers"]) + sum(map(len, words.values()))
     return [
-        f"inputs: {len(features)} column{'s' * (len(features) > 1)}, {width} numbers for the network",
+        f"inputs: {counted(len(features), 'column')}, {counted(width, 'number')} for the network",
         *(f"  {kind} ({len(names)}): {some(names)}" for kind, names in kinds.items() if names),
     ]
 

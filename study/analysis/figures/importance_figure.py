@@ -3,10 +3,10 @@
 from matplotlib.figure import Figure
 
 from study.analysis.figures.style import BLUE, GREY, ORANGE, PALE, label, new, styled
-from study.analysis.statistics import formatting
 from study.analysis.statistics.importance import Importances, Share, explained
 from study.ranking import Results
 from study.spec import StudySpec
+from study.text import counted
 
 MUCH = 0.1
 """A share that is worth a sentence; said only where the whole interval is above it."""
@@ -37,8 +37,7 @@ def importance(results: Results) -> Figure | None:
 def bars_of(found: Importances) -> list[tuple[str, Share, str]]:
     """Return label, share and colour of each bar: parameters by share, then interactions and remainder."""
     bars: list[tuple[str, Share, str]] = [
-        (f"{label(key)}\n{formatting.count(found.trials[key], 'trial')}", share, BLUE)
-        for key, share in found.shares.items()
+        (f"{label(key)}\n{counted(found.trials[key], 'trial')}", share, BLUE) for key, share in found.shares.items()
     ]
     bars += [("interactions of pairs", found.interactions, ORANGE)] if found.interactions else []
     bars += [("remainder: noise, and\nwhat is not resolved", found.remainder, PALE)] if found.remainder else []
