@@ -100,6 +100,10 @@ class Knob:
         return get_args(self.type) if get_origin(self.type) in (Union, UnionType) else (self.type,)
 
 
+class _Tensor:
+    """PyTorch's class of this name, in an annotation."""
+
+
 @cache
 def knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
     """Return the hyperparameters of a function (its keyword-only parameters) or of a dataclass (its fields).
@@ -108,7 +112,8 @@ def knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
     Keyword-only parameters whose type is a tensor are inputs, not hyperparameters, and are left out.
     """
     declared = []
-    hints = get_type_hints(owner.__init__ if inspect.isclass(owner) else owner, include_extras=True)
+    known = {"Tensor": _Tensor}  # whose import takes a second, and which is then only left out
+    hints = get_type_hints(owner.__init__ if inspect.isclass(owner) else owner, localns=known, include_extras=True)
     for parameter in inspect.signature(owner).parameters.values():
         if not inspect.isclass(owner) and parameter.kind is not parameter.KEYWORD_ONLY:
             continue
