@@ -241,3 +241,16 @@ def classification_losses() -> dict[str, Loss]:
     """Return every loss of logits by name, sorted."""
     _load()
     return dict(sorted(_CLASSIFICATION_LOSSES.items()))
+
+
+@cache
+def parameters(name: str) -> frozenset[str]:
+    """Return the names of all parameters of a loss of views."""
+    return frozenset(inspect.signature(losses()[name]).parameters)
+
+
+@cache
+def required(name: str) -> frozenset[str]:
+    """Return the tensors that a loss of views must be given, besides its first argument."""
+    _, *others = inspect.signature(losses()[name]).parameters.values()
+    return frozenset(parameter.name for parameter in others if parameter.default is parameter.empty)
