@@ -8,7 +8,7 @@ these annotations and still run on a machine that has PyTorch (which brings `typ
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -84,7 +84,7 @@ class Knob:
         """Plain types of its values: int and None's for `Annotated[int, Range(low=1)] | None`."""
         return tuple(get_args(part)[0] if get_origin(part) is Annotated else part for part in self._branches)
 
-    @property
+    @cached_property
     def names(self) -> tuple[Any, ...]:
         """Values of a hyperparameter that takes one of a few; empty for any other."""
         return get_args(self.kinds[0]) if len(self.kinds) == 1 and get_origin(self.kinds[0]) is Literal else ()
