@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -31,6 +30,7 @@ from study.analysis.tables.printed_table import Along, Entry, Grid
 from study.driver.run import write_forms
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
+from study.knobs import Params, Section, Value
 from study.metrics import is_share, lower_is_better, searchable
 from study.published import PER_UNIT, Claim, PublishedTable
 from study.ranking import Results, SeedStatistics
@@ -44,16 +44,13 @@ from study.text import escaped
 Labels = tuple[str, str]
 """Labels of a cell's row and column."""
 
-Document = Mapping[str, Mapping[str, Any]]
-"""Sections of a trial, with the value of every key."""
-
 
 def places(table: PublishedTable) -> list[Labels]:
     """Return the labels of every cell of a table, row by row."""
     return list(product((row.label for row in table.rows), (column.label for column in table.columns)))
 
 
-def planned(spec: StudySpec) -> list[tuple[Mapping[str, Any], Document]]:
+def planned(spec: StudySpec) -> list[tuple[Params, Mapping[str, Section]]]:
     """Return the configurations that a study tries in any case, each with its sections.
 
     These are its baseline, the enqueued ones and those of its grid.
@@ -64,7 +61,7 @@ def planned(spec: StudySpec) -> list[tuple[Mapping[str, Any], Document]]:
     return [(params, spec.trial_document(params)) for params in (*given, *cells)]
 
 
-def belongs(where: Mapping[str, Any], params: Mapping[str, Any], document: Document) -> bool:
+def belongs(where: Params, params: Params, document: Mapping[str, Section]) -> bool:
     """Return whether a configuration has the keys and values of a cell.
 
     Args:
@@ -75,12 +72,12 @@ def belongs(where: Mapping[str, Any], params: Mapping[str, Any], document: Docum
     return all(_equal(params.get(key), value) or _equal(_value(document, key), value) for key, value in where.items())
 
 
-def _value(document: Document, key: str) -> Any:
+def _value(document: Mapping[str, Section], key: str) -> Value:
     section, name = key.split(".")
     return document[section].get(name)
 
 
-def _equal(value: Any, other: Any) -> bool:
+def _equal(value: Value, other: Value) -> bool:
     """Return whether two values are equal: 1 equals 1.0, but not true."""
     return isinstance(value, bool) == isinstance(other, bool) and value == other
 
@@ -223,7 +220,7 @@ def _trials_reason(cell: Cell, is_planned: bool) -> str | None:
     return FAILED if cell.failed else PRUNED
 
 
-def _must_bring(section: Mapping[str, Any] | None) -> bool:
+def _must_bring(section: Section | None) -> bool:
     """Return whether files of a data set are missing that only the user can get."""
     sources = () if section is None else data.sources(section)
     return any(source.url is None and source.existing_path() is None for source in sources)
@@ -283,7 +280,9 @@ def _no_verdicts(table: PublishedTable) -> list[str]:
     ]
 
 
-def _documents(table: PublishedTable, spec: StudySpec, full: StudySpec) -> Iterator[tuple[Document, Document]]:
+def _documents(
+    table: PublishedTable, spec: StudySpec, full: StudySpec
+) -> Iterator[tuple[Mapping[str, Section], Mapping[str, Section]]]:
     """Yield the sections of each cell's trials here, and in the paper's protocol."""
     planned_here, planned_in_full = planned(spec), planned(full)
     for row in table.rows:
@@ -302,13 +301,16 @@ def _budget(
     record: StudyRecord,
     full: StudySpec,
     ours: Mapping[Labels, Cell],
-    documents: list[tuple[Document, Document]],
+    documents: list[tuple[Mapping[str, Section], Mapping[str, Section]]],
     protocol: str,
 ) -> str:
     """Return a note on what was run, and where it differs from the protocol of this name."""
     seeds = sorted({seed for cell in ours.values() for seed in cell.seeds})
     titles_run = dict.fromkeys(session.dataset for session in record.sessions if session.dataset)
-    epochs, networks = spec.epochs, ", ".join(dict.fromkeys(ours_run["model"]["name"] for ours_run, _ in documents))
+    epochs, networks = (
+        spec.epochs,
+        ", ".join(dict.fromkeys(str(ours_run["model"]["name"]) for ours_run, _ in documents)),
+    )
     titles = ", ".join(titles_run or spec.data_titles)
     what = f"{titles}, {networks or 'network'}, {formatting.count(epochs, 'epoch')}, {formatting.seeds(seeds)}"
     trial_time = f"{formatting.duration(record.busy)} of trials" if record.busy else "no trial has run yet"
@@ -335,7 +337,7 @@ def _reading(table: PublishedTable, spec: StudySpec) -> Iterator[str]:
         yield f"Reading of the protocol: {name}, {declared[name].about} ({declared[name].source})."
 
 
-def _variants(documents: Iterator[Document]) -> Iterator[str]:
+def _variants(documents: Iterator[Mapping[str, Section]]) -> Iterator[str]:
     """Yield which variant of the losses was run."""
     values_by_key: dict[str, dict[str, None]] = {}
     for document in documents:
@@ -347,7 +349,7 @@ def _variants(documents: Iterator[Document]) -> Iterator[str]:
     yield f"Variant of the loss: {text}." if text else "Variant of the loss: the paper's equation."
 
 
-def _flat(document: Document) -> dict[str, Any]:
+def _flat(document: Mapping[str, Section]) -> dict[str, Value]:
     return {f"{section}.{key}": value for section, values in document.items() for key, value in values.items()}
 
 
@@ -555,7 +557,7 @@ def _with_notes(reproduction: Reproduction, grid: Grid) -> str:
     return f"{to_markdown(replace(grid, notes=()), reproduction.best_along)}\n\n{notes}"
 
 
-def document(reproduction: Reproduction) -> dict[str, Any]:
+def document(reproduction: Reproduction) -> dict[str, object]:
     """Return a reproduction as plain values for JSON; numbers in the printed unit, but fractions for percent."""
     cells = []
     for place in places(reproduction.table):
