@@ -30,6 +30,7 @@ from study.ranking.ablation_steps import (
 )
 from study.ranking.documents import INNER
 from study.spec import StudySpec
+from study.text import counted
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ def lines(plan: Plan) -> list[str]:
     """Return the lines that tell a user of a plan."""
     texts = [
         f"ablation of {plan.name}: from trial {plan.baseline} (baseline) to trial {plan.best} in "
-        f"{formatting.count(len(plan.steps), 'step')}, {plan.order}"
+        f"{counted(len(plan.steps), 'step')}, {plan.order}"
     ]
     for step in plan.steps:
         moves = (
@@ -212,7 +213,7 @@ def lines(plan: Plan) -> list[str]:
         texts.append("they differ in one step, which is the whole gain")
     texts.append(
         f"{plan.configurations} configurations on {formatting.seeds(plan.seeds)}: {plan.trials} trials, {plan.there} "
-        f"of them are there, {plan.to_run} to run ({plan.epochs} epochs)"
+        f"of them are there, {plan.to_run} to run ({counted(plan.epochs, 'epoch')})"
     )
     return texts
 

@@ -13,6 +13,7 @@ from study.home.events import Opened
 from study.home.folder import StudyFolder
 from study.home.line import Entry
 from study.knobs import Params, Section
+from study.metrics import is_standard_error
 from study.ranking import Candidate, Reference, Results, epochs
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.ranking.selection import Choice, choose, trials_of
@@ -127,7 +128,7 @@ def _reference_spec(results: Results, stays: Reference) -> StudySpec:
         "reference": stays.name,
         "trials": record.tried,
         "chosen_by": f"{', '.join(spec.objective.metrics)}: what needs no search{margin}",
-        "metrics": {name: value for name, value in stays.metrics.items() if name.startswith("val/")},
+        "metrics": _of_validation(spec, stays.metrics),
         "test_readings": record.test_readings,
         "unused_seed": results.unused_seed,
         "code": _code(record.sessions[-1]),
@@ -171,7 +172,7 @@ def exported(folder: StudyFolder, results: Results, candidate: Candidate, choice
         "trials": record.tried,
         "chosen_by": f"{choice.words(spec)}; {rule}",
         "epoch": values["epoch"],
-        "metrics": {name: value for name, value in values.items() if name.startswith("val/")},
+        "metrics": _of_validation(spec, values),
         "confirmed": _confirmed(spec, candidate),
         "gain": _gain(results, candidate),
         "test_readings": record.test_readings,
@@ -187,7 +188,17 @@ def exported(folder: StudyFolder, results: Results, candidate: Candidate, choice
 
 
 def _code(session: Opened) -> Entry:
-    return {key: value for key, value in session.environment.items() if key != "owner"}
+    return {key: value for key, value in session.environment.items() if key not in ("owner", "datasets")}
+
+
+def _of_validation(spec: StudySpec, metrics: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Return the metrics of the validation split, with the standard errors of the study's own alone."""
+    own = {f"{name}_standard_error" for name in spec.objective.metrics}
+    return {
+        name: value
+        for name, value in metrics.items()
+        if name.startswith("val/") and (name in own or not is_standard_error(name))
+    }
 
 
 def _document(spec: StudySpec, params: Params) -> Mapping[str, Section]:

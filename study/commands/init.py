@@ -16,7 +16,6 @@ from study.commands import pretrained
 from study.commands.answers import Asker, Check, one_of, split_names, with_data_keys
 from study.commands.draft import (
     ADDED,
-    LINE,
     ON_FEATURES,
     WITH_LABELS,
     BiasKnowledge,
@@ -36,7 +35,7 @@ from study.data.table_format import TABLES
 from study.errors import UserError, nearest
 from study.files import check_output, write_output
 from study.knobs import Knob, Section, Value, options, texts
-from study.spec.document import Document, override, parse, shipped_folder
+from study.spec.document import ONE_LINE, Document, override, parse, shipped_folder
 from study.spec.json_schema import FILE
 from study.spec.load import check_name, resolve
 from study.spec.section_checks import fault
@@ -137,7 +136,7 @@ def with_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
     if not others:
         return text
     yaml = YAML()
-    yaml.width = LINE
+    yaml.width = ONE_LINE
     tree = yaml.load(text)
     override(Document(file, tree), others)
     stream = io.StringIO()
@@ -488,7 +487,7 @@ def ask_columns(section: Section, flag: Sequence[str] | None, asker: Asker) -> S
     """Return the section of a table with what the user decides about its columns.
 
     The user decides about columns that cannot be inputs and those that alone tell the class, all at once. Columns with
-    the same value in every row are left out.
+    the same value in every row are left out; where nobody can be asked, those of dates and names are, too.
 
     Args:
         flag: columns that are left out; `none`: none of those that tell the class.
@@ -505,14 +504,21 @@ def ask_columns(section: Section, flag: Sequence[str] | None, asker: Asker) -> S
     if given:
         decided["without"] = [*texts(decided, "without"), *given]
     found, answered = data.survey(decided), set[Finding]()
-    decisive = ("refused",) if flag is not None and not given else ("refused", "telling")
+    decisive = ("refused", "no input") if flag is not None and not given else ("refused", "no input", "telling")
     while asked := [one for one in found if one.kind in decisive and one not in answered]:
-        if asker.ask is None:
-            raise UserError(f"{findings.message(path, asked)}\n{_options(asked)}")
-        for line in findings.table(asked):
-            asker.say(line)
-        for key, values in findings.keys(asked).items():
-            decided = _asked_key(decided, key, values, asker, path)
+        if asker.ask is not None:
+            for line in findings.table(asked):
+                asker.say(line)
+            for key, values in findings.keys(asked).items():
+                decided = _asked_key(decided, key, values, asker, path)
+        else:
+            no_inputs = [one for one in asked if one.kind == "no input" and one.column not in texts(decided, "words")]
+            if not no_inputs:
+                raise UserError(f"{findings.message(path, asked)}\n{_options(asked)}")
+            asked = no_inputs
+            decided["without"] = [*texts(decided, "without"), *(one.column for one in asked)]
+            for one in asked:
+                asker.say(f"without: {one.column}: it {one.problem}. To have it: {one.remedy.partition(', or ')[2]}")
         answered.update(asked)
         found = data.survey(decided)  # an answer may bring others to light
     if same := [one.column for one in found if one.kind == "constant"]:

@@ -25,7 +25,7 @@ from study.ranking.documents import INNER
 from study.ranking.remaining_gain import RemainingGain, remaining_gain, sentence
 from study.ranking.selection import trials_of
 from study.ranking.summary import Summary
-from study.text import in_columns, moment
+from study.text import counted, in_columns, moment
 
 
 @dataclass(frozen=True)
@@ -125,12 +125,12 @@ def lines(status: Status) -> list[str]:
     elif told.state == "running":
         texts.append("pace      not known before the first epoch")
     for device in status.devices:
-        texts.append(f"device    {in_words(device.facts)}: {device.trials} trial{'s' * (device.trials > 1)}")
+        texts.append(f"device    {in_words(device.facts)}: {counted(device.trials, 'trial')}")
     texts += placement.lines(status.placement)
     texts += [f"warning   {node} is not used: {why}" for node, why in status.unusable_nodes.items()]
     texts += asked_lines(status.asked)
     texts += [f"fetched   {status.fetched}"] if status.fetched else []
-    texts += [f"lost      {told.lost} run(s) of trials, which had to run again"] if told.lost else []
+    texts += [f"lost      {counted(told.lost, 'run')} of trials, which had to run again"] if told.lost else []
     return texts
 
 
@@ -159,9 +159,9 @@ def asked_lines(asked: Asked | None) -> Iterator[str]:
         ends = "s {} end at their" if len(numbers) > 1 else " {} ends at its"
         yield f"stopping  trial{ends.format(', '.join(map(str, numbers)))} next report, as a user asked"
     if count := asked.enqueued:
-        yield f"enqueued  {count} configuration{'s' * (count > 1)} to try next"
+        yield f"enqueued  {counted(count, 'configuration')} to try next"
     if count := asked.unanswered:
-        yield f"asked     {count} request{'s' * (count > 1)} that no driver has answered yet"
+        yield f"asked     {counted(count, 'request')} that no driver has answered yet"
 
 
 class StudyRow(TypedDict):
@@ -268,7 +268,7 @@ def table(home: Home, rows: Sequence[StudyRow]) -> str:
         names.setdefault((row.get("id") or row["name"], row["state"], str(row["trials"])), []).append(row["name"])
     first = {copies[0]: ", ".join(copies) for copies in names.values()}
     for row in (row for row in rows if row["name"] in first):
-        seeds = f" ({row['seeds']} seed{'s' * (row['seeds'] > 1)})" if row.get("seeds") else ""  # older rows lack it
+        seeds = f" ({counted(row['seeds'], 'seed')})" if row.get("seeds") else ""  # older rows lack it
         metric = row["metric"] or ""
         best = "-" if row["best"] is None else f"{metric} {printed(metric, row['best'])}{seeds}"
         best += f" ({name})" if (name := row.get("reference")) else ""

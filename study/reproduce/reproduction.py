@@ -39,7 +39,7 @@ from study.spec.load import declared_readings
 from study.spec.readings import is_of
 from study.spec.sampler_facts import SAMPLERS
 from study.spec.space import grid_cells
-from study.text import escaped
+from study.text import counted, escaped
 
 Labels = tuple[str, str]
 """Labels of a cell's row and column."""
@@ -292,9 +292,7 @@ def _budget(
     titles_run = dict.fromkeys(session.dataset for session in record.sessions if session.dataset)
     networks = ", ".join(dict.fromkeys(str(ours_run["model"]["name"]) for ours_run, _ in runs))
     titles = ", ".join(titles_run or spec.data_titles)
-    what = (
-        f"{titles}, {networks or 'network'}, {formatting.count(spec.epochs, 'epoch')}, {formatting.seeds(seeds(ours))}"
-    )
+    what = f"{titles}, {networks or 'network'}, {counted(spec.epochs, 'epoch')}, {formatting.seeds(seeds(ours))}"
     trial_time = f"{formatting.duration(record.busy)} of trials" if record.busy else "no trial has run yet"
     differing: dict[str, dict[tuple[str, str], None]] = {}
     for ours_run, theirs_run in runs:

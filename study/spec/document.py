@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
@@ -45,6 +45,9 @@ def find(spec: str) -> Path:
         UserError: there is none.
     """
     path = Path(spec)
+    if path.suffix == ".jsonl" and os.path.isfile(spec):
+        beside = path.with_name("best.yaml")
+        raise UserError(f"{spec}: a ledger, no study file.{f' Did you mean {beside}?' if beside.is_file() else ''}")
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         if os.path.isfile(spec) or stream(path):  # False also for an impossible path: too long, a null in it
             return path
@@ -271,11 +274,42 @@ def apply_profile(document: Document, profile: str | None) -> None:
 
 def dump(values: Section) -> str:
     """Return nested plain values as YAML text, one section per block."""
+    return _written(values, is_flow=False)
+
+
+def dump_folded(values: Section, blocks: Container[str] = ()) -> str:
+    """Return nested plain values as YAML text in few lines: a value of several is in flow style.
+
+    Args:
+        blocks: keys whose values are written as this function writes `values`, each of theirs in lines of its own.
+    """
+    lines = []
+    for key, value in values.items():
+        if key in blocks and isinstance(value, Mapping):
+            lines += [f"{key}:", *(f"  {line}" for line in dump_folded(value).splitlines())]
+        else:
+            first, *more = dump_flow({key: value}, FOLDED_WIDTH).removeprefix("{").removesuffix("}").split("\n")
+            lines += [first, *(f"  {line}" for line in more)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+FOLDED_WIDTH, ONE_LINE = 100, 4096
+"""Characters after which a line of a folded value ends, and so many that none is broken."""
+
+
+def dump_flow(values: Section, width: int = ONE_LINE) -> str:
+    """Return nested plain values as YAML text in flow style, `{key: value}`, with lines of about `width` characters."""
+    return _written(values, is_flow=True, width=width).strip()
+
+
+def _written(values: Section, *, is_flow: bool, width: int | None = None) -> str:
     yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = False
+    yaml.default_flow_style, yaml.allow_unicode = is_flow, True
+    if width is not None:
+        yaml.width = width
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
     stream = io.StringIO()
-    yaml.dump(values, stream)
+    yaml.dump(dict(values), stream)
     return stream.getvalue()
 
 

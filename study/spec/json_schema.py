@@ -83,11 +83,10 @@ def declared(section: str, name: str = "") -> dict[str, list[Knob]]:
     Each name that changes which keys there are is followed.
     """
     start = {"name": name} if name else {}
-    waiting, seen = [start], {frozenset(start.items())}
+    waiting, seen = [(start, section_knobs(section, start))], {frozenset(start.items())}
     found: dict[str, list[Knob]] = {}
     while waiting:
-        values = waiting.pop(0)
-        knobs = section_knobs(section, values)
+        values, knobs = waiting.pop(0)
         for knob in knobs.values():
             if knob not in (known := found.setdefault(knob.key, [])):
                 known.append(knob)
@@ -96,8 +95,8 @@ def declared(section: str, name: str = "") -> dict[str, list[Knob]]:
             chosen = frozenset(other.items())
             if other_name != knobs[key].default and chosen not in seen:
                 seen.add(chosen)
-                if section_knobs(section, other) != knobs:  # else its keys are known
-                    waiting.append(other)
+                if (others := section_knobs(section, other)) != knobs:  # else its keys are known
+                    waiting.append((other, others))
     return found
 
 

@@ -15,6 +15,7 @@ from study.data.dataset import Facts
 from study.errors import nearest
 from study.knobs import Knob, Params, Scalar, Section, Value, options
 from study.methods import OWN
+from study.models.backbone import EARLY, early_width
 from study.spec.document import Key, mapping
 from study.spec.objective import Objective
 from study.spec.sampler_facts import SAMPLERS, SamplerFacts
@@ -434,8 +435,6 @@ OF_EARLY = "early_layers"
 
 def _early_layers(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield the key that asks for early layers where the network is not frozen, or has none that are known."""
-    from study.models.backbone import EARLY, early_width
-
     keys = (("method", "bias_source"), ("train", "inferred_groups"))
     asked = [(section, key) for section, key in keys if sections[section].get(key) == OF_EARLY]
     if asked and facts.unlabelled:

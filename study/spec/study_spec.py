@@ -14,7 +14,7 @@ from study.files import FileDigest
 from study.knobs import Params, Scalar, Section, Value, options
 from study.methods import OWN
 from study.metrics import METRICS, Direction, available, better
-from study.spec.document import dump, mapping
+from study.spec.document import dump, dump_folded, mapping
 from study.spec.objective import Constraint, FrontRule, Objective
 from study.spec.schema import Origin, Resources, Search
 from study.spec.space import Space, space
@@ -342,8 +342,9 @@ class StudySpec:
         return {**resources, CONCURRENCY: self.search.concurrency}
 
     def to_yaml(self) -> str:
-        """Return the resolved study file as text."""
-        return dump(self.to_document())
+        """Return the resolved study file as text; that of an exported configuration in few lines."""
+        document = self.to_document()
+        return dump(document) if self.origin is None else dump_folded(document, blocks=("origin",))
 
     @cached_property
     def hash(self) -> str:

@@ -186,7 +186,7 @@ def test_runs_that_were_lost_are_told(home: Home) -> None:
     folder = home.create(quickstart("name=mine"))
     write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [], "running"))
     append_event(folder.ledger_file, "lost", trial=1, kind="PREEMPTED", reason="it died", attempt=1, node_died=True)
-    assert status.lines(status.document(folder))[-1] == "lost      1 run(s) of trials, which had to run again"
+    assert status.lines(status.document(folder))[-1] == "lost      1 run of trials, which had to run again"
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ from study.ranking import Results
 from study.ranking.difference import NO_TRIAL, Side, side_of
 from study.spec import StudySpec
 from study.spec.rungs import schedule
+from study.text import counted
 
 
 @styled
@@ -129,7 +130,7 @@ def paths_of(results: Results) -> dict[str, tuple[list[Effect], Effect]]:
 
 
 def _steps(path: Sequence[Effect]) -> str:
-    return f"From the baseline in {formatting.count(len(path) - 1, 'step')}"
+    return f"From the baseline in {counted(len(path) - 1, 'step')}"
 
 
 def _change(name: str, gain: Effect) -> str:
@@ -253,12 +254,12 @@ def _rungs(axes: Axes, spec: StudySpec) -> None:
 def _curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
     pruned = sum(trial.state == "pruned" for trial in trials)
     if trials[0].stage == "final":
-        return f"{spec.metric} of {formatting.count(len(trials), 'final training', 'final trainings')}, one per seed"
+        return f"{spec.metric} of {counted(len(trials), 'final training', 'final trainings')}, one per seed"
     if pruned:
         epochs, budget = sum(trial.epochs for trial in trials), spec.epochs * len(trials)
-        trials_in_all = formatting.count(len(trials), "trial")
+        trials_in_all = counted(len(trials), "trial")
         return f"{pruned} of {trials_in_all} pruned: {epochs} epochs run instead of {budget}"
-    return f"{spec.metric} of {formatting.count(len(trials), 'trial')}, none pruned"
+    return f"{spec.metric} of {counted(len(trials), 'trial')}, none pruned"
 
 
 MUCH = 0.1
@@ -290,8 +291,7 @@ def importance(results: Results) -> Figure | None:
 def bars_of(found: Importances) -> list[tuple[str, Share, str]]:
     """Return label, share and colour of each bar: parameters by share, then interactions and remainder."""
     bars: list[tuple[str, Share, str]] = [
-        (f"{label(key)}\n{formatting.count(found.trials[key], 'trial')}", share, BLUE)
-        for key, share in found.shares.items()
+        (f"{label(key)}\n{counted(found.trials[key], 'trial')}", share, BLUE) for key, share in found.shares.items()
     ]
     bars += [("interactions of pairs", found.interactions, ORANGE)] if found.interactions else []
     bars += [("remainder: noise, and\nwhat is not resolved", found.remainder, PALE)] if found.remainder else []

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
-from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import varied
 from study.home.record import TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import Results, once
 from study.spec import StudySpec
+from study.text import counted
 
 Array = NDArray[np.float64]
 
@@ -291,7 +291,7 @@ def explained(results: Results) -> Importances:
     if len(trials) < MIN_TRIALS:
         have = "has" if len(trials) == 1 else "have"
         return Importances(
-            missing=f"{formatting.count(len(trials), 'trial')} of the search {have} a value, {MIN_TRIALS} are needed"
+            missing=f"{counted(len(trials), 'trial')} of the search {have} a value, {MIN_TRIALS} are needed"
         )
     if np.ptp(responses) == 0:
         return Importances(missing="all trials have the same value")
