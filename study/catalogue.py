@@ -7,7 +7,7 @@ package asks for. A study file names no code, except `method.function` for a use
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -30,8 +30,8 @@ listed among those that can be searched."""
 
 
 @cache
-def modules(package: str, having: str) -> dict[str, Any]:
-    """Return the modules of a package that define `having`, by name; packages within it are left out.
+def modules(package: str, having: str, apart: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the modules of a package that define `having`, by name; packages within it and `apart` are left out.
 
     A new dataset, model or method is one new file in its package; nothing else lists it.
     """
@@ -39,7 +39,7 @@ def modules(package: str, having: str) -> dict[str, Any]:
     loaded = {
         entry.name: importlib.import_module(f"{package}.{entry.name}")
         for entry in pkgutil.iter_modules(parent.__path__)
-        if not entry.ispkg
+        if not entry.ispkg and entry.name not in apart
     }
     return {name: module for name, module in sorted(loaded.items()) if hasattr(module, having)}
 

@@ -8,7 +8,7 @@ these annotations and still run on a machine that has PyTorch (which brings `typ
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -84,7 +84,7 @@ class Knob:
         """Plain types of its values: int and None's for `Annotated[int, Range(low=1)] | None`."""
         return tuple(get_args(part)[0] if get_origin(part) is Annotated else part for part in self._branches)
 
-    @property
+    @cached_property
     def names(self) -> tuple[Any, ...]:
         """Values of a hyperparameter that takes one of a few; empty for any other."""
         return get_args(self.kinds[0]) if len(self.kinds) == 1 and get_origin(self.kinds[0]) is Literal else ()
@@ -100,6 +100,10 @@ class Knob:
         return get_args(self.type) if get_origin(self.type) in (Union, UnionType) else (self.type,)
 
 
+class _Tensor:
+    """PyTorch's class of this name, in an annotation."""
+
+
 @cache
 def knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
     """Return the hyperparameters of a function (its keyword-only parameters) or of a dataclass (its fields).
@@ -108,7 +112,8 @@ def knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
     Keyword-only parameters whose type is a tensor are inputs, not hyperparameters, and are left out.
     """
     declared = []
-    hints = get_type_hints(owner.__init__ if inspect.isclass(owner) else owner, include_extras=True)
+    known = {"Tensor": _Tensor}  # whose import takes a second, and which is then only left out
+    hints = get_type_hints(owner.__init__ if inspect.isclass(owner) else owner, localns=known, include_extras=True)
     for parameter in inspect.signature(owner).parameters.values():
         if not inspect.isclass(owner) and parameter.kind is not parameter.KEYWORD_ONLY:
             continue

@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from study.analysis.statistics import formatting
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
+from study.knobs import Scalar
 from study.ranking import Candidate, Results
 from study.ranking.ablation_steps import (
     Ablation,
     Merge,
+    Progress,
     Step,
     as_event,
     asked,
@@ -27,7 +28,7 @@ from study.ranking.ablation_steps import (
     seeds_for,
     value,
 )
-from study.ranking.documents import plain_fields
+from study.ranking.documents import INNER
 from study.spec import StudySpec
 from study.text import counted
 
@@ -79,7 +80,7 @@ class Plan:
     name: str
     baseline: int
     best: int
-    steps: Sequence[Mapping[str, Sequence[Any]]]
+    steps: Sequence[Mapping[str, Sequence[Scalar]]]
     order: str
     together: Mapping[str, str]
     seeds: Sequence[int]
@@ -144,24 +145,33 @@ def plan_of(folder: StudyFolder, request: AblationRequest) -> Plan:
     return document(results, plan_ablation(results, request))
 
 
-def result(folder: StudyFolder) -> dict[str, Any]:
-    """Return what is known of the ablation that was asked for last, as plain values for JSON."""
+@dataclass(frozen=True)
+class AblationResult:
+    """What is known of an ablation: how far it is, and its effects as lines of `ablation_frame`."""
+
+    name: str
+    state: str
+    progress: Progress = field(metadata=INNER)
+    effects: Sequence[Mapping[str, object]]
+
+
+def result(folder: StudyFolder) -> AblationResult:
+    """Return what is known of the ablation that was asked for last."""
     from study.analysis.statistics.ablation_effects import document as effects_document
 
     results = Results.load(folder)
     known = progress(results)
     assert known is not None  # just asked for
-    state = results.record.state
-    return {"name": results.spec.name, "state": state, **plain_fields(known), "effects": effects_document(results)}
+    return AblationResult(results.spec.name, results.record.state, known, effects_document(results))
 
 
-def table(result: dict[str, Any]) -> str:
-    """Return the effects of a `result` as a Markdown table, with notes on its numbers."""
+def table(result: AblationResult) -> str:
+    """Return the effects of an ablation as a Markdown table, with notes on its numbers."""
     from study.analysis.report.page import markdown_table
     from study.analysis.statistics.ablation_effects import frame_of_document
     from study.analysis.tables.printed_table import ablation_notes, printed_ablation
 
-    frame = frame_of_document(result["effects"])
+    frame = frame_of_document(result.effects)
     if frame.empty:
         return "no trial of the ablation is complete yet"
     return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"

@@ -5,7 +5,6 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from study import ranking
 from study.catalogue import FITTED
@@ -21,7 +20,7 @@ from study.ranking.selection import Choice, choose, trials_of
 from study.spec import StudySpec
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.objective import Objective
-from study.spec.schema import AIM, Search
+from study.spec.schema import AIM, Origin, Search
 from study.spec.section_checks import plain
 from study.spec.trial_sections import train_knobs
 from study.text import typed
@@ -41,7 +40,7 @@ class Exported:
         """Whether its metrics are those of one trial."""
         return isinstance(self.candidate, Candidate) and len(trials_of(self.candidate)) == 1
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> dict[str, object]:
         """Return plain values: the file, the trial or reference, and mean, sd and n of its metrics."""
         if isinstance(self.candidate, Reference):
             metrics = {name: {"mean": value, "sd": None, "n": 1} for name, value in self.candidate.metrics.items()}
@@ -121,7 +120,7 @@ def _reference_spec(results: Results, stays: Reference) -> StudySpec:
     train |= {key: spec.base["train"][key] for key in OF_DATA} | {"epochs": 1}
     base = {**spec.trial_document({}), "method": {"name": FITTED, "model": stays.name}, "train": train}
     margin = f" unless beaten by more than {spec.search.margin:g} standard errors" if spec.search.margin else ""
-    origin: dict[str, Any] = {
+    origin: Origin = {
         "format": FORMAT,
         "study": spec.name,
         "study_id": record.id,
@@ -163,7 +162,7 @@ def exported(folder: StudyFolder, results: Results, candidate: Candidate, choice
         values = {**values, "epoch": round(statistics.median(chosen))}
     rule += "" if spec.objective.window is None else f", each {epochs.words(spec.objective)}"
     runs = TrackingState.load(folder.tracking_file, folder.tracking_uri).runs
-    origin: dict[str, Any] = {
+    origin: Origin = {
         "format": FORMAT,
         "study": spec.name,
         "study_id": record.id,
@@ -217,7 +216,7 @@ def _document(spec: StudySpec, params: Params) -> Mapping[str, Section]:
     return base
 
 
-def _confirmed(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
+def _confirmed(spec: StudySpec, candidate: Candidate) -> Section:
     """Return the seeds of the confirm trials, and mean, sample standard deviation and n of each metric over them."""
     if not candidate.repeats:
         return {}
@@ -226,7 +225,7 @@ def _confirmed(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
     return {"seeds": [trial.seed for trial in candidate.repeats], **metrics}
 
 
-def _gain(results: Results, candidate: Candidate) -> dict[str, Any]:
+def _gain(results: Results, candidate: Candidate) -> Section:
     """Return the study's metric minus the baseline's on both splits, with its interval; empty for the baseline."""
     from study.ranking.difference import side_of  # pandas takes a while
 

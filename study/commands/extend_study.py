@@ -1,10 +1,9 @@
 """Extend a study that ended: more configurations to try, more seeds for the best, more epochs for its trials."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from study.commands.own_functions import accepted_arguments
 from study.errors import UserError
@@ -229,7 +228,7 @@ class Plan:
     again: int
 
 
-def plan_from_document(document: Mapping[str, Any]) -> Plan:
+def plan_from_document(document: object) -> Plan:
     """Return a plan from what a cluster's command printed."""
     from pydantic import TypeAdapter
 

@@ -1,11 +1,16 @@
 """BiasCon and SoftCon (Hong and Yang, "Unbiased classification through bias-contrastive ... learning")."""
 
-from torch import Tensor
-from torch.nn.functional import normalize
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from study.lazy_torch import functional
 from study.losses.loss_catalogue import loss
 from study.losses.pairs import cosines, guarded, log_sum_exp, rescaled
 from study.losses.ranges import BaseTemperature, Guard, Temperature
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @loss
@@ -57,7 +62,7 @@ def soft_con(
     Returns:
         The loss, a scalar. A row whose positives weigh nothing counts 0.
     """
-    features = normalize(bias_features, dim=-1)
+    features = functional.normalize(bias_features, dim=-1)
     weight = (1 - features @ features.T).clamp(min=0) * (target[:, None] == target[None, :])
     per_row = _attracted(views, cosines(views, similarity), weight.to(views.dtype), temperature, guard)
     return rescaled(per_row.mean(), temperature, base_temperature)

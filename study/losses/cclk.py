@@ -1,19 +1,22 @@
 """Conditional contrastive learning with kernels (CCL-K paper: Tsai et al., "Conditional ... learning with kernel")."""
 
-import math
-from typing import Annotated, Literal, get_args
+from __future__ import annotations
 
-import torch
-from torch import Tensor
-from torch.nn.functional import normalize
+import math
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
+
 from typing_extensions import Doc
 
 from study.knobs import Range, Searched
+from study.lazy_torch import functional, torch
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.loss_catalogue import full_precision, loss, pair_loss
 from study.losses.pairs import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
 from study.losses.ranges import BaseTemperature, Positive, Temperature, Width
 from study.losses.sup_con import sup_con
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 KernelName = Literal["rbf", "laplacian", "linear", "cosine", "polynomial"]
 
@@ -34,7 +37,7 @@ def kernel_matrix(condition: Tensor, name: KernelName, sigma2: float, degree: in
     else:
         values = condition.double()
         if name == "cosine":
-            values = normalize(values, dim=1)
+            values = functional.normalize(values, dim=1)
         product = values @ values.T
         squared = _squared_distances(values) if name in ("rbf", "laplacian") else product
     if name == "rbf":

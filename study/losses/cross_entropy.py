@@ -1,14 +1,17 @@
 """Cross-entropies for biased data: bias-balanced (Hong and Yang) and generalised (Zhang and Sabuncu; WCL paper 5.1)."""
 
-from typing import Annotated, Literal
+from __future__ import annotations
 
-import torch
-from torch import Tensor
-from torch.nn.functional import cross_entropy
+from typing import TYPE_CHECKING, Annotated, Literal
+
 from typing_extensions import Doc
 
 from study.knobs import Range, Searched
+from study.lazy_torch import functional, torch
 from study.losses.loss_catalogue import classification_loss
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @classification_loss
@@ -36,8 +39,8 @@ def bias_balanced_cross_entropy(
     """
     shifted = logits + (confusion + min_prob).log()[bias].to(logits.dtype)
     if weight is None:
-        return cross_entropy(shifted, target)
-    return (weight * cross_entropy(shifted, target, reduction="none")).mean()
+        return functional.cross_entropy(shifted, target)
+    return (weight * functional.cross_entropy(shifted, target, reduction="none")).mean()
 
 
 @classification_loss

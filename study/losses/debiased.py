@@ -1,16 +1,20 @@
 """Debiased InfoNCE (DCL: Chuang et al.) and with hard negatives (HCL: Robinson et al.; WCL paper 4.2), in log space."""
 
-import math
-from typing import Annotated
+from __future__ import annotations
 
-import torch
-from torch import Tensor
+import math
+from typing import TYPE_CHECKING, Annotated
+
 from typing_extensions import Doc
 
 from study.knobs import Range, Searched
+from study.lazy_torch import torch
 from study.losses.loss_catalogue import full_precision, pair_loss
 from study.losses.pairs import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
 from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @pair_loss

@@ -1,16 +1,20 @@
 """WCL's two losses (WCL paper: Jang and Wang, "Difficulty-based sampling for debiased contrastive ... learning")."""
 
-import math
-from typing import Annotated, Literal
+from __future__ import annotations
 
-import torch
-from torch import Tensor
+import math
+from typing import TYPE_CHECKING, Annotated, Literal
+
 from typing_extensions import Doc
 
+from study.lazy_torch import torch
 from study.losses.debiased import log_unbiased
 from study.losses.loss_catalogue import pair_loss
 from study.losses.pairs import between_views, cosines, gram, log_sum_exp, other_samples, rescaled, softplus
 from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Form = Annotated[
     Literal["sum", "per_negative"],

@@ -1,14 +1,18 @@
 """EnD (Tartaglione et al., "EnD: entangling and disentangling deep representations for bias correction")."""
 
-from typing import Annotated
+from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Annotated
+
 from typing_extensions import Doc
 
+from study.lazy_torch import torch
 from study.losses.loss_catalogue import regulariser
 from study.losses.pairs import cosines, group, same
 from study.losses.ranges import Weight
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @regulariser

@@ -1,18 +1,21 @@
 """FairKL, the debiasing regulariser (FairKL paper: Barbano et al., "Unbiased supervised contrastive learning")."""
 
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from __future__ import annotations
 
-import torch
-from torch import Tensor
-from torch.nn.functional import normalize
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Literal
+
 from typing_extensions import Doc
 
+from study.lazy_torch import functional, torch
 from study.losses.loss_catalogue import regulariser
-from study.losses.pairs import cells, cosines, once, same
+from study.losses.pairs import cosines, same
 from study.losses.ranges import Count, Positive, Weight
 
-Difference = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Difference = Callable[["Tensor", "Tensor", "Tensor", "Tensor"], "Tensor"]
 
 
 def divergence(
@@ -39,6 +42,8 @@ def divergence(
         soft, pooled, min_count: as for `fair_kl`.
         floor: its variance_floor.
     """
+    from study.losses.own_gradients import cells
+
     value = _value(cosine, variant, floor)
     if soft:
         near = value * aligned
@@ -133,8 +138,10 @@ def released_terms(
         soft: divide by the pairs of the term and not by those of the cell.
         kld: weight of the deviations.
     """
+    from study.losses.own_gradients import CellSums
+
     entries = cosine.numel()
-    sums, squares, pairs = _Sums.apply(cosine, one_class, aligned, soft)
+    sums, squares, pairs = CellSums.apply(cosine, one_class, aligned, soft)
     if soft:
         pairs = pairs.sum(-1, keepdim=True)
     mean = sums / pairs.clamp(min=1)
@@ -144,98 +151,6 @@ def released_terms(
     positive_term, negative_term = (of_means + kld * of_deviations).unbind(0)
     _, conflicting_positives, aligned_negatives, _ = mean.flatten().unbind(0)
     return positive_term - conflicting_positives, negative_term + aligned_negatives
-
-
-class _Sums(torch.autograd.Function):
-    """The sum of each cell's entries, that of their squares, and that of its masks without a gradient, all (2, 2).
-
-    Computed in two ways, which `tests/losses/test_limits.py` compares: on a device by products of matrices, a few
-    launches; on a CPU, where fresh memory costs more than a pass over an old matrix, one cell after the other.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, cosine: Tensor, one_class: Tensor, aligned: Tensor, soft: bool) -> tuple[Tensor, ...]:
-        ctx.save_for_backward(cosine, one_class, aligned)
-        ctx.soft = soft
-        if cosine.is_cpu:
-            sums, squares, pairs = sums_in_turn(cosine, one_class, aligned)
-        else:
-            sums, squares, pairs = sums_by_products(cosine, one_class, aligned, soft)
-        ctx.mark_non_differentiable(pairs)
-        return sums, squares, pairs
-
-    @staticmethod
-    @once
-    def backward(ctx: Any, of_sums: Tensor, of_squares: Tensor, _: None) -> tuple[Tensor | None, ...]:
-        cosine, one_class, aligned = ctx.saved_tensors
-        spread = spread_in_turn if cosine.is_cpu else spread_by_products
-        return spread(cosine, one_class, aligned, of_sums, 2 * of_squares, ctx.soft), None, None, None
-
-
-def sums_by_products(cosine: Tensor, one_class: Tensor, aligned: Tensor, soft: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the sums, sums of squares and sums of masks of the cells."""
-    masks = cells(one_class, aligned)
-    of_squares = masks.square() if soft else masks
-    products = _rows(masks) @ cosine.flatten(-2)[..., None], _rows(of_squares) @ cosine.square().flatten(-2)[..., None]
-    sums, squares = (product.squeeze(-1).unflatten(-1, (2, 2)) for product in products)
-    return sums, squares, masks.sum((-2, -1))
-
-
-def spread_by_products(
-    cosine: Tensor, one_class: Tensor, aligned: Tensor, level: Tensor, slope: Tensor, soft: bool
-) -> Tensor:
-    """Return the gradient of each entry: its cell's `level` plus the entry times its cell's `slope`, both (2, 2)."""
-    masks, rows = cells(one_class, aligned), [matrix.flatten(-2)[..., None, :] for matrix in (level, slope)]
-    if soft:
-        levels, slopes = rows[0] @ _rows(masks), rows[1] @ _rows(masks.square())
-    else:
-        levels, slopes = (torch.cat(rows, -2) @ _rows(masks)).split(1, -2)
-    return torch.addcmul(levels.squeeze(-2), slopes.squeeze(-2), cosine.flatten(-2)).unflatten(-1, cosine.shape[-2:])
-
-
-def _rows(masks: Tensor) -> Tensor:
-    """Flatten masks to one row for each cell, (4, entries)."""
-    return masks.flatten(-4, -3).flatten(-2)
-
-
-def sums_in_turn(cosine: Tensor, one_class: Tensor, aligned: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what `sums_by_products` does, in two matrices used again."""
-    part = cosine * one_class
-    near = part * aligned
-    parts = [_sum(near), _sum(part.sub_(near))]
-    torch.mul(cosine, one_class, out=part)
-    torch.sub(cosine, part, out=part)
-    torch.mul(part, aligned, out=near)
-    parts += [_sum(near), _sum(part.sub_(near))]
-    sums, squares = (torch.stack(values, -1).unflatten(-1, (2, 2)) for values in zip(*parts, strict=True))
-
-    entries = cosine.shape[-2] * cosine.shape[-1]
-    both = torch.linalg.vecdot(one_class.flatten(-2), aligned.flatten(-2))
-    of_class, of_bias = one_class.sum((-2, -1)), aligned.sum((-2, -1))
-    pairs = [both, of_class - both, of_bias - both, entries - of_class - of_bias + both]
-    return sums, squares, torch.stack(pairs, -1).unflatten(-1, (2, 2))
-
-
-def _sum(cell: Tensor) -> tuple[Tensor, Tensor]:
-    return cell.sum((-2, -1)), torch.linalg.vector_norm(cell, dim=-1).square().sum(-1)
-
-
-def spread_in_turn(
-    cosine: Tensor, one_class: Tensor, aligned: Tensor, level: Tensor, slope: Tensor, soft: bool
-) -> Tensor:
-    """Return what `spread_by_products` does, in fewer new matrices."""
-    apart = 1 - aligned
-    levels = _spread(level, one_class, aligned, apart)
-    if soft:
-        aligned, apart = aligned.square(), apart.square()
-    return levels.addcmul_(_spread(slope, one_class, aligned, apart), cosine)
-
-
-def _spread(value: Tensor, one_class: Tensor, near: Tensor, far: Tensor) -> Tensor:
-    """Build the matrix that holds each cell's value times its weight."""
-    (positive_near, positive_far), (negative_near, negative_far) = value
-    matrix = (near * (positive_near - negative_near)).addcmul_(far, positive_far - negative_far).mul_(one_class)
-    return matrix.addcmul_(near, negative_near).addcmul_(far, negative_far)
 
 
 @regulariser
@@ -299,7 +214,7 @@ def fair_kl(
     if bias is not None and bias_features is None:
         aligned = same(bias, views)
     elif bias_features is not None and bias is None:
-        features = normalize(bias_features, dim=-1).to(cosine.dtype)
+        features = functional.normalize(bias_features, dim=-1).to(cosine.dtype)
         aligned = (features @ features.T).repeat(len(views), len(views))
     else:
         raise ValueError("fair_kl needs either bias (classes) or bias_features (soft), and not both")

@@ -1,12 +1,13 @@
 """Fair supervised contrastive losses (FSCL paper: Park et al., "Fair contrastive learning for facial attributes")."""
 
-from typing import Annotated, Literal
+from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Annotated, Literal
+
 from typing_extensions import Doc
 
 from study.knobs import Searched
+from study.lazy_torch import torch
 from study.losses.loss_catalogue import loss
 from study.losses.pairs import (
     cosines,
@@ -20,6 +21,9 @@ from study.losses.pairs import (
     without_self_,
 )
 from study.losses.ranges import BaseTemperature, SupervisedTemperature
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @loss

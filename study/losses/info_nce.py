@@ -1,11 +1,16 @@
 """InfoNCE and its margin version (FairKL paper: Barbano et al., "Unbiased supervised contrastive learning")."""
 
-import torch
-from torch import Tensor
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from study.lazy_torch import torch
 from study.losses.loss_catalogue import pair_loss
 from study.losses.pairs import cosines, log_sum_exp, rescaled, softplus
 from study.losses.ranges import BaseTemperature, Margin, Temperature
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @pair_loss

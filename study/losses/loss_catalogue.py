@@ -20,18 +20,21 @@ Types and shapes of inputs are checked at each call (see `checked`); a ValueErro
 Every function computes in float32 at least, also inside autocast: inputs are widened and autocast is off in it.
 """
 
+from __future__ import annotations
+
 import functools
 import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
 
 import study.losses
+from study.lazy_torch import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # Inputs are checked by type and shape, never by value, so that no check waits for a device; `torch.compile` knows the
 # shapes, too. B is the number of samples of the first argument.
@@ -67,7 +70,7 @@ LETTERS = {"R": "V*B", "E": "D'", "F": "K"}
 
 
 Result = TypeVar("Result")
-Input = Tensor | bool | int | float | str | None
+Input = Union["Tensor", bool, int, float, str, None]
 """What a loss may be given by name: a tensor, or the value of a hyperparameter."""
 
 
@@ -96,12 +99,12 @@ def checked(function: Callable[..., Tensor]) -> Callable[[Tensor, Mapping[str, I
             sizes["R"] = sizes["V"] * sizes["B"]
         taken = dict(inputs)
         for name, value in inputs.items():
-            if name not in wanted and isinstance(value, Tensor):
+            if name not in wanted and isinstance(value, torch.Tensor):
                 raise ValueError(f"{function.__name__}: {name} is no tensor, got {_given(value)}")
             if name not in wanted or (value is None and name in optional):
                 continue
             _check(function.__name__, name, value, wanted[name], sizes)
-            if wanted[name].elements is CLASSES and isinstance(value, Tensor):
+            if wanted[name].elements is CLASSES and isinstance(value, torch.Tensor):
                 taken[name] = value.long()
         return taken
 
@@ -111,7 +114,7 @@ def checked(function: Callable[..., Tensor]) -> Callable[[Tensor, Mapping[str, I
 def _check(loss: str, name: str, value: Input, wanted: Wanted, sizes: dict[str, int]) -> None:
     """Check one input against the known sizes, and add the sizes that it shows."""
     if (
-        isinstance(value, Tensor)
+        isinstance(value, torch.Tensor)
         and not value.is_complex()
         and (wanted.elements is None or value.is_floating_point() == (wanted.elements is VALUES))
     ):
@@ -138,14 +141,14 @@ def _shape(wanted: Wanted) -> str:
 
 def _given(value: Any) -> str:
     """Describe the shape and type of a value."""
-    kind = value.dtype if isinstance(value, Tensor) else f"{type(value).__module__}.{type(value).__name__}"
+    kind = value.dtype if isinstance(value, torch.Tensor) else f"{type(value).__module__}.{type(value).__name__}"
     kind = str(kind).removeprefix("builtins.")
-    if isinstance(value, Tensor) or hasattr(value, "shape"):
+    if isinstance(value, torch.Tensor) or hasattr(value, "shape"):
         return f"{tuple(value.shape)} of type {kind}"
     return f"a {kind} of {len(value)}" if hasattr(value, "__len__") else f"a {kind}"
 
 
-Loss = Callable[..., Tensor]
+Loss = Callable[..., "Tensor"]
 _LOSSES: dict[str, Loss] = {}
 _PAIR_LOSSES: set[str] = set()
 _REGULARISERS: dict[str, Loss] = {}
@@ -180,7 +183,9 @@ def full_precision(function: Callable[..., Result]) -> Callable[..., Result]:
     def in_full_precision(first: Tensor, /, **inputs: Input) -> Result:
         first = _widened(first)
         with torch.autocast(first.device.type, enabled=False):
-            wide = {name: _widened(value) if isinstance(value, Tensor) else value for name, value in inputs.items()}
+            wide = {
+                name: _widened(value) if isinstance(value, torch.Tensor) else value for name, value in inputs.items()
+            }
             return function(first, **wide)
 
     return in_full_precision
@@ -209,8 +214,9 @@ def _add(catalogue: dict[str, Loss], function: Loss) -> Loss:
 
 @cache
 def _load() -> None:
-    for module in pkgutil.iter_modules(study.losses.__path__, "study.losses."):
-        importlib.import_module(module.name)
+    for module in pkgutil.iter_modules(study.losses.__path__):
+        if module.name != "own_gradients":  # declares none, and needs PyTorch
+            importlib.import_module(f"study.losses.{module.name}")
 
 
 def losses() -> dict[str, Loss]:
@@ -235,3 +241,16 @@ def classification_losses() -> dict[str, Loss]:
     """Return every loss of logits by name, sorted."""
     _load()
     return dict(sorted(_CLASSIFICATION_LOSSES.items()))
+
+
+@cache
+def parameters(name: str) -> frozenset[str]:
+    """Return the names of all parameters of a loss of views."""
+    return frozenset(inspect.signature(losses()[name]).parameters)
+
+
+@cache
+def required(name: str) -> frozenset[str]:
+    """Return the tensors that a loss of views must be given, besides its first argument."""
+    _, *others = inspect.signature(losses()[name]).parameters.values()
+    return frozenset(parameter.name for parameter in others if parameter.default is parameter.empty)

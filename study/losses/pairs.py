@@ -1,15 +1,15 @@
 """Pairs of a batch's rows: their cosines, which rows belong together, and the cell of each pair."""
 
-import functools
+from __future__ import annotations
+
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-from torch.nn.functional import logsigmoid
-
+from study.lazy_torch import functional, torch
 from study.losses.loss_catalogue import full_precision
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @full_precision
@@ -19,11 +19,9 @@ def gram(views: Tensor) -> Tensor:
     Args:
         views: embeddings, shape (V, B, D).
     """
-    return _Gram.apply(views.flatten(0, 1))
+    from study.losses.own_gradients import Gram
 
-
-# Added to what is left out of a sum of exponentials: its exponential becomes 0, its own value is lost in rounding.
-NOTHING = -1e30
+    return Gram.apply(views.flatten(0, 1))
 
 
 def cosines(views: Tensor, similarity: Tensor | None) -> Tensor:
@@ -40,7 +38,9 @@ def log_sum_exp(similarity: Tensor, scale: float, *, drop: Tensor | None = None,
         drop: 1 for what to leave out, 0 for the rest, shape (n, n). None: leave out the diagonal.
         views: with `drop` None, leave out the diagonal of each of the views x views blocks (all rows of one sample).
     """
-    log_sum: Tensor = _LogSumExp.apply(similarity, scale, drop, views)
+    from study.losses.own_gradients import LogSumExp
+
+    log_sum: Tensor = LogSumExp.apply(similarity, scale, drop, views)
     return log_sum
 
 
@@ -68,7 +68,7 @@ def other_samples(views: Tensor) -> int:
 
 def softplus(x: Tensor) -> Tensor:
     """Compute log(1 + e^x), exact (PyTorch's own is the identity above 20), without an exponential in its gradient."""
-    return -logsigmoid(-x)
+    return -functional.logsigmoid(-x)
 
 
 def log_add(x: Tensor, y: Tensor) -> Tensor:
@@ -87,67 +87,6 @@ def guarded(log_sum: Tensor, similarity: Tensor, scale: float, guard: float) -> 
 def rescaled(loss: Tensor, temperature: float, base_temperature: float | None) -> Tensor:
     """Multiply the loss by temperature / base_temperature, as in SupCon's code; None leaves it as it is."""
     return loss if base_temperature is None else loss * (temperature / base_temperature)
-
-
-def once(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a gradient of our own to refuse to be differentiated again: that derivative would be wrong.
-
-    PyTorch's `once_differentiable` does not see it where what comes in is a constant.
-    """
-
-    @functools.wraps(backward)
-    def of_constants(ctx: Any, *gradients: Tensor) -> Any:
-        if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-            raise RuntimeError("the losses of study can be differentiated once: call without create_graph")
-        return backward(ctx, *gradients)
-
-    return of_constants
-
-
-class _Gram(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor) -> Tensor:
-        ctx.save_for_backward(rows)
-        return rows @ rows.mT
-
-    @staticmethod
-    @once
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
-        (rows,) = ctx.saved_tensors
-        both = gradient.mT.clone(memory_format=torch.contiguous_format).add_(gradient)
-        return both @ rows
-
-
-class _LogSumExp(torch.autograd.Function):
-    """The log-sum-exp of each row; its gradient is the softmax."""
-
-    # In place on one new matrix, kept for the gradient: on a CPU a fresh matrix costs more than a pass over an old one.
-    @staticmethod
-    def forward(ctx: Any, similarity: Tensor, scale: float, drop: Tensor | None, views: int) -> Tensor:
-        x = similarity * scale
-        if drop is None:
-            samples = len(x) // views
-            x.view(views, samples, views, samples).diagonal(0, 1, 3).fill_(NOTHING)
-        else:
-            x.add_(drop, alpha=NOTHING)
-        log_sum = softmax_(x)
-        ctx.save_for_backward(log_sum, x)
-        ctx.scale = scale
-        return log_sum
-
-    @staticmethod
-    @once
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
-        log_sum, probability = ctx.saved_tensors
-        factor = torch.where(log_sum == -torch.inf, 0.0, gradient * ctx.scale)
-        return probability * factor[:, None], None, None, None
-
-
-def softmax_(x: Tensor) -> Tensor:
-    """Turn x into the softmax of its rows, and return their log-sum-exp: -inf for a row of NOTHING, nan with a nan."""
-    largest = x.amax(-1)
-    torch.softmax(x, -1, out=x)
-    return torch.where(largest <= NOTHING / 2, -torch.inf, largest - x.amax(-1).log())
 
 
 # Nothing below waits for the device: no class count is read back, every shape follows from the batch.
@@ -215,21 +154,3 @@ def _checked(label: Tensor) -> Tensor:
     if label.ndim != 1:
         raise ValueError(f"classes have the shape (B,), got {tuple(label.shape)}")
     return label
-
-
-def cells(one_class: Tensor, aligned: Tensor) -> Tensor:
-    """Return how much each pair belongs to each of four cells, a constant, shape (2, 2, n, n).
-
-    The first index is 0 for pairs of one class and 1 for pairs of two, the second 0 for aligned and 1 for conflicting.
-
-    Args:
-        one_class: 1 for pairs of one class, 0 for others, shape (n, n).
-        aligned: 1 for pairs that share the bias, 0 for others; soft: how much they share it. Shape (n, n).
-    """
-    masks = one_class.new_empty(2, 2, *one_class.shape)
-    with torch.no_grad():
-        torch.mul(one_class, aligned, out=masks[0, 0])
-        torch.sub(one_class, masks[0, 0], out=masks[0, 1])
-        torch.sub(aligned, masks[0, 0], out=masks[1, 0])
-        torch.sub(1 - one_class, masks[1, 0], out=masks[1, 1])
-    return masks

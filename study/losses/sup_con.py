@@ -1,12 +1,13 @@
 """SupCon, its two forms and its margin version (Khosla et al.; generalised in the FairKL paper, Barbano et al.)."""
 
-from typing import Annotated, Literal
+from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Annotated, Literal
+
 from typing_extensions import Doc
 
 from study.knobs import Searched
+from study.lazy_torch import torch
 from study.losses.loss_catalogue import loss
 from study.losses.pairs import (
     cosines,
@@ -22,6 +23,9 @@ from study.losses.pairs import (
     without_self,
 )
 from study.losses.ranges import BaseTemperature, Guard, Margin, SupervisedTemperature
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Anchors = Annotated[
     Literal["all", "first"],

@@ -13,24 +13,25 @@ from typing import TYPE_CHECKING, Any
 from study.catalogue import Catalogue, later, modules
 from study.data.dataset import Facts
 from study.knobs import Knob, Section
-from study.methods.needs import Needs
+from study.methods.needs import UNKNOWN, Needs
 from study.methods.own_function import OWN
 
 if TYPE_CHECKING:
-    from study.methods.batch import UNKNOWN, Batch, Labels, Method, NewNetwork
+    from study.methods.batch import Batch, Labels, Method, NewNetwork
 
 __all__ = ["OWN", "UNKNOWN", "Batch", "Labels", "Method", "Needs"]
 """Names that this package passes on from its modules."""
 
-__getattr__ = later(
-    dict.fromkeys(("UNKNOWN", "Batch", "Labels"), "study.methods.batch")
-    | dict.fromkeys(("Method", "NewNetwork"), "study.methods.batch")
-)
+__getattr__ = later(dict.fromkeys(("Batch", "Labels", "Method", "NewNetwork"), "study.methods.batch"))
+
+
+MODULES = ("batch", "classifiers", "contrastive_method", "fitted", "two_networks")
+"""Modules of this package that need PyTorch: they hold what is built, the others what a study file can say of it."""
 
 
 @cache
 def _kinds() -> dict[str, Any]:
-    kinds = modules("study.methods", "NAMES").values()
+    kinds = modules("study.methods", "NAMES", MODULES).values()
     return dict(sorted((name, module) for module in kinds for name in module.NAMES))
 
 

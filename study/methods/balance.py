@@ -1,16 +1,21 @@
 """Weight samples in the loss of a classifier by how many there are of their class or of their cell."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import torch
-from torch import Tensor
-from torch.nn import functional
 from typing_extensions import Doc
 
 from study.knobs import Knob, Range, Section, knobs, options
-from study.methods.batch import UNKNOWN, Labels
+from study.lazy_torch import functional, torch
+from study.methods.needs import UNKNOWN
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from study.methods.batch import Labels
 
 Power = Annotated[float, Range(low=0.0, high=1.0)]
 

@@ -74,10 +74,6 @@ hyperparameters.
 """
 
 
-UNKNOWN = -1
-"""Label of a sample whose label is unknown."""
-
-
 @dataclass(frozen=True)
 class Labels:
     """Labels of some training samples.

@@ -1,36 +1,24 @@
 """Every contrastive loss as a method: alone, or with a regulariser, a cross entropy, an adversary, or several."""
 
-import inspect
-from collections.abc import Hashable, Iterator
-from functools import cache
-from typing import Annotated, Literal, cast
-
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from study.data.dataset import Facts
-from study.knobs import Knob, Range, Searched, Section, given, knobs, options
-from study.losses.loss_catalogue import losses, needs_two_views
-from study.losses.sup_con import sup_con
+from study.knobs import Knob, Range, Searched, Section, given, knobs
+from study.losses.loss_catalogue import losses, needs_two_views, parameters, required
 from study.methods.balance import balance_knobs
-from study.methods.batch import DIAGNOSES, UNKNOWN, Batch, Labels, Method, NewNetwork, PerSample
-from study.methods.classification import BALANCED, PLAIN, Classifier
 from study.methods.debiasing import (
     NO_REGULARISER,
-    RegularisedLoss,
-    Term,
-    Weights,
     adversary_knobs,
-    maybe_adversary,
     patch,
-    regulariser,
     regulariser_knobs,
     source_knobs,
     stage_epochs,
 )
 from study.methods.needs import Needs
-from study.models import Network
+
+if TYPE_CHECKING:
+    from study.methods.batch import Method, NewNetwork
 
 OF_A_BATCH = {"target", "bias", "condition", "bias_features"}
 """Tensors that a batch can give to a loss."""
@@ -61,19 +49,6 @@ CROSS_ENTROPY = Knob(
     "cross entropy that is added, on a linear classifier of the features",
 )
 CE_WEIGHT = Knob("ce_weight", Annotated[float, Range(low=0.0)], 1.0, False, "weight of the added cross entropy")
-
-
-@cache
-def parameters(name: str) -> frozenset[str]:
-    """Return the names of all parameters of a loss."""
-    return frozenset(inspect.signature(losses()[name]).parameters)
-
-
-@cache
-def required(name: str) -> frozenset[str]:
-    """Return the tensors that a loss must be given, besides its first argument."""
-    _, *others = inspect.signature(losses()[name]).parameters.values()
-    return frozenset(parameter.name for parameter in others if parameter.default is parameter.empty)
 
 
 def keys(method: Section) -> Iterator[Knob]:
@@ -134,46 +109,7 @@ def _keys_that_use_bias(method: Section) -> list[str]:
     return [key for key, asks in asked.items() if asks]
 
 
-class Inputs(nn.Module):
-    """The named tensors that a contrastive loss asks for, made from a batch's labels and the network's features.
-
-    Args:
-        method: a complete, checked `method` section.
-        bias_classes: of the data set, if it has bias labels.
-    """
-
-    def __init__(self, method: Section, bias_classes: int | None) -> None:
-        super().__init__()
-        self.on_representation = method["name"] in REPRESENTATION_AS_CONDITION
-        self.asks_features = "bias_features" in required(str(method["name"]))
-        self.bias_classes = bias_classes or 1
-        self.clusters = given(method, "clusters", 0)
-        self.use_target = given(method, "use_target", True)
-        self.cluster_of = PerSample(0)
-
-    def begin(self, train: Labels) -> None:
-        """Cluster the whole training split, where clusters are asked for."""
-        if self.clusters and train.condition is not None:
-            from sklearn.cluster import KMeans
-
-            values = train.condition.cpu().numpy()
-            fitted = KMeans(min(self.clusters, len(values)), n_init=1, random_state=0).fit(values)
-            self.cluster_of.values = torch.as_tensor(fitted.labels_, dtype=torch.long, device=train.target.device)
-
-    def forward(self, batch: Batch, features: Tensor) -> dict[str, Tensor | None]:
-        """Return the tensors by name; `features` are the encoder's, (V, B, F)."""
-        labels = batch.labels
-        inputs = labels.named() | {"condition": features if self.on_representation else labels.condition}
-        if not self.use_target:
-            inputs["target"] = None
-        if len(self.cluster_of.values):
-            inputs["bias"] = self.cluster_of.values[batch.index]
-        if self.asks_features and labels.bias_features is None and labels.bias is not None:
-            inputs["bias_features"] = functional.one_hot(labels.bias, self.bias_classes).float()
-        return inputs
-
-
-__all__ = ["NAMES", "Contrastive", "build", "keys", "needs"]
+__all__ = ["NAMES", "build", "keys", "needs"]
 
 OWN = (name for name, function in losses().items() if function.__module__.startswith("study.losses."))
 NAMES = [name for name in OWN if required(name) <= OF_A_BATCH and name not in HALF_A_METHOD]
@@ -182,128 +118,8 @@ NAMES = [name for name in OWN if required(name) <= OF_A_BATCH and name not in HA
 """
 
 
-class Contrastive(Method):
-    """A contrastive loss and what is added to it.
-
-    Args:
-        method: a complete, checked `method` section.
-    """
-
-    def __init__(self, method: Section, facts: Facts, network: Network) -> None:
-        super().__init__()
-        self.network, self.name = network, str(method["name"])
-        self.loss = RegularisedLoss(Term.of(losses()[self.name], method), regulariser(method), options(Weights, method))
-        self.inputs = Inputs(method, facts.bias_classes)
-        positives = given(method, "positives", 1)
-        least = 2 if needs_two_views(self.name) or not method.get("use_target", True) else 1
-        self.pair_views = least if needs_two_views(self.name) else max(least, given(method, "views", 1))
-        self.views = self.pair_views + (positives if positives > 1 else 0)
-        adds_cross_entropy = method.get("cross_entropy", "none") != "none"
-        self.ce_weight = float(method.get("ce_weight", CE_WEIGHT.default)) if adds_cross_entropy else 0.0
-        self.stage_epochs = stage_epochs(method)
-        self.in_stage = False
-        self.classifier = self._classifier(method, facts) if adds_cross_entropy or self.stage_epochs else None
-        self.adversary = maybe_adversary(method, network.encoder.features, facts.bias_classes)
-        self.elsewhere = Term.of(sup_con, method) if method.get("unknown_bias") == "sup_con" else None
-
-    def begin(self, train: Labels) -> None:
-        self.inputs.begin(train)
-        if self.elsewhere is not None and train.bias is not None:
-            self.known = (train.bias != UNKNOWN).cpu()
-        if self.classifier is not None:
-            self.classifier.begin(train)
-
-    def begin_epoch(self, epoch: int, epochs: int) -> None:
-        self.in_stage = epoch > epochs - self.stage_epochs
-
-    def recording(self) -> Hashable | None:
-        return (self.in_stage,) if self.elsewhere is None else None
-
-    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        features, embeddings = self._embed(batch.views)
-        if self.in_stage and self.classifier is not None:
-            value = self._with_adversary(self.classifier(features[0], batch.labels), features, batch.labels)
-            return value, {"encoder": features[0]}
-        value = self._contrast(features, embeddings, batch)
-        if self.classifier is not None and self.ce_weight != 0:
-            value = value + self.ce_weight * self.classifier(features[0], batch.labels)
-        if not self.stage_epochs:
-            value = self._with_adversary(value, features, batch.labels)
-        return value, {"encoder": features[0]}
-
-    def own_classifier(self) -> nn.Module | None:
-        if self.classifier is None or (self.stage_epochs and not self.in_stage):
-            return None
-        return self.classifier.linear
-
-    def diagnose(self, batch: Batch) -> dict[str, Tensor]:
-        if self.in_stage or self.name not in DIAGNOSES:
-            return {}
-        pair, inputs = self._arguments(*self._embed(batch.views), batch)
-        return DIAGNOSES[self.name](pair, inputs, self.loss.contrastive.options)
-
-    def get_extra_state(self) -> Tensor:
-        """Save the stage: weights that are loaded are evaluated as they were when they were saved."""
-        return torch.tensor(self.in_stage)
-
-    def set_extra_state(self, state: Tensor) -> None:
-        self.in_stage = bool(state)
-
-    def _classifier(self, method: Section, facts: Facts) -> Classifier:
-        loss = BALANCED if method.get("cross_entropy") == "bias_balanced" else PLAIN
-        return Classifier(loss, self.network.encoder.features, facts)
-
-    def _embed(self, views: Tensor) -> tuple[Tensor, Tensor]:
-        """Return features (V, B, F) and unit embeddings (V, B, D)."""
-        shape = views.shape[:2]
-        features, embeddings = self.network(views.flatten(0, 1))
-        return features.unflatten(0, shape), functional.normalize(embeddings, dim=1).unflatten(0, shape)
-
-    def _contrast(self, features: Tensor, embeddings: Tensor, batch: Batch) -> Tensor:
-        pair, inputs = self._arguments(features, embeddings, batch)
-        one_tensor = len(features) == 1 and isinstance(self.network.head, nn.Identity)
-        first = pair if one_tensor else functional.normalize(features[:1], dim=2)
-        bias = batch.labels.bias
-        if self.elsewhere is None or bias is None:
-            return self.loss(pair, first, inputs, batch.labels.named())
-        return self._by_knowledge(pair, first, batch.labels, self._known(batch))
-
-    def _arguments(self, features: Tensor, embeddings: Tensor, batch: Batch) -> tuple[Tensor, dict[str, Tensor | None]]:
-        """Return the loss's views and named tensors."""
-        inputs = self.inputs(batch, features[: self.pair_views])
-        if self.views > self.pair_views:
-            inputs["extra_positives"] = embeddings[self.pair_views :]
-        return embeddings[: self.pair_views], inputs
-
-    def _known(self, batch: Batch) -> Tensor:
-        """Return which samples have a known bias, booleans (B,) on the host.
-
-        For a training batch nothing waits for the device.
-        """
-        if batch.host_index is not None:
-            return self.known[batch.host_index]
-        return cast(Tensor, batch.labels.bias != UNKNOWN).cpu()
-
-    def _by_knowledge(self, pair: Tensor, first: Tensor, labels: Labels, known: Tensor) -> Tensor:
-        """Apply the loss to the samples whose bias is known, SupCon to the others (FSCL paper 4.6)."""
-        value, count = pair.new_zeros(()), int(known.sum())
-        there, absent = (mask.nonzero().squeeze(1).to(pair.device, non_blocking=True) for mask in (known, ~known))
-        if count > 1:
-            labels_of_known = labels.at(there).named()
-            loss_inputs = labels_of_known if self.inputs.use_target else labels_of_known | {"target": None}
-            value = value + count * self.loss(pair[:, there], first[:, there], loss_inputs, labels_of_known)
-        if self.elsewhere is not None and len(known) - count > 1:
-            target = labels.target[absent] if self.inputs.use_target else None
-            rest = self.elsewhere(pair[:, absent], {"target": target})
-            value = value + (len(known) - count) * self.loss.weights.contrast * rest
-        return value / len(known)
-
-    def _with_adversary(self, value: Tensor, features: Tensor, labels: Labels) -> Tensor:
-        if self.adversary is None or labels.bias is None:
-            return value
-        return value + self.adversary(features.flatten(0, 1), labels.bias.repeat(len(features)))
-
-
-def build(method: Section, facts: Facts, new_network: NewNetwork) -> Method:
+def build(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
     """Build the method of a complete, checked `method` section."""
-    return Contrastive(method, facts, new_network())
+    from study.methods.contrastive_method import Contrastive
+
+    return Contrastive(method, facts, new_network(), method["name"] in REPRESENTATION_AS_CONDITION)

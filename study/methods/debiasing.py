@@ -1,22 +1,23 @@
 """Add terms against the bias to a method: a regulariser, an adversary; and where the bias is known from."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
 from typing_extensions import Doc
 
 from study.knobs import Knob, Range, Searched, Section, knobs, options
 from study.losses.loss_catalogue import Loss, regularisers
 from study.losses.pairs import gram
-from study.methods.batch import UNKNOWN
 
-Named = Mapping[str, Tensor | None]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Named = Mapping[str, Optional["Tensor"]]
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Term:
     options: Section
 
     @classmethod
-    def of(cls, function: Loss, method: Section) -> "Term":
+    def of(cls, function: Loss, method: Section) -> Term:
         """Set the hyperparameters to those of a `method` section."""
         accepted = {knob.key for knob in knobs(function)}
         parameters = {name: name.rstrip("_") for name in inspect.signature(function).parameters}
@@ -235,43 +236,6 @@ def adversary_knobs(method: Section, has_stage: bool) -> list[Knob]:
     return keys
 
 
-class Adversary(nn.Module):
-    """Classifier of the bias that the encoder is trained against by gradient reversal (FSCL paper 4.5, its [38]).
-
-    Args:
-        features: their width.
-        bias_classes: number of bias classes.
-    """
-
-    def __init__(self, features: int, bias_classes: int, settings: AdversaryOptions) -> None:
-        super().__init__()
-        self.weight, hidden = settings.adversary_weight, settings.adversary_hidden
-        self.layers = nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, bias_classes))
-
-    def forward(self, features: Tensor, bias: Tensor) -> Tensor:
-        """Compute the cross entropy of predicting `bias` (B,), `UNKNOWN` left out, from `features` (B, F), a scalar.
-
-        The gradient into the features is reversed and multiplied by the weight; the adversary's own is not.
-        """
-        known = (bias != UNKNOWN).sum().clamp(min=1)
-        logits = self.layers(reversed_gradient(features, self.weight))
-        return functional.cross_entropy(logits, bias, ignore_index=UNKNOWN, reduction="sum") / known
-
-
-def reversed_gradient(features: Tensor, weight: float) -> Tensor:
-    """Return the features, bit for bit, with their gradient multiplied by -weight."""
-    still = features.detach()
-    return still - weight * (features - still)
-
-
 def stage_epochs(method: Section) -> int:
     """Return how many of the last epochs are a classifier stage; 0: there is none."""
     return options(Stage, method).classifier_epochs if method.get("adversary") == "classifier" else 0
-
-
-def maybe_adversary(method: Section, features: int, bias_classes: int | None) -> Adversary | None:
-    """Build the adversary that a `method` section asks for, if it does."""
-    if method.get("adversary", "none") == "none" or bias_classes is None:
-        return None
-    with torch.random.fork_rng(devices=[]):  # the encoder starts as it would without an adversary
-        return Adversary(features, bias_classes, options(AdversaryOptions, method))

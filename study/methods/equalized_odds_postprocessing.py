@@ -4,21 +4,17 @@ Hardt et al. 2016. Training knows nothing of it; the thresholds are fitted when 
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from study.data.dataset import Facts
 from study.knobs import Knob, Section
 from study.methods.balance import balance_knobs
-from study.methods.batch import Method, NewNetwork
-from study.methods.classification import PLAIN, Classification
-from study.methods.needs import Needs
+from study.methods.needs import PLAIN, Needs
+
+if TYPE_CHECKING:
+    from study.methods.batch import Method, NewNetwork
 
 NAMES = ["equalized_odds_postprocessing"]
-
-
-class EqualizedOddsPostprocessing(Classification):
-    """A network and a linear classifier trained by cross entropy; predictions see the bias of a sample, too."""
-
-    equalizes_odds = True
 
 
 def keys(method: Section) -> Iterator[Knob]:
@@ -31,6 +27,8 @@ def needs(method: Section) -> Needs:
     return Needs(labels="name", bias="name", only_binary=True)
 
 
-def build(method: Section, facts: Facts, new_network: NewNetwork) -> Method:
+def build(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
     """Build the method of a complete, checked `method` section."""
+    from study.methods.classifiers import EqualizedOddsPostprocessing
+
     return EqualizedOddsPostprocessing({"name": PLAIN}, facts, new_network())

@@ -14,8 +14,9 @@ from study.catalogue import FITTED
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.methods.batch import Batch, Method
-from study.models.encoder import Encoder, HeadOptions, Network
+from study.models.encoder import Encoder, Network
 from study.models.frozen import Frozen
+from study.models.network_keys import HeadOptions
 
 TRUSTED = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
 """Types of such models besides those that skops knows as safe."""

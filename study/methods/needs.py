@@ -5,6 +5,12 @@ from dataclasses import dataclass
 
 from study.data.dataset import Facts
 
+UNKNOWN = -1
+"""Label of a sample whose label is unknown."""
+
+PLAIN, BALANCED = "cross_entropy", "bias_balanced_cross_entropy"
+"""Methods that a classifier's loss is named after."""
+
 
 @dataclass(frozen=True)
 class Needs:

@@ -13,6 +13,8 @@ from study.catalogue import Catalogue, later, modules
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Knob, knobs, options
+from study.models.backbone import beside
+from study.models.network_keys import HeadOptions
 
 if TYPE_CHECKING:
     from study.models.encoder import Encoder, Network
@@ -22,8 +24,12 @@ __all__ = ["CATALOGUE", "Encoder", "Network", "build", "model_knobs", "names", "
 __getattr__ = later({"Encoder": "study.models.encoder", "Network": "study.models.encoder"})
 
 
+MODULES = ("backbone_network", "efficientnet", "encoder", "frozen", "small_networks")
+"""Modules of this package that need PyTorch: they hold what is built, the others what a study file can say of it."""
+
+
 def _own() -> Mapping[str, Any]:
-    return modules("study.models", "Options")
+    return modules("study.models", "Options", MODULES)
 
 
 CATALOGUE = Catalogue("study.models", ("Options", "unsuited", "build"), "study.models", _own)
@@ -38,8 +44,6 @@ def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     """Return the keys of a `model` section besides `name`: the encoder's, and those of its head that take effect."""
     if model["name"] == CATALOGUE.apart:
         return {}
-    from study.models.encoder import HeadOptions
-
     head = model.get("head", "none")
     without = {"none": {"head_hidden", "head_features", "head_norm"}, "linear": {"head_hidden"}}.get(str(head), set())
     without |= set() if model.get("frozen") else {"joined", "adapter", "adapter_width", "trained_stages"}
@@ -108,7 +112,7 @@ def _width(section: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> int:
     """Return the columns of a row of a network's features, including those before the last layer's."""
     import torch
 
-    from study.models.backbone import Backbone, beside, without_values
+    from study.models.backbone_network import Backbone, without_values
 
     model = dict(section)
     network = without_values(partial(build, model, Facts(2, None, shape)))
@@ -133,13 +137,14 @@ def _frozen(model: Mapping[str, Any], facts: Facts, begins: bool) -> "Encoder":
     """Build what is trained on a frozen network's features."""
     import torch
 
-    from study.models import backbone, frozen
+    from study.models import frozen
+    from study.models.backbone_network import Backbone
 
     if not trains_stages(model):
-        return frozen.build(model, facts.shape[0] - backbone.beside(model), None)
+        return frozen.build(model, facts.shape[0] - beside(model), None)
     with torch.random.fork_rng(devices=[]):  # what is trained begins as it does without stages
         trunk = build(frozen.trunk_section(model), replace(facts, shape=PICTURE), begins)
-    assert isinstance(trunk, backbone.Backbone)  # no other network has the key
+    assert isinstance(trunk, Backbone)  # no other network has the key
     return frozen.build(model, trunk.features, trunk)
 
 
@@ -158,7 +163,7 @@ def weights(model: Mapping[str, Any]) -> dict[str, str] | None:
 
 def network(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Network":
     """Build the encoder of a `model` section with its projection head; arguments and errors as of `build`."""
-    from study.models.encoder import HeadOptions, Network
+    from study.models.encoder import Network
 
     return Network(build(model, facts, begins), options(HeadOptions, model))
 

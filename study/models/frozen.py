@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from study.knobs import options
-from study.models import efficientnet_lite0, residual
-from study.models.backbone import Backbone, BackboneOptions, TrainedStages, beside, late_width
+from study.models.backbone import BackboneOptions, beside, late_width
+from study.models.backbone_network import Backbone, ResNetStages, TrainedStages
+from study.models.efficientnet import EfficientNetStages
 from study.models.encoder import Encoder
-from study.models.mlp import MLP
-from study.models.mlp import Options as Layers
+from study.models.small_networks import MLP
 
 
 def trunk_section(model: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,10 +46,10 @@ class Frozen(Encoder):
         self._width = width
         self.register_buffer("mean", torch.zeros(width))
         self.register_buffer("deviation", torch.ones(width))
-        own = Layers(depth=layers.adapter, width=layers.adapter_width, features=layers.adapter_width)
         self.stages, self.columns = stages, columns
-        self.adapter: nn.Module = MLP(width, own) if layers.adapter else nn.Identity()
-        self.features = layers.adapter_width if layers.adapter else width
+        own = layers.adapter_width
+        self.adapter: nn.Module = MLP(width, layers.adapter, own, own) if layers.adapter else nn.Identity()
+        self.features = own if layers.adapter else width
 
     def forward(self, inputs: Tensor) -> Tensor:
         rows = inputs[:, -self._width :].float()
@@ -91,7 +91,7 @@ def build(model: Mapping[str, Any], last: int, trunk: Backbone | None) -> Frozen
     layers, stages = options(BackboneOptions, model), None
     if layers.trained_stages != "none":
         assert trunk is not None
-        of = efficientnet_lite0 if trunk.architecture == "efficientnet_lite0" else residual
-        stages = of.LastStages(trunk, layers.trained_stages, layers.lr_factor)
+        of = EfficientNetStages if trunk.architecture == "efficientnet_lite0" else ResNetStages
+        stages = of(trunk, layers.trained_stages, layers.lr_factor)
     width = late_width(model, layers.joined) + last
     return Frozen(width, layers, beside(model) + last, stages)

@@ -216,7 +216,7 @@ def begin(encoder: "Encoder", model: Mapping[str, Any]) -> None:
         UserError: as `told`; or the file does not hold weights, not those of this network, values that are not finite,
             or other weights than when the study was started.
     """
-    from study.models.backbone import Backbone
+    from study.models.backbone_network import Backbone
 
     assert isinstance(encoder, Backbone)  # no other network has the key
     file, _ = find(model)

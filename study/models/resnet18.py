@@ -1,8 +1,12 @@
 """resnet18: the FSCL paper's network (cifar stem; protocol 3) and the WCL paper's for CelebA and Waterbirds."""
 
+from typing import TYPE_CHECKING
+
 from study.data.dataset import Facts
-from study.models.encoder import Encoder
-from study.models.residual import ResNetOptions, resnet, unsuited_resnet
+from study.models.backbone import ResNetOptions, unsuited_resnet
+
+if TYPE_CHECKING:
+    from study.models.encoder import Encoder
 
 Options = ResNetOptions
 
@@ -12,6 +16,8 @@ def unsuited(options: ResNetOptions, facts: Facts) -> str | None:
     return unsuited_resnet("resnet18", options, facts)
 
 
-def build(options: ResNetOptions, facts: Facts) -> Encoder:
+def build(options: ResNetOptions, facts: Facts) -> "Encoder":
     """Build the network for images of `facts.shape`: 512 features."""
+    from study.models.backbone_network import resnet
+
     return resnet("resnet18", options, facts)

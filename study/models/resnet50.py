@@ -1,8 +1,12 @@
 """resnet50: the network of DCL, HCL and WCL (cifar stem; protocol 4) and of the CCL-K paper."""
 
+from typing import TYPE_CHECKING
+
 from study.data.dataset import Facts
-from study.models.encoder import Encoder
-from study.models.residual import ResNetOptions, resnet, unsuited_resnet
+from study.models.backbone import ResNetOptions, unsuited_resnet
+
+if TYPE_CHECKING:
+    from study.models.encoder import Encoder
 
 Options = ResNetOptions
 
@@ -12,6 +16,8 @@ def unsuited(options: ResNetOptions, facts: Facts) -> str | None:
     return unsuited_resnet("resnet50", options, facts)
 
 
-def build(options: ResNetOptions, facts: Facts) -> Encoder:
+def build(options: ResNetOptions, facts: Facts) -> "Encoder":
     """Build the network for images of `facts.shape`: 2048 features."""
+    from study.models.backbone_network import resnet
+
     return resnet("resnet50", options, facts)

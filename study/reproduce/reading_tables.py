@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, stdev
-from typing import Any
 
 import pandas as pd
 
@@ -253,7 +252,7 @@ def own(comparison: Comparison) -> str:
     return " ".join(f"The study file has {result.name}: {result.reading.taken}." for result in taken)
 
 
-def document(comparison: Comparison) -> dict[str, Any]:
+def document(comparison: Comparison) -> dict[str, object]:
     """Return a comparison as plain values for JSON."""
     leading = comparison.leading
     return {

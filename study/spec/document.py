@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
@@ -24,7 +23,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from study.errors import UserError, nearest
-from study.knobs import Section
+from study.knobs import Section, Value
 from study.text import shortened, some
 
 
@@ -111,7 +110,7 @@ class Document:
     """Nested plain values, and for each dotted key the place that it came from (`FILE:LINE` or `--set`)."""
 
     source: str
-    values: dict[str, Any]
+    values: dict[str, Value]
     places: dict[Key, str] = field(default_factory=dict)
 
     def place(self, key: Key) -> str:
@@ -120,7 +119,7 @@ class Document:
             key = key[:-1]
         return self.places.get(key, self.source)
 
-    def set(self, dotted: str, value: Any, place: str) -> None:
+    def set(self, dotted: str, value: Value, place: str) -> None:
         """Override one key, given as `section.key`.
 
         Raises:
@@ -133,12 +132,18 @@ class Document:
         for depth, section in enumerate(path[:-1], start=1):
             if section not in at:
                 self.places.setdefault(path[:depth], place)
-            at = at.setdefault(section, {})
-            if not isinstance(at, dict):
+            inner = at.setdefault(section, {})
+            if not isinstance(inner, dict):
                 above, below = shortened(".".join(path[:depth])), shortened(".".join(path[depth:]))
-                raise UserError(f"{place}: {above}: is {shortened(repr(at))}, it has no key {below!r}")
+                raise UserError(f"{place}: {above}: is {shortened(repr(inner))}, it has no key {below!r}")
+            at = inner
         at[path[-1]] = value
         self.places = {key: where for key, where in self.places.items() if key[: len(path)] != path} | {path: place}
+
+
+def mapping(value: Value) -> Section:
+    """Return a value of a document as the mapping that it should be; an empty one where it is something else."""
+    return value if isinstance(value, dict) else {}
 
 
 def split(dotted: str) -> Key:
@@ -191,7 +196,7 @@ def parse(text: str, source: str) -> Document:
     if lines is None:
         given = "this is empty" if values is None else f"this is {type(values).__name__}"
         raise UserError(f"{source}: a study file is a mapping of sections, {given}")
-    values = {key: value for key, value in values.items() if not key.startswith(ASIDE)}
+    values = {key: value for key, value in mapping(values).items() if not key.startswith(ASIDE)}
     return Document(source, copy.deepcopy(values), {key: f"{source}:{line}" for key, line in lines.items()})
 
 
@@ -205,7 +210,7 @@ def override(document: Document, assignments: Iterable[str]) -> None:
         document.set(*assigned(assignment))
 
 
-def assigned(assignment: str, option: str = "--set") -> tuple[str, Any, str]:
+def assigned(assignment: str, option: str = "--set") -> tuple[str, Value, str]:
     """Return key, value and place of one `key=value`, or `key: value` as in a file.
 
     Args:
@@ -233,7 +238,7 @@ SIGNS = frozenset(string.punctuation + "\t ") - {"~"}
 LIST_OF_WORDS = re.compile(r"\[[^\[\]{}'\"\0]*\]")
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> Value:
     """Read a text as YAML, also where a shell took the quotes away that a sign needs: `,`, `[?, #NULL!]`."""
     if text in SIGNS or text == r"\t":  # a tab as messages quote it
         return text.replace(r"\t", "\t")
@@ -263,11 +268,11 @@ def apply_profile(document: Document, profile: str | None) -> None:
         raise UserError(
             f"--profile {profile}: not in {document.source}. Profiles there: {', '.join(profiles) or 'none'}"
         )
-    for key, value in profiles[profile].items():
+    for key, value in mapping(profiles[profile]).items():
         document.set(key, value, document.place(("profiles", profile, key)))
 
 
-def dump(values: dict[str, Any]) -> str:
+def dump(values: Section) -> str:
     """Return nested plain values as YAML text, one section per block."""
     return _written(values, is_flow=False)
 
@@ -319,7 +324,7 @@ class _YamlError(Exception):
 class _Constructor(RoundTripConstructor):
     """Names the line of a value that cannot be read: a date in month 13, a number without digits."""
 
-    def construct_object(self, node: Node, deep: bool = False) -> Any:
+    def construct_object(self, node: Node, deep: bool = False) -> object:
         try:
             return super().construct_object(node, deep)
         except (_YamlError, YAMLError, RecursionError):
@@ -329,7 +334,7 @@ class _Constructor(RoundTripConstructor):
 
 
 @lru_cache(maxsize=64)
-def _parse(text: str) -> tuple[Any, dict[Key, int] | None]:
+def _parse(text: str) -> tuple[Value, dict[Key, int] | None]:
     """Return the plain values of a YAML text, not to be changed, and the line of each key; None: it is no mapping.
 
     A study reads its file several times, and each costs some 16 ms.
@@ -355,7 +360,7 @@ def _parse(text: str) -> tuple[Any, dict[Key, int] | None]:
     return values, dict(_lines(tree, ())) if isinstance(tree, CommentedMap) else None
 
 
-def _plain(node: Any, count: Iterator[int], above: tuple[int, ...] = ()) -> Any:
+def _plain(node: object, count: Iterator[int], above: tuple[int, ...] = ()) -> Value:
     """Return plain values with aliases written out: without limits, a few lines could fill the memory."""
     if next(count) > MOST_VALUES:
         raise _YamlError(f"more than {MOST_VALUES} values, those of aliases counted each time")
@@ -375,7 +380,7 @@ def _plain(node: Any, count: Iterator[int], above: tuple[int, ...] = ()) -> Any:
     return None if node is None else str(node)
 
 
-def _lines(node: Any, key: Key) -> Iterator[tuple[Key, int]]:
+def _lines(node: object, key: Key) -> Iterator[tuple[Key, int]]:
     if isinstance(node, CommentedMap):
         places = node.lc.data or {}
         for name, value in node.items():

@@ -1,7 +1,6 @@
 """Configurations that a search has to beat: where a study file marks them, and what the margin for them needs."""
 
-from typing import Any
-
+from study.knobs import Value
 from study.spec.document import Key
 from study.spec.schema import Search, same
 from study.spec.search_checks import points
@@ -11,13 +10,17 @@ MARK = "incumbent"
 """Key in a given configuration: whether another one has to beat it by `search.margin`."""
 
 
-def with_incumbents(values: dict[str, Any], problems: Problems) -> dict[str, Any]:
+LISTS = ("enqueue", "incumbents")
+"""Keys of `search` that hold lists of configurations."""
+
+
+def with_incumbents(values: dict[str, Value], problems: Problems) -> dict[str, Value]:
     """Return a document without these marks; the marked configurations stand in `search.incumbents` as well."""
     search = values.get("search")
     if not isinstance(search, dict):
         return values
-    enqueued = search["enqueue"] if isinstance(search.get("enqueue"), list) else []
-    given: dict[Key, Any] = {("search", "baseline"): search.get("baseline")}
+    enqueued, incumbents = ([*listed] if isinstance(listed := search.get(key), list) else [] for key in LISTS)
+    given: dict[Key, Value] = {("search", "baseline"): search.get("baseline")}
     given |= {("search", "enqueue", str(place)): params for place, params in enumerate(enqueued)}
     marked = {at: params for at, params in given.items() if isinstance(params, dict) and MARK in params}
     for at, params in marked.items():
@@ -27,15 +30,14 @@ def with_incumbents(values: dict[str, Any], problems: Problems) -> dict[str, Any
     bare = {at: {key: value for key, value in params.items() if key != MARK} for at, params in marked.items()}
     if not marked:
         return values
-    own: dict[str, Any] = {"incumbents": [*(search.get("incumbents") or [])]}
-    own |= {"enqueue": [*enqueued]} if enqueued else {}
+    own = dict(search)
     for at, params in bare.items():
+        incumbents += [params] if marked[at][MARK] else []
         if at[1] == "baseline":
             own["baseline"] = params
         else:
-            own["enqueue"][int(at[2])] = params
-        own["incumbents"] += [dict(params)] if marked[at][MARK] else []
-    return {**values, "search": {**search, **own}}
+            enqueued[int(at[2])] = params
+    return {**values, "search": {**own, **({"enqueue": enqueued} if enqueued else {}), "incumbents": incumbents}}
 
 
 def check_incumbents(search: Search, problems: Problems) -> None:

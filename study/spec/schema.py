@@ -1,8 +1,8 @@
 """The sections of a study file whose keys do not depend on data set, network or method; which values are the same."""
 
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypedDict, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, SkipValidation, field_validator, model_validator
 
@@ -396,6 +396,35 @@ AIM = {"metric", "direction", "constraints", "epoch", "epoch_window"}
 """Keys of `search` that say what a trial is worth: an exported configuration keeps them."""
 
 
+class Origin(TypedDict, total=False):
+    """Where an exported configuration comes from: its study, how that chose it, what it found, on which code.
+
+    `changed` are overrides since then; `digest` is left out where there are some. `gain` and `confirmed` are documents
+    of differences and spreads by metric, `code` is the environment of the study's last session.
+    """
+
+    format: int
+    study: str
+    study_id: str
+    study_hash: str
+    trial: int
+    reference: str
+    baseline: bool
+    mlflow_run: str | None
+    trials: int
+    chosen_by: str
+    epoch: float | None
+    metrics: Mapping[str, float | None]
+    confirmed: Section
+    gain: Section
+    test_readings: int
+    unused_seed: int
+    more_search: str | None
+    code: Section
+    changed: list[str]
+    digest: str
+
+
 class Layout(Strict):
     """The outline of a study file."""
 
@@ -407,7 +436,7 @@ class Layout(Strict):
     search: Search = Search()
     resources: Resources = Resources()
     final_seeds: Annotated[list[Seed], Field(min_length=1)] | None = None
-    origin: dict[str, Any] | None = None
+    origin: dict[str, JsonValue] | None = None
 
     @property
     def sections(self) -> dict[str, Section]:

@@ -11,7 +11,7 @@ from configparser import ConfigParser
 from contextlib import closing, contextmanager, suppress
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from study.address import is_loopback
@@ -240,7 +240,7 @@ def synced_once(path: Path) -> Iterator[None]:
     from sqlalchemy import event
     from sqlalchemy.engine import Engine
 
-    def set_up(connection: Any, _record: Any) -> None:
+    def set_up(connection: object, _record: object) -> None:
         if isinstance(connection, sqlite3.Connection):
             files = [file for _, _, file in connection.execute("PRAGMA database_list")]
             if str(path.resolve()) in files:

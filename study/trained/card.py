@@ -13,6 +13,7 @@ from study.metrics import METRICS, group_names, is_standard_error
 from study.metrics.worst_group import Counts, wilson, worst_group
 from study.ranking import NOISE, Results, SeedStatistics, epochs
 from study.spec import StudySpec
+from study.spec.schema import Origin
 from study.text import counted, escaped, rows_as_markdown
 
 MISSING = "not defined"
@@ -199,7 +200,7 @@ def _group_rows(spec: StudySpec, trials: Sequence[TrialRecord], found: Counts, f
 
 
 def _choice(results: Results) -> Iterator[str]:
-    origin: Mapping[str, Any] = results.spec.origin or {}
+    origin: Origin = results.spec.origin or {}
     if origin.get("baseline"):
         yield f"Configuration: the baseline of the study `{origin['study']}`, as its file gives it: no search chose it."
     elif "reference" in origin:

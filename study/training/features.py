@@ -27,7 +27,8 @@ from study.data.dataset import Dataset, Facts, Folds, Split
 from study.data.folds import of_fold
 from study.data.source import writable
 from study.models import frozen
-from study.models.backbone import Backbone, beside
+from study.models.backbone import beside
+from study.models.backbone_network import Backbone
 from study.training.device import Resident, keep_freed_memory
 
 BATCH = 64
@@ -64,8 +65,8 @@ def of_frozen(
 ) -> Dataset:
     """Replace the inputs of a data set by a frozen network's features, float16 (N, E + L + F).
 
-    See `study.models.backbone.Backbone.rows`. The data set is returned as it is where no network is frozen, or where it
-    has these features already. The state of torch's generators stays as it is.
+    See `study.models.backbone_network.Backbone.rows`. The data set is returned as it is where no network is frozen, or
+    where it has these features already. The state of torch's generators stays as it is.
 
     Args:
         on_rows: is called while they are computed.

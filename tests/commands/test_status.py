@@ -279,7 +279,7 @@ def test_a_report_in_the_log_is_one_line_with_what_the_study_looks_at(home: Home
     *others, line = logs.text(logs.document(folder, 0)).splitlines()
     assert others == few.splitlines()
     assert line.endswith("trial 0, epoch 2: train/loss 1, val/accuracy 0.25 and 40 more (--json)")
-    assert logs.document(folder, 0)["events"][-1]["metrics"] == metrics
+    assert logs.document(folder, 0).events[-1]["metrics"] == metrics
 
 
 def test_a_study_and_its_copy_are_one_row_while_they_are_alike(home: Home) -> None:

@@ -20,9 +20,17 @@ from torch.nn.functional import normalize
 
 from study.losses.cclk import fair_info_nce, weakly_supervised_info_nce
 from study.losses.debiased import floored_share
-from study.losses.fair_kl import fair_kl, spread_by_products, spread_in_turn, sums_by_products, sums_in_turn
+from study.losses.fair_kl import fair_kl
 from study.losses.info_nce import info_nce
-from study.losses.margin import eps_sup_info_nce, masked_pairs, picked_pairs
+from study.losses.margin import eps_sup_info_nce
+from study.losses.own_gradients import (
+    masked_pairs,
+    picked_pairs,
+    spread_by_products,
+    spread_in_turn,
+    sums_by_products,
+    sums_in_turn,
+)
 from study.losses.pairs import equal, gram, group
 from study.losses.sup_con import sup_con, sup_con_in
 

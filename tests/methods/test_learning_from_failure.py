@@ -7,7 +7,7 @@ from torch.nn import functional
 
 from study.losses.cross_entropy import generalized_cross_entropy
 from study.methods import UNKNOWN, Batch, Labels
-from study.methods.learning_from_failure import RunningLoss
+from study.methods.two_networks import RunningLoss
 
 
 def losses(method, batch: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

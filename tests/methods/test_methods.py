@@ -12,7 +12,7 @@ from study import methods
 from study.data import Facts
 from study.errors import UserError
 from study.losses.loss_catalogue import classification_losses, losses, needs_two_views
-from study.methods.batch import UNKNOWN, Batch, Labels
+from study.methods import UNKNOWN, Batch, Labels
 
 CONTRASTIVE = sorted(set(methods.names()) & set(losses()))
 PLAIN = Facts(classes=3, bias_classes=None, shape=(5,))

@@ -6,7 +6,8 @@ from torch import nn
 
 from study import models
 from study.data.dataset import Facts
-from study.models.encoder import HeadOptions, build_head
+from study.models.encoder import build_head
+from study.models.network_keys import HeadOptions
 
 FACTS = Facts(10, 10, (3, 28, 28))
 

@@ -19,7 +19,7 @@ from study import models
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.models import initial_weights
-from study.models.backbone import Backbone
+from study.models.backbone_network import Backbone
 
 PHOTOS = Facts(3, 2, (3, 64, 48))
 

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from study import data, methods
 from study.data.dataset import Dataset, Facts, Split
 from study.methods import Batch, Labels, Method
-from study.models.encoder import Encoder, HeadOptions, Network
+from study.models.encoder import Encoder, Network
+from study.models.network_keys import HeadOptions
 from study.training import Trial, TrialConfig
 
 SAMPLES = 320

@@ -7,7 +7,7 @@ from study import methods
 from study.data import Facts
 from study.methods import Batch, Labels, Method
 from study.models import Encoder, Network
-from study.models.encoder import HeadOptions
+from study.models.network_keys import HeadOptions
 
 FACTS = Facts(classes=3, bias_classes=2, shape=(5,), condition=4)
 

@@ -11,7 +11,7 @@ from study import data
 from study.data.folds import of_fold
 from study.errors import UserError
 from study.models import initial_weights
-from study.models.backbone import Backbone
+from study.models.backbone_network import Backbone
 from study.spec import StudySpec
 from study.sweep.adapters import StudyOverSignal
 from study.sweep.driver import with_features

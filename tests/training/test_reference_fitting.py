@@ -24,8 +24,9 @@ from study.methods.fitted import Fitted, scores
 from study.methods.fitted import Rows as Taken
 from study.methods.reference import CAN_BE_USED, REFERENCES
 from study.models.backbone import BackboneOptions
-from study.models.encoder import HeadOptions, Network
+from study.models.encoder import Network
 from study.models.frozen import Frozen
+from study.models.network_keys import HeadOptions
 from study.training import TrainOptions, Trial, TrialConfig
 from study.training.reference_fitting import FITS, Rows, fitted, measured
 

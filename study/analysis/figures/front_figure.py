@@ -1,7 +1,7 @@
 """The front of a study with several metrics, in its first two: in the search, on fresh seeds and on test."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,8 +12,8 @@ from study.analysis.figures.style import (
     COMPLETE_MARK,
     GREY,
     ORANGE,
-    RASTERIZED,
-    fade,
+    Mark,
+    among,
     legend,
     new,
     styled,
@@ -26,7 +26,7 @@ from study.spec import StudySpec
 
 Point = tuple[float, float]
 
-FRONT_MARK: dict[str, Any] = {**COMPLETE_MARK, "color": ORANGE, "zorder": 4.5}
+FRONT_MARK: Mark = {**COMPLETE_MARK, "color": ORANGE, "zorder": 4.5}
 
 
 @styled
@@ -71,12 +71,10 @@ def _search(
 ) -> None:
     spec, by_number = results.spec, {candidate.trial.number: at for candidate, at in searched}
     names = spec.objective.metrics[1], spec.objective.metrics[0]
-    many: dict[str, Any] = {"alpha": fade(len(searched)), "rasterized": len(searched) > RASTERIZED}
+    mark = among(COMPLETE_MARK, len(searched))
     points = [at for candidate, at in searched if candidate.trial.stage == "search"]
     if points:
-        axes.scatter(
-            *zip(*points, strict=True), label=f"complete, {formatting.searched(spec)}", **{**COMPLETE_MARK, **many}
-        )
+        axes.scatter(*zip(*points, strict=True), label=f"complete, {formatting.searched(spec)}", **mark)
     line = [by_number[number] for number in on_front if number in by_number]
     if line:
         axes.scatter(*zip(*line, strict=True), label="on the front", **FRONT_MARK)
@@ -84,9 +82,9 @@ def _search(
         _join(spec, axes, line)
     limits(spec, axes, names)
     if at := by_number.get(best.trial.number):
-        axes.scatter(*[[x] for x in at], label=formatting.best(results), **{**BEST_MARK, "zorder": 6})
+        axes.scatter(*[[x] for x in at], label=formatting.best(results), **BEST_MARK, zorder=6)
     if reference := [at for candidate, at in searched if candidate.trial.stage == "baseline"]:
-        axes.scatter(*zip(*reference, strict=True), label="baseline", **{**BASELINE_MARK, "zorder": 5})
+        axes.scatter(*zip(*reference, strict=True), label="baseline", **BASELINE_MARK, zorder=5)
     axes.margins(0.12)
     axes.set_title("the search, validation", loc="left")
     _name_axes(spec, axes, names)
@@ -103,14 +101,15 @@ def _fresh(spec: StudySpec, axes: Axes, sides: Sequence[Side], on_front: set[int
         if x is None or y is None:
             continue
         colour = ORANGE if side.number in on_front else GREY
-        mark = BASELINE_MARK if side.label == "baseline" else {**COMPLETE_MARK, "color": colour}
+        mark: Mark = BASELINE_MARK if side.label == "baseline" else {**COMPLETE_MARK, "color": colour}
+        mark = {**mark, "zorder": 5}
         axes.errorbar(x.mean, y.mean, xerr=x.deviation, yerr=y.deviation, color=colour, elinewidth=1.3)
-        axes.scatter([x.mean], [y.mean], **{**mark, "zorder": 5})
+        axes.scatter([x.mean], [y.mean], **mark)
         if place == 0:
-            axes.scatter([x.mean], [y.mean], **{**BEST_MARK, "zorder": 6})
+            axes.scatter([x.mean], [y.mean], **BEST_MARK, zorder=6)
         if side.number in on_front and side.label != "baseline":
-            offset: dict[str, Any] = {"xytext": (5, 5), "textcoords": "offset points", "fontsize": 8.5, "zorder": 7}
-            axes.annotate(str(side.number), (x.mean, y.mean), **offset)
+            at = (x.mean, y.mean)
+            axes.annotate(str(side.number), at, xytext=(5, 5), textcoords="offset points", fontsize=8.5, zorder=7)
         line += [(x.mean, y.mean)] if side.number in on_front else []
     is_test = names[0].startswith("test")
     if not is_test:

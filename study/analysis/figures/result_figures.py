@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from textwrap import shorten
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from study.analysis.figures.style import (
     BLACK,
@@ -17,6 +17,7 @@ from study.analysis.figures.style import (
     ORANGE,
     PALE,
     VERMILLION,
+    Mark,
     end_labels,
     fade,
     legend,
@@ -181,18 +182,14 @@ def learning_curves(results: Results) -> Figure | None:
     pruned = thin([trial for trial in others if trial.state == "pruned"], CURVES)
     axes.add_collection(LineCollection([curve(spec, t) for t in pruned], colors=PALE, linewidths=0.9, alpha=faded))
     axes.add_collection(LineCollection([curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45 * faded))
-    _ends(axes, spec, pruned, "pruned", marker="v", color=GREY, s=22, alpha=faded)
-    _ends(
-        axes,
-        spec,
-        [t for t in full if t.state == "complete"],
-        "complete",
-        marker="o",
-        color=BLUE,
-        s=18,
-        alpha=faded,
-    )
-    _ends(axes, spec, [t for t in full if t.state == "failed"], "failed", marker="X", color=VERMILLION, s=34)
+    marks: dict[str, Mark] = {
+        "pruned": {"marker": "v", "color": GREY, "s": 22, "alpha": faded, "zorder": 3},
+        "complete": {"marker": "o", "color": BLUE, "s": 18, "alpha": faded, "zorder": 3},
+        "failed": {"marker": "X", "color": VERMILLION, "s": 34, "zorder": 3},
+    }
+    for state, mark in marks.items():
+        if ends := [curve(spec, trial)[-1] for trial in (*pruned, *full) if trial.state == state]:
+            axes.scatter(*np.array(ends).T, label=state, **mark)
     labels = []
     for candidate, name, colour, line in (
         (best, formatting.best(results), BLUE, "-"),
@@ -220,15 +217,10 @@ def with_curve(results: Results) -> list[TrialRecord]:
     return [trial for trial in trials if any(report.get(results.spec.metric) is not None for report in trial.reports)]
 
 
-def curve(spec: StudySpec, trial: TrialRecord) -> np.ndarray:
+def curve(spec: StudySpec, trial: TrialRecord) -> NDArray[np.float64]:
     """Return (epochs, 2): epoch and metric, where it is a number."""
     points = [(r["epoch"], r[spec.metric]) for r in trial.reports if r.get(spec.metric) is not None]
     return np.array(points, dtype=float).reshape(-1, 2)
-
-
-def _ends(axes: Axes, spec: StudySpec, trials: Sequence[TrialRecord], name: str, **mark: Any) -> None:
-    if trials:
-        axes.scatter(*np.array([curve(spec, trial)[-1] for trial in trials]).T, label=name, zorder=3, **mark)
 
 
 def compared_at(spec: StudySpec) -> tuple[str, list[int]]:

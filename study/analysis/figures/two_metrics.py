@@ -1,7 +1,7 @@
 """Two metrics at once: accuracy against a fairness gap. Several: `study.analysis.figures.front_figure`."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,9 +14,8 @@ from study.analysis.figures.style import (
     COMPLETE_MARK,
     MIN_MARKS,
     ORANGE,
-    RASTERIZED,
     VERMILLION,
-    fade,
+    among,
     legend,
     metric_axis,
     new,
@@ -72,7 +71,7 @@ def trade_off(results: Results) -> Figure | None:
     return figure
 
 
-def trade_off_marks(results: Results) -> tuple[list[Any], list[Any]]:
+def trade_off_marks(results: Results) -> tuple[Sequence[object], Sequence[object]]:
     """Return what has both metrics: of the search, with the baseline, and of the configurations on fresh seeds."""
     metrics = trade_off_metrics(results)
     if metrics is None:
@@ -151,17 +150,17 @@ def _search(
     names: tuple[str, str],
 ) -> None:
     spec, reference, places = results.spec, results.baseline, [place for _, place in points]
-    dim: dict[str, Any] = {"alpha": fade(len(points)), "rasterized": len(points) > RASTERIZED}
-    axes.scatter(*zip(*places, strict=True), label=f"complete, {formatting.searched(spec)}", **{**COMPLETE_MARK, **dim})
+    mark = among(COMPLETE_MARK, len(points))
+    axes.scatter(*zip(*places, strict=True), label=f"complete, {formatting.searched(spec)}", **mark)
     line = front(spec, points, *names)
     if len(set(line)) > 1:
         steps: Literal["post", "pre"] = "post" if spec.direction(names[0]) == "min" else "pre"
         axes.step(*zip(*line, strict=True), where=steps, color=ORANGE, linewidth=1.8, label="front", zorder=3)
     limits(spec, axes, names)
-    axes.scatter(*[[x] for x in points[0][1]], label=formatting.best(results), **{**BEST_MARK, "zorder": 6})
+    axes.scatter(*[[x] for x in points[0][1]], label=formatting.best(results), **BEST_MARK, zorder=6)
     at = point(spec, reference, *names) if reference else None
     if at:
-        axes.scatter(*[[x] for x in at], label="baseline", **{**BASELINE_MARK, "zorder": 5})
+        axes.scatter(*[[x] for x in at], label="baseline", **BASELINE_MARK, zorder=5)
     axes.set_title("the search, validation split", loc="left")
     name_axes(spec, axes, names)
 
@@ -203,12 +202,9 @@ def name_axes(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
 def limits(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
     """Draw lines at the limits on these two metrics: the study's constraints, and those of the choice."""
     for limit in dict.fromkeys((*spec.objective.constraints, *spec.objective.choose.limits)):
-        options: dict[str, Any] = {"color": VERMILLION, "linewidth": 1.2, "linestyle": ":"}
-        label = str(limit)
-        if limit.metric == names[0]:
-            axes.axvline(limit.limit, label=plain(label), **options)
-        elif limit.metric == names[1]:
-            axes.axhline(limit.limit, label=plain(label), **options)
+        if limit.metric in names:
+            line = axes.axvline if limit.metric == names[0] else axes.axhline
+            line(limit.limit, label=plain(str(limit)), color=VERMILLION, linewidth=1.2, linestyle=":")
 
 
 def _reported(results: Results) -> set[str]:

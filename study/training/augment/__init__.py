@@ -4,13 +4,12 @@ Batched on the device of the data: every sample has random parameters of its own
 and nothing is read back from there. PyTorch alone, no further library.
 """
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from study.data.dataset import Facts
 from study.errors import UserError, nearest
 from study.training.augment import recipes
-from study.training.augment.recipes import SUITS
+from study.training.augment.recipes import CROPS, SUITS
 from study.training.config import TrainOptions
 
 if TYPE_CHECKING:
@@ -54,10 +53,7 @@ def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentat
     Raises:
         UserError: there is no augmentation of this name, or it cannot be applied to this shape.
     """
-    facts = Facts(classes=2, bias_classes=None, shape=shape)
-    if (reason := suits(name, facts)) is not None:
-        suitable = [other for other in names() if suits(other, facts) is None]
-        raise UserError(f"train.augmentation: {reason}. Allowed: {', '.join(suitable)}")
+    _check_suits(name, shape)
     import torch
 
     operations = tuple(recipes.operations(_known(name), options))
@@ -75,12 +71,11 @@ def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentat
     return augmentation
 
 
-@lru_cache
 def output_shape(name: str, shape: tuple[int, ...], options: TrainOptions) -> tuple[int, ...]:
-    """Return the shape of a view of a sample of this shape."""
-    import torch
-
-    return tuple(build(name, shape, options)(torch.zeros(2, *shape), torch.Generator()).shape[2:])
+    """Return the shape of a view of a sample of this shape; raises as `build`."""
+    _check_suits(name, shape)
+    side = options.crop_size if name in CROPS else None
+    return shape if side is None else (shape[0], side, side)
 
 
 def evaluation_resize(images: "Tensor", size: int | None) -> "Tensor":
@@ -93,6 +88,14 @@ def evaluation_resize(images: "Tensor", size: int | None) -> "Tensor":
     from torch.nn.functional import interpolate
 
     return interpolate(images, (size, size), mode="bilinear", antialias=True)
+
+
+def _check_suits(name: str, shape: tuple[int, ...]) -> None:
+    """Raise UserError where there is no augmentation of this name, or it cannot be applied to this shape."""
+    facts = Facts(classes=2, bias_classes=None, shape=shape)
+    if (reason := suits(name, facts)) is not None:
+        suitable = [other for other in names() if suits(other, facts) is None]
+        raise UserError(f"train.augmentation: {reason}. Allowed: {', '.join(suitable)}")
 
 
 def _known(name: str) -> str:

@@ -36,6 +36,9 @@ SUITS: dict[str, Callable[[Facts], str | None]] = {
 }
 """Function of each augmentation that says why it cannot be used with some data, None where it can; without PyTorch."""
 
+CROPS = ("crop_flip", "simclr", "simclr_blur")
+"""Augmentations that crop, and resize what is left to `train.crop_size`."""
+
 
 def operations(name: str, options: TrainOptions) -> "Sequence[Operation]":
     """Return the operations of an augmentation of `SUITS`."""

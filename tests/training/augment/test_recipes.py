@@ -80,6 +80,11 @@ class TestContract:
     def test_one_sample_is_a_batch(self, name: str, shape: tuple[int, ...]) -> None:
         assert augment.build(name, shape, OPTIONS)(samples(shape, 1), generator()).isfinite().all()
 
+    def test_its_shape_is_told_without_making_it(self, name: str, shape: tuple[int, ...]) -> None:
+        for options in (OPTIONS, replace(OPTIONS, crop_size=20)):
+            views = augment.build(name, shape, options)(samples(shape, 2), generator())
+            assert views.shape[2:] == augment.output_shape(name, shape, options)
+
     def test_nothing_waits_for_the_device(self, name: str, shape: tuple[int, ...]) -> None:
         augmentation = augment.build(name, shape, OPTIONS)
         with FakeTensorMode(
@@ -97,7 +102,6 @@ class TestContract:
 @pytest.mark.parametrize("name", ["crop_flip", "simclr", "simclr_blur"])
 def test_the_crop_is_as_large_and_at_least_as_wide_as_asked(name: str) -> None:
     options = replace(OPTIONS, crop_size=20, crop_scale=1.0, jitter=0.0)
-    assert augment.output_shape(name, IMAGE, options) == (3, 20, 20)
     ramp = torch.linspace(0, 1, 32).expand(64, 1, 32, 32)
     views = augment.build(name, (1, 32, 32), options)(ramp, generator())[0]
     span = views.amax((1, 2, 3)) - views.amin((1, 2, 3))

@@ -1,0 +1,199 @@
+"""Methods that train two networks, side by side or one after the other, as modules."""
+
+from collections.abc import Hashable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from study.data.dataset import Facts
+from study.errors import UserError
+from study.losses.difficulty import Form, biased_triplet, difficulty_weighted_info_nce
+from study.methods.balance import cross_entropies, weighted
+from study.methods.batch import Batch, Labels, Method, PerSample
+from study.methods.needs import UNKNOWN
+from study.models import Encoder, Network
+
+UNSEEN = -1.0
+"""Running loss of a sample before its first one: no cross entropy is below 0."""
+
+TINY = 1e-8
+
+
+class RunningLoss(PerSample):
+    """A running mean of each sample's loss; it starts at the sample's first loss."""
+
+    def __init__(self, memory: float) -> None:
+        super().__init__(UNSEEN)
+        self.memory = memory
+
+    def update(self, index: Tensor, loss: Tensor) -> None:
+        """Update the means with the losses (B,) of the samples at these positions."""
+        old = self.values[index]
+        self.values[index] = torch.where(old < 0, loss, self.memory * old + (1 - self.memory) * loss)
+
+    def relative(self, index: Tensor, target: Tensor, classes: int) -> Tensor:
+        """Divide the means of some samples by the largest of their class, (B,).
+
+        Args:
+            index: positions of the samples.
+            target: classes of all training samples, none `UNKNOWN`, (N,).
+        """
+        largest = self.values.new_zeros(classes).scatter_reduce(0, target, self.values, "amax")
+        return self.values[index] / largest[target[index]].clamp(min=TINY)
+
+
+class LearningFromFailure(Method):
+    """A biased and a debiased classifier, each with a network of its own, trained side by side.
+
+    The debiased one's cross entropy weighs W = CE_b / (CE_b + CE_d), a constant for the gradient, from running losses
+    over the largest of their class, as in the authors' code (the equation has the plain losses).
+    """
+
+    def __init__(self, q: float, memory: float, facts: Facts, network: Network, biased: Network) -> None:
+        super().__init__()
+        self.q, self.classes = q, facts.classes
+        self.network, self.biased = network, biased
+        self.classifier = nn.Linear(network.encoder.features, facts.classes)
+        self.biased_classifier = nn.Linear(biased.encoder.features, facts.classes)
+        self.running, self.biased_running = RunningLoss(memory), RunningLoss(memory)
+        self.target: Tensor
+        self.register_buffer("target", torch.zeros(0, dtype=torch.long), persistent=False)
+
+    def begin(self, train: Labels) -> None:
+        self.target = train.target.clamp(min=0)  # a sample without label has no loss and changes no maximum
+        for running in (self.running, self.biased_running):
+            running.begin(len(train.target))
+
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        target = batch.labels.target
+        features, biased_features = self.network.encoder(batch.views[0]), self.biased.encoder(batch.views[0])
+        loss = cross_entropies(self.classifier(features), target)
+        biased_loss = cross_entropies(self.biased_classifier(biased_features), target)
+        if self.training:
+            self.running.update(batch.index, loss.detach())
+            self.biased_running.update(batch.index, biased_loss.detach())
+        biased_value = -torch.expm1(-self.q * biased_loss) / self.q if self.q else biased_loss
+        count = (target != UNKNOWN).sum().clamp(min=1)
+        value = (weighted(self.weights(batch.index) * loss, batch.labels) + biased_value).sum() / count
+        return value, {"encoder": features, "biased_encoder": biased_features}
+
+    def weights(self, index: Tensor) -> Tensor:
+        """Compute W of the training samples at these positions, (B,)."""
+        own = self.running.relative(index, self.target, self.classes)
+        biased = self.biased_running.relative(index, self.target, self.classes)
+        return biased / (biased + own + TINY)
+
+    def encoders(self) -> dict[str, Encoder]:
+        return {"encoder": self.network.encoder, "biased_encoder": self.biased.encoder}
+
+    def own_classifier(self) -> nn.Module:
+        return self.classifier
+
+
+class JustTrainTwice(Method):
+    """Two classifiers, each with a network of its own, trained one after the other; the second is the result.
+
+    A sample counts as wrong if the first network misclassified it in the last epoch of its stage, at the step that
+    trains on it: no pass over the data is added, and it may be a few steps behind the network at the stage's end. A
+    weight stands for the paper's repetition of samples, over the mean weight of the training split, so that a step is
+    as large as with repeated samples. One optimizer and its schedule go through both stages; it leaves the network
+    alone that is not being trained.
+    """
+
+    def __init__(self, identification: float, upweight: float, facts: Facts, network: Network, first: Network) -> None:
+        super().__init__()
+        self.identification, self.upweight = identification, upweight
+        self.network, self.first = network, first
+        self.classifier = nn.Linear(network.encoder.features, facts.classes)
+        self.first_classifier = nn.Linear(first.encoder.features, facts.classes)
+        self.wrong = PerSample(False)
+        self.identifies, self.records = False, False
+        self.mean_weight = torch.ones(())
+
+    def begin(self, train: Labels) -> None:
+        self.wrong.begin(len(train.target))
+
+    def begin_epoch(self, epoch: int, epochs: int) -> None:
+        if epochs < 2:
+            raise UserError("train.epochs: 1; just_train_twice trains twice, give at least 2")
+        last = min(max(1, round(self.identification * epochs)), epochs - 1)
+        self.identifies, self.records = epoch <= last, epoch == last
+        self.mean_weight = self._weights(self.wrong.values).mean()
+
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        target = batch.labels.target
+        features = self._now().encoder(batch.views[0])
+        logits = self.own_classifier()(features)
+        losses = weighted(cross_entropies(logits, target), batch.labels)
+        if self.records and self.training:
+            self.wrong.values[batch.index] = (logits.argmax(1) != target) & (target != UNKNOWN)
+        if not self.identifies:
+            losses = losses * self._weights(self.wrong.values[batch.index]) / self.mean_weight
+        return losses.sum() / (target != UNKNOWN).sum().clamp(min=1), {"encoder": features}
+
+    def encoders(self) -> dict[str, Encoder]:
+        """Return the encoder of the current stage."""
+        return {"encoder": self._now().encoder}
+
+    def own_classifier(self) -> nn.Module:
+        """Return the classifier of the current stage."""
+        return self.first_classifier if self.identifies else self.classifier
+
+    def diagnose(self, batch: Batch) -> dict[str, Tensor]:
+        """Return the share of training samples that are up-weighted."""
+        return {"wrong_share": self.wrong.values.float().mean()}
+
+    def get_extra_state(self) -> Tensor:
+        """Save the stage: weights that are loaded are evaluated as they were when they were saved."""
+        return torch.tensor(self.identifies)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        self.identifies = bool(state)
+
+    def _now(self) -> Network:
+        return self.first if self.identifies else self.network
+
+    def _weights(self, wrong: Tensor) -> Tensor:
+        return torch.where(wrong, self.upweight, 1.0)
+
+
+class Wcl(Method):
+    """A debiased and a biased network of one structure, trained side by side (WCL paper, Algorithm 1).
+
+    Their objective is the sum of both losses, each of which trains its own network alone. Step 3 of the algorithm
+    prints the subscripts d and b of the embeddings swapped: there the biased encoder's parameters descend on the
+    debiased embeddings. Section 5.2 and Figure 2 have it as here.
+    """
+
+    views = 2
+
+    def __init__(self, temperature: float, tau_plus: float, form: Form, network: Network, biased: Network) -> None:
+        super().__init__()
+        self.temperature, self.tau_plus, self.form = temperature, tau_plus, form
+        self.network, self.biased = network, biased
+
+    def recording(self) -> Hashable | None:
+        return ()
+
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        features, views = _embed(self.network, batch.views)
+        biased_features, biased_views = _embed(self.biased, batch.views)
+        triplet = biased_triplet(biased_views, tau_plus=self.tau_plus)
+        contrast = difficulty_weighted_info_nce(
+            views,
+            biased_views=biased_views.detach(),
+            temperature=self.temperature,
+            tau_plus=self.tau_plus,
+            form=self.form,
+        )
+        return contrast + triplet, {"encoder": features, "biased_encoder": biased_features}
+
+    def encoders(self) -> dict[str, Encoder]:
+        return {"encoder": self.network.encoder, "biased_encoder": self.biased.encoder}
+
+
+def _embed(network: Network, views: Tensor) -> tuple[Tensor, Tensor]:
+    """Return features of the first view (B, F) and unit embeddings of both (2, B, D)."""
+    features, embeddings = network(views.flatten(0, 1))
+    return features[: views.shape[1]], functional.normalize(embeddings, dim=1).unflatten(0, views.shape[:2])
