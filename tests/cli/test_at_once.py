@@ -69,7 +69,8 @@ def test_what_is_told_of_a_study_needs_no_kept_answers(here: Here, command: str)
 
 
 @pytest.mark.parametrize(
-    "command", ["plan quickstart --fast", *(pytest.param(name, marks=pytest.mark.slow) for name in ("spaces", "schema"))]
+    "command",
+    ["plan quickstart --fast", *(pytest.param(name, marks=pytest.mark.slow) for name in ("spaces", "schema"))],
 )
 def test_what_is_told_of_study_files_needs_no_heavy_library(here: Here, command: str) -> None:
     """Networks, methods and losses say of themselves what they need, without PyTorch."""
