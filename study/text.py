@@ -102,6 +102,11 @@ SHOWN = 12
 """Most names that a message lists."""
 
 
+def counted(number: int, singular: str, plural: str | None = None) -> str:
+    """Return `1 trial`, `3 trials`."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
 def quoted(text: str) -> str:
     """Return the text in quotes, as in Python; shortened where it is long."""
     return shortened(repr(text), LONGEST_NAME)

@@ -23,7 +23,11 @@ Returned = TypeVar("Returned")
 
 
 def naming_arguments(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """Let the errors of a function name its arguments, `name='mine'`, not the options of a command, `--name mine`."""
+    """Let a function's UserErrors name its arguments, `name='mine'`, not the options of a command, `--name mine`.
+
+    Their traceback ends at the caller's line, as the message says what was given and what is allowed; that of a bug is
+    whole.
+    """
 
     @wraps(function)
     def named(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
@@ -31,7 +35,8 @@ def naming_arguments(function: Callable[Parameters, Returned]) -> Callable[Param
             return function(*args, **kwargs)
         except UserError as error:
             error.args = (with_arguments(str(error), signature(function).parameters),)
-            raise
+            error.__suppress_context__ = True
+            raise error.with_traceback(None)  # noqa: B904, it is the same error
 
     return named
 
@@ -52,7 +57,8 @@ def with_arguments(message: str, arguments: Container[str]) -> str:
             return found[0]
         return name if found["given"] is None else f"{name}={_literal(found['given'])}"
 
-    return OPTION.sub(argument, message)
+    message = OPTION.sub(argument, message)
+    return re.sub(r"study resume [\w.-]*\w", "resume=True", message) if "resume" in arguments else message
 
 
 def _literal(text: str) -> str:

@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import Any
 
 from study.api.argument_names import naming_arguments
 from study.api.notebook import view
@@ -14,6 +13,7 @@ from study.driver.driver_process import run_in_driver
 from study.driver.run import File, begin
 from study.errors import UserError
 from study.home.folder import Home
+from study.knobs import Value
 from study.methods import OWN
 from study.spec import StudySpec
 from study.spec.document import Document, override
@@ -24,7 +24,7 @@ from study.training.function_loading import PICKLE, check, digest
 ALLOWED = "numbers, text, true or false, None, paths, lists and mappings, and NumPy's numbers and arrays"
 
 
-def plain(value: Any, place: str) -> Any:
+def plain(value: object, place: str) -> Value:
     """Convert a value from Python to what a study file can have.
 
     NumPy's numbers become Python's, arrays and tuples lists, and paths text.
@@ -54,7 +54,7 @@ def plain(value: Any, place: str) -> Any:
     raise _refused(value, place)
 
 
-def plain_mapping(values: Any, place: str, joint: str = ": ") -> dict[str, Any]:
+def plain_mapping(values: object, place: str, joint: str = ": ") -> dict[str, Value]:
     """Convert a mapping of names to one of plain values.
 
     Args:
@@ -71,27 +71,27 @@ def plain_mapping(values: Any, place: str, joint: str = ": ") -> dict[str, Any]:
     return {str(key): plain(value, f"{place}{joint}{key}") for key, value in values.items()}
 
 
-def _refused(value: Any, place: str) -> UserError:
+def _refused(value: object, place: str) -> UserError:
     return UserError(f"{place}: {_shown(value)} given. Allowed are {ALLOWED}")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return f"{shortened(repr(value))} of type {type(value).__name__}"
 
 
-Function = Callable[..., Iterator[Mapping[str, Any]]]
+Function = Callable[..., Iterator[Mapping[str, object]]]
 
 
 def function_study(
     train: Function,
     *,
-    space: Mapping[str, Any],
+    space: Mapping[str, object],
     name: str,
     metric: str | Sequence[str],
     maximize: bool | Sequence[bool] | None,
     epochs: int,
-    fixed: Mapping[str, Any],
-    baseline: Mapping[str, Any] | None,
+    fixed: Mapping[str, object],
+    baseline: Mapping[str, object] | None,
     assignments: list[str],
 ) -> tuple[StudySpec, bytes | None]:
     """Return the study of a function, checked, and the pickled function where no other process could import it.
@@ -105,7 +105,7 @@ def function_study(
     fixed, values = plain_mapping(fixed, "fixed"), plain_mapping({} if baseline is None else baseline, "baseline")
     _check_keys(space=domains, fixed=fixed, baseline=values)
     names = metric if isinstance(metric, str) else list(metric)
-    search: dict[str, Any] = {"metric": names, "space": {f"method.{key}": domains[key] for key in domains}}
+    search: dict[str, Value] = {"metric": names, "space": {f"method.{key}": domains[key] for key in domains}}
     if maximize is not None:
         search["direction"] = _direction(maximize)
     if baseline is not None:
@@ -116,7 +116,7 @@ def function_study(
     return resolve(document), content
 
 
-def domains_of(space: Any) -> dict[str, Any]:
+def domains_of(space: Mapping[str, object]) -> dict[str, Value]:
     """Return the search space, by key, as a study file has it.
 
     Raises:
@@ -126,7 +126,7 @@ def domains_of(space: Any) -> dict[str, Any]:
     return {key: domain(key, space[key]) for key in plain_mapping(kept, "space")}
 
 
-def domain(key: str, given: Any) -> Any:
+def domain(key: str, given: object) -> Value:
     """Return the domain of a key as a study file has it.
 
     A list or array is choices, a pair (low, high) a range, and (low, high, "log") a range on a log scale.
@@ -135,14 +135,12 @@ def domain(key: str, given: Any) -> Any:
         UserError: it is none of these, or holds what a study file cannot.
     """
     values = plain(given, f"space: {key}")
-    if isinstance(given, tuple) and len(values) == 2:
-        return {"low": values[0], "high": values[1]}
-    if isinstance(given, tuple) and values[2:] == ["log"]:
-        return {"low": values[0], "high": values[1], "log": True}
-    if isinstance(values, list) and not isinstance(given, tuple):
-        return {"choices": values}
     if isinstance(values, dict):
         return values
+    if isinstance(values, list) and not isinstance(given, tuple):
+        return {"choices": values}
+    if isinstance(values, list) and (len(values) == 2 or values[2:] == ["log"]):
+        return {"low": values[0], "high": values[1], **({"log": True} if values[2:] else {})}
     raise UserError(
         f"space: {key}: {given!r} given; a range is (low, high), one on a log scale (low, high, 'log'), choices "
         "are a list. A value that stays as it is goes into fixed"
@@ -170,14 +168,14 @@ def reference(train: Function) -> tuple[str, bytes | None]:
     return f"{PICKLE}{digest(content)}", content
 
 
-def _find(module: str, name: str) -> Any:
-    found: Any = sys.modules.get(module)
+def _find(module: str, name: str) -> object:
+    found: object = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
 
 
-def _check_keys(**given: Mapping[str, Any]) -> None:
+def _check_keys(**given: Mapping[str, object]) -> None:
     for argument, values in given.items():
         if taken := [key for key in ("name", "function") if key in values]:
             raise UserError(f"{argument}: {taken[0]}: is taken, the study file has the function there. Another key")
@@ -185,7 +183,7 @@ def _check_keys(**given: Mapping[str, Any]) -> None:
         raise UserError(f"fixed: {', '.join(both)}: in space, too; a value to compare with goes into baseline")
 
 
-def _direction(maximize: Any) -> Any:
+def _direction(maximize: object) -> str | list[str]:
     """Return `maximize` as `search.direction`."""
     given = [maximize] if isinstance(maximize, bool) else maximize
     if not isinstance(given, list | tuple) or not all(isinstance(one, bool) for one in given):
@@ -199,13 +197,13 @@ def run(
     spec: str | Path | None = None,
     *,
     train: Function | None = None,
-    space: Mapping[str, Any] | None = None,
+    space: Mapping[str, object] | None = None,
     metric: str | Sequence[str] | None = None,
     maximize: bool | Sequence[bool] | None = None,
     epochs: int | None = None,
-    fixed: Mapping[str, Any] | None = None,
-    baseline: Mapping[str, Any] | None = None,
-    set: Mapping[str, Any] | None = None,
+    fixed: Mapping[str, object] | None = None,
+    baseline: Mapping[str, object] | None = None,
+    set: Mapping[str, object] | None = None,
     profile: str | None = None,
     name: str | None = None,
     resume: bool = False,
@@ -289,7 +287,7 @@ KEYS = {"metric": "search.metric", "epochs": "train.epochs", "baseline": "search
 """Keys of a study file that correspond to arguments beside `train`."""
 
 
-def _check_given(name: str | None, space: Mapping[str, Any] | None, profile: str | None) -> None:
+def _check_given(name: str | None, space: Mapping[str, object] | None, profile: str | None) -> None:
     """Refuse a study of a function without a name or a space, or with a profile."""
     if name is None or space is None:
         raise UserError("study.run: with train, a name and a space are needed")
@@ -297,7 +295,7 @@ def _check_given(name: str | None, space: Mapping[str, Any] | None, profile: str
         raise UserError("study.run: profile: goes with a study file")
 
 
-def assignments(values: Mapping[str, Any]) -> list[str]:
+def assignments(values: Mapping[str, object]) -> list[str]:
     """Return values by dotted key as `--set` takes them; what JSON writes is read as the same value.
 
     Raises:

@@ -10,7 +10,7 @@ from study.cli.cluster import Follow, is_elsewhere, options, show_submitted
 from study.cli.options import AnyAddress, Json, Quiet, Rename, Set, Spec, print_json, show, view
 from study.errors import UserError
 from study.metrics import is_standard_error
-from study.text import tell
+from study.text import counted, tell
 
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
@@ -108,7 +108,10 @@ def train(
     chosen = parse_seeds(seeds) if seeds is not None else default_seeds(Home.locate(), given, name, with_val)
     study = final_study(given, chosen, name, with_val)
     if study.folds:
-        tell(f"{study.name} trains on all samples outside test (data.folds), {study.epochs} epochs", sys.stderr)
+        tell(
+            f"{study.name} trains on all samples outside test (data.folds), {counted(study.epochs, 'epoch')}",
+            sys.stderr,
+        )
     show(running.train(Home.locate(), study, view(quiet), address, whole))
 
 
@@ -202,7 +205,7 @@ def evaluate(
         return
     is_new = data is not None or any(assignment.startswith("data.path") for assignment in assignments or ())
     part = f", the {split} split of these data; --split all takes every sample" if is_new and split != "all" else ""
-    note = f"; {left_out} row{'s' * (left_out > 1)} of the table left out, which the model cannot take"
+    note = f"; {counted(left_out, 'row')} of the table left out, which the model cannot take"
     tell(f"{found.samples} samples{part}{note if left_out else ''}")
     for name, value in found.metrics.items():
         if is_standard_error(name):

@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from study.analysis.statistics import formatting
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
+from study.knobs import Scalar
 from study.ranking import Candidate, Results
 from study.ranking.ablation_steps import (
     Ablation,
     Merge,
+    Progress,
     Step,
     as_event,
     asked,
@@ -27,8 +28,9 @@ from study.ranking.ablation_steps import (
     seeds_for,
     value,
 )
-from study.ranking.documents import plain_fields
+from study.ranking.documents import INNER
 from study.spec import StudySpec
+from study.text import counted
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Plan:
     name: str
     baseline: int
     best: int
-    steps: Sequence[Mapping[str, Sequence[Any]]]
+    steps: Sequence[Mapping[str, Sequence[Scalar]]]
     order: str
     together: Mapping[str, str]
     seeds: Sequence[int]
@@ -96,7 +98,7 @@ def plan_ablation(results: Results, request: AblationRequest) -> AblationPlan:
         UserError: the search is not over, there is no complete baseline or nothing better, the two do not differ, or
             they do not differ in a key that the request names.
     """
-    from study.analysis.statistics.importance import importances
+    from study.analysis.statistics.importance import explained
 
     reference, best = _ends(results)
     start, end = reference.trial.params, best.trial.params
@@ -111,7 +113,7 @@ def plan_ablation(results: Results, request: AblationRequest) -> AblationPlan:
     if before and before.best.number == best.trial.number and not request.knobs and not request.order:
         steps, words = before.steps, "as before"
     else:
-        by_importance = [str(key) for key in importances(results).index if key in knobs]
+        by_importance = [key for key in explained(results).shares if key in knobs]
         steps, merges = plan(results.spec, start, end, [*request.order, *by_importance], request.knobs)
         words = _order_words(request, by_importance)
     ablation = Ablation(reference.trial, best.trial, steps, seeds_for(results, best, request.seeds))
@@ -143,24 +145,33 @@ def plan_of(folder: StudyFolder, request: AblationRequest) -> Plan:
     return document(results, plan_ablation(results, request))
 
 
-def result(folder: StudyFolder) -> dict[str, Any]:
-    """Return what is known of the ablation that was asked for last, as plain values for JSON."""
-    from study.analysis.statistics.ablation_effects import document as effects_document
+@dataclass(frozen=True)
+class AblationResult:
+    """What is known of an ablation: how far it is, and its effects as lines of `ablation_frame`."""
+
+    name: str
+    state: str
+    progress: Progress = field(metadata=INNER)
+    effects: Sequence[Mapping[str, object]]
+
+
+def result(folder: StudyFolder) -> AblationResult:
+    """Return what is known of the ablation that was asked for last."""
+    from study.analysis.statistics.ablation_effects import ablation_effects, lines_of
 
     results = Results.load(folder)
     known = progress(results)
     assert known is not None  # just asked for
-    state = results.record.state
-    return {"name": results.spec.name, "state": state, **plain_fields(known), "effects": effects_document(results)}
+    return AblationResult(results.spec.name, results.record.state, known, lines_of(ablation_effects(results)))
 
 
-def table(result: dict[str, Any]) -> str:
-    """Return the effects of a `result` as a Markdown table, with notes on its numbers."""
+def table(result: AblationResult) -> str:
+    """Return the effects of an ablation as a Markdown table, with notes on its numbers."""
     from study.analysis.report.page import markdown_table
-    from study.analysis.statistics.ablation_effects import frame_of_document
+    from study.analysis.statistics.ablation_effects import frame_of
     from study.analysis.tables.printed_table import ablation_notes, printed_ablation
 
-    frame = frame_of_document(result["effects"])
+    frame = frame_of(result.effects)
     if frame.empty:
         return "no trial of the ablation is complete yet"
     return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"
@@ -190,7 +201,7 @@ def lines(plan: Plan) -> list[str]:
     """Return the lines that tell a user of a plan."""
     texts = [
         f"ablation of {plan.name}: from trial {plan.baseline} (baseline) to trial {plan.best} in "
-        f"{formatting.count(len(plan.steps), 'step')}, {plan.order}"
+        f"{counted(len(plan.steps), 'step')}, {plan.order}"
     ]
     for step in plan.steps:
         moves = (
@@ -202,7 +213,7 @@ def lines(plan: Plan) -> list[str]:
         texts.append("they differ in one step, which is the whole gain")
     texts.append(
         f"{plan.configurations} configurations on {formatting.seeds(plan.seeds)}: {plan.trials} trials, {plan.there} "
-        f"of them are there, {plan.to_run} to run ({plan.epochs} epochs)"
+        f"of them are there, {plan.to_run} to run ({counted(plan.epochs, 'epoch')})"
     )
     return texts
 

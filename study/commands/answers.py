@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from study import data
 from study.errors import UserError, nearest
 from study.knobs import Section, Value
-from study.spec.document import Document, override
+from study.spec.document import Document, mapping, override
 from study.spec.section_checks import fault
 
 Check = Callable[[str], None]
@@ -80,7 +80,7 @@ def with_data_keys(section: Section, assignments: Sequence[str]) -> dict[str, Va
     override(Document("--set", {}), assignments)
     document = Document("--set", {"data": dict(section)})
     override(document, [text for text in assignments if text.startswith("data.")])
-    values = dict(document.values["data"])
+    values = dict(mapping(document.values["data"]))
     knobs = {knob.key: knob for knob in data.data_knobs(str(section["name"]))}
     for key in sorted(values.keys() - section.keys()):
         if key not in knobs:

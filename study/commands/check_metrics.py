@@ -1,12 +1,12 @@
 """Check that validation can have the metrics that a study names; otherwise all its trials would count as diverged."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from study import data
 from study.data import Dataset, Facts, cells
 from study.data.cells import Counts
 from study.errors import UserError
+from study.knobs import Section
 from study.metrics import GROUPS
 from study.metrics.selection_rules import DEBIASED, RULES
 from study.spec import StudySpec
@@ -95,7 +95,7 @@ def check_loaded(spec: StudySpec, datasets: Mapping[str, Dataset]) -> None:
         check_counts(spec, section, Counts({"val": cells.contents(dataset.splits["val"], facts)}))
 
 
-def check_counts(spec: StudySpec, section: Mapping[str, Any], counts: Counts) -> None:
+def check_counts(spec: StudySpec, section: Section, counts: Counts) -> None:
     """Check the metrics against the cells of one data set, as `study.data.cells.count` returns them.
 
     Cells that are not known pass.

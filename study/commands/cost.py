@@ -16,6 +16,7 @@ from study.errors import UserError
 from study.metrics import PHASES
 from study.ranking import Results
 from study.spec import StudySpec
+from study.text import counted
 
 T = TypeVar("T")
 HOUR = 3600.0
@@ -76,7 +77,7 @@ def text(cost: Cost) -> str:
     """Return the lines that tell people of a cost."""
     per_trial, epochs, running = cost.resources_per_trial, cost.epoch_hours, cost.trials["running"]
     lines = [
-        f"study {cost.name} ({cost.state}): {cost.epochs} epochs",
+        f"study {cost.name} ({cost.state}): {counted(cost.epochs, 'epoch')}",
         f"clock        {duration(cost.wall_hours)} with a driver at work",
         f"trials       {duration(cost.trial_hours)}, summed over trials"
         + (f", {cost.trials_at_once:.1f} at once on average" if cost.trials_at_once else "")

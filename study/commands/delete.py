@@ -8,7 +8,7 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.text import public
+from study.text import counted, public
 from study.tracking.remove import remove
 
 
@@ -21,7 +21,7 @@ def describe(home: Home, name: str) -> str:
     folder = home.find(name)
     try:
         record = StudyRecord.load(folder.ledger_file)
-        held = f"{folder.path}: {record.state}, {len(record.trials)} trial(s)"
+        held = f"{folder.path}: {record.state}, {counted(len(record.trials), 'trial')}"
     except UserError as error:
         held = f"{folder.path}: unreadable ({error})"
     return f"{held}, and their runs in MLflow ({public(home.tracking_uri)})."

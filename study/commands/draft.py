@@ -1,18 +1,15 @@
 """Draft a user's first study file: from a few answers to commented YAML that `study plan` accepts."""
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
-
-from ruamel.yaml import YAML
 
 from study import data, methods, models
 from study.data import Facts
 from study.errors import UserError
 from study.knobs import Params, Scalar, Section, Value
 from study.metrics import METRICS, available, lower_is_better
-from study.spec.document import apply_profile, parse
+from study.spec.document import apply_profile, dump_flow, parse
 from study.spec.load import resolve
 from study.text import typed
 from study.training import augment
@@ -487,7 +484,7 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
         del space["train.learning_rate"]
         train["schedule"] = "cosine"
         point = {"method.name": ON_FEATURES, "train.weight_decay": decay}
-    others = [f"      {label}: {_flow(values)}" for label, values in labelled.items() if label != values["name"]]
+    others = [f"      {label}: {dump_flow(values)}" for label, values in labelled.items() if label != values["name"]]
     metric = default_metric(facts)
     if METRICS[metric].of_inferred:
         train["inferred_groups"] = EARLY if wishes.network else "gce"
@@ -502,19 +499,20 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
         name=wishes.name,
         notes=f"# {wishes.note}\n" if wishes.note else "",
         validation=VALIDATION.get(str(wishes.data.get("val")), "") + FOLDED.format(folds=FOLDS) * has_folds,
-        data=_flow({**wishes.data, "folds": FOLDS} if has_folds else wishes.data),
-        model=_flow(model),
+        data=dump_flow({**wishes.data, "folds": FOLDS} if has_folds else wishes.data),
+        model=dump_flow(model),
         begin=BEGIN if not trained.is_table and facts.shape[0] == 3 and min(facts.shape[1:]) >= PHOTOS else "",
         methods="\n".join(f"# {method_words(section)}" for section in sections),
-        method=_flow(sections[0]),
+        method=dump_flow(sections[0]),
         ranges=RANGES,
         alternatives=ALTERNATIVES.format(sections="\n".join(others)) if others else "",
-        train=_flow(train),
+        train=dump_flow(train),
         space="\n".join(
-            f"    {key}: {_flow(domain) if isinstance(domain, Mapping) else domain}" for key, domain in space.items()
+            f"    {key}: {dump_flow(domain) if isinstance(domain, Mapping) else domain}"
+            for key, domain in space.items()
         ),
-        baseline=_flow(baseline(sections, space)),
-        enqueue=(FIRST_ROWS if on_features else FIRST).format(point=_flow(point))
+        baseline=dump_flow(baseline(sections, space)),
+        enqueue=(FIRST_ROWS if on_features else FIRST).format(point=dump_flow(point))
         if wishes.papers and point
         else enqueued,
         trials=wishes.trials,
@@ -523,7 +521,7 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
         confirm=CONFIRM_ON_FOLDS if has_folds else CONFIRM,
         resources="{cpu: 2, gpu: 0.5}" if wishes.gpu else "{cpu: 1, gpu: 0}",
         profile=profile,
-        overrides=_flow(OVERRIDES[profile]),
+        overrides=dump_flow(OVERRIDES[profile]),
     )
     for chosen in (None, profile):
         document = parse(text, file)
@@ -550,17 +548,3 @@ def _model(facts: Facts, gpu: bool, head: bool) -> dict[str, Value]:
     if not gpu:
         return {"name": "small_conv_net"}
     return {"name": "resnet18", "stem": "imagenet" if max(facts.shape[1:]) > SMALL else "cifar"}
-
-
-def _flow(values: Section) -> str:
-    """Return a section in one line, as a study file has it."""
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style, yaml.width, yaml.allow_unicode = True, LINE, True
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    stream = io.StringIO()
-    yaml.dump(dict(values), stream)
-    return stream.getvalue().strip()
-
-
-LINE = 4096
-"""Characters of a line, so many that none is broken."""

@@ -5,7 +5,6 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from study import ranking
 from study.catalogue import FITTED
@@ -14,13 +13,14 @@ from study.home.events import Opened
 from study.home.folder import StudyFolder
 from study.home.line import Entry
 from study.knobs import Params, Section
+from study.metrics import is_standard_error
 from study.ranking import Candidate, Reference, Results, epochs
 from study.ranking.remaining_gain import remaining_gain, sentence
 from study.ranking.selection import Choice, choose, trials_of
 from study.spec import StudySpec
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.objective import Objective
-from study.spec.schema import AIM, Search
+from study.spec.schema import AIM, Origin, Search
 from study.spec.section_checks import plain
 from study.spec.trial_sections import train_knobs
 from study.text import typed
@@ -40,7 +40,7 @@ class Exported:
         """Whether its metrics are those of one trial."""
         return isinstance(self.candidate, Candidate) and len(trials_of(self.candidate)) == 1
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> dict[str, object]:
         """Return plain values: the file, the trial or reference, and mean, sd and n of its metrics."""
         if isinstance(self.candidate, Reference):
             metrics = {name: {"mean": value, "sd": None, "n": 1} for name, value in self.candidate.metrics.items()}
@@ -120,7 +120,7 @@ def _reference_spec(results: Results, stays: Reference) -> StudySpec:
     train |= {key: spec.base["train"][key] for key in OF_DATA} | {"epochs": 1}
     base = {**spec.trial_document({}), "method": {"name": FITTED, "model": stays.name}, "train": train}
     margin = f" unless beaten by more than {spec.search.margin:g} standard errors" if spec.search.margin else ""
-    origin: dict[str, Any] = {
+    origin: Origin = {
         "format": FORMAT,
         "study": spec.name,
         "study_id": record.id,
@@ -128,7 +128,7 @@ def _reference_spec(results: Results, stays: Reference) -> StudySpec:
         "reference": stays.name,
         "trials": record.tried,
         "chosen_by": f"{', '.join(spec.objective.metrics)}: what needs no search{margin}",
-        "metrics": {name: value for name, value in stays.metrics.items() if name.startswith("val/")},
+        "metrics": _of_validation(spec, stays.metrics),
         "test_readings": record.test_readings,
         "unused_seed": results.unused_seed,
         "code": _code(record.sessions[-1]),
@@ -162,7 +162,7 @@ def exported(folder: StudyFolder, results: Results, candidate: Candidate, choice
         values = {**values, "epoch": round(statistics.median(chosen))}
     rule += "" if spec.objective.window is None else f", each {epochs.words(spec.objective)}"
     runs = TrackingState.load(folder.tracking_file, folder.tracking_uri).runs
-    origin: dict[str, Any] = {
+    origin: Origin = {
         "format": FORMAT,
         "study": spec.name,
         "study_id": record.id,
@@ -172,7 +172,7 @@ def exported(folder: StudyFolder, results: Results, candidate: Candidate, choice
         "trials": record.tried,
         "chosen_by": f"{choice.words(spec)}; {rule}",
         "epoch": values["epoch"],
-        "metrics": {name: value for name, value in values.items() if name.startswith("val/")},
+        "metrics": _of_validation(spec, values),
         "confirmed": _confirmed(spec, candidate),
         "gain": _gain(results, candidate),
         "test_readings": record.test_readings,
@@ -188,7 +188,17 @@ def exported(folder: StudyFolder, results: Results, candidate: Candidate, choice
 
 
 def _code(session: Opened) -> Entry:
-    return {key: value for key, value in session.environment.items() if key != "owner"}
+    return {key: value for key, value in session.environment.items() if key not in ("owner", "datasets")}
+
+
+def _of_validation(spec: StudySpec, metrics: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Return the metrics of the validation split, with the standard errors of the study's own alone."""
+    own = {f"{name}_standard_error" for name in spec.objective.metrics}
+    return {
+        name: value
+        for name, value in metrics.items()
+        if name.startswith("val/") and (name in own or not is_standard_error(name))
+    }
 
 
 def _document(spec: StudySpec, params: Params) -> Mapping[str, Section]:
@@ -206,7 +216,7 @@ def _document(spec: StudySpec, params: Params) -> Mapping[str, Section]:
     return base
 
 
-def _confirmed(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
+def _confirmed(spec: StudySpec, candidate: Candidate) -> Section:
     """Return the seeds of the confirm trials, and mean, sample standard deviation and n of each metric over them."""
     if not candidate.repeats:
         return {}
@@ -215,7 +225,7 @@ def _confirmed(spec: StudySpec, candidate: Candidate) -> dict[str, Any]:
     return {"seeds": [trial.seed for trial in candidate.repeats], **metrics}
 
 
-def _gain(results: Results, candidate: Candidate) -> dict[str, Any]:
+def _gain(results: Results, candidate: Candidate) -> Section:
     """Return the study's metric minus the baseline's on both splits, with its interval; empty for the baseline."""
     from study.ranking.difference import side_of  # pandas takes a while
 

@@ -1,10 +1,9 @@
 """Extend a study that ended: more configurations to try, more seeds for the best, more epochs for its trials."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from study.commands.own_functions import accepted_arguments
 from study.errors import UserError
@@ -16,7 +15,7 @@ from study.ranking import Results
 from study.spec import StudySpec
 from study.spec.search_checks import count_configurations
 from study.sweep.agenda import LaterStages
-from study.text import typed
+from study.text import counted, typed
 from study.training import function_loading
 from study.training.config import bound
 
@@ -229,7 +228,7 @@ class Plan:
     again: int
 
 
-def plan_from_document(document: Mapping[str, Any]) -> Plan:
+def plan_from_document(document: object) -> Plan:
     """Return a plan from what a cluster's command printed."""
     from pydantic import TypeAdapter
 
@@ -239,10 +238,10 @@ def plan_from_document(document: Mapping[str, Any]) -> Plan:
 def lines(plan: Plan) -> list[str]:
     """Return the lines that tell a user of a plan."""
     numbers, further = plan.configurations, len(plan.trials) - len(plan.configurations)
-    seeds = f", with {further} trial{'s' * (further > 1)} on further seeds" if further else ""
+    seeds = f", with {counted(further, 'trial')} on further seeds" if further else ""
     texts = [
         f"trial{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))} to epoch {plan.epochs}{seeds}: "
-        f"{plan.to_run:,} epochs"
+        f"{counted(plan.to_run, 'epoch')}"
     ]
     if again := sum(not one.behind for one in plan.trials):
         texts.append(

@@ -1,11 +1,11 @@
 """Final training of a configuration on several seeds, and how a user names one of its models."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from study.catalogue import FITTED
 from study.errors import UserError
@@ -16,7 +16,7 @@ from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.load import check_name
-from study.spec.schema import AIM, Search
+from study.spec.schema import AIM, Origin, Search
 from study.spec.study_spec import PLACEMENT
 from study.text import typed
 from study.trained.model_files import best_model
@@ -80,7 +80,7 @@ def _is_fitted(spec: StudySpec) -> bool:
     return spec.base["method"]["name"] == FITTED
 
 
-def _unused_seed(home: Home, origin: Mapping[str, Any]) -> int:
+def _unused_seed(home: Home, origin: Origin) -> int:
     """Return the first seed that a study did not use.
 
     It is read from the exported file, and from the study itself if the home has it; 0 where neither tells.
@@ -113,13 +113,14 @@ def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec
         raise UserError(
             f"{name}: has no search.baseline. --baseline takes the name or file of a study that has one{hint}"
         )
-    origin: dict[str, Any] = {"format": FORMAT, "study": spec.name, "baseline": True}
+    origin: Origin = {"format": FORMAT, "study": spec.name, "baseline": True}
     if (ran := folder or _study_called(home, spec.name)) is not None:
         record = StudyRecord.load(ran.ledger_file)
         origin["unused_seed"] = Results(spec, record).unused_seed
         if folder is not None:
             origin |= {"study_id": record.id, "study_hash": spec.hash, "test_readings": record.test_readings}
-    origin |= {"changed": list(changes)} if changes else {}
+    if changes:
+        origin["changed"] = list(changes)
     base = spec.trial_document(spec.search.baseline)
     search = Search(trials=1, **spec.search.model_dump(include=AIM))
     origin["digest"] = configuration_digest(base)
@@ -204,13 +205,13 @@ def _is_same(one: StudySpec, other: StudySpec) -> bool:
     return bases[0] == bases[1]
 
 
-def _changed_trials(origin: Mapping[str, Any]) -> list[str]:
+def _changed_trials(origin: Origin) -> list[str]:
     """Return the overrides of an exported configuration that change what its trials compute, its splits aside."""
     placed = {*PLACEMENT, WITH_VAL}
     return [change for change in origin.get("changed", ()) if change.partition("=")[0] not in placed]
 
 
-def _measured_by(spec: StudySpec) -> tuple[Any, ...]:
+def _measured_by(spec: StudySpec) -> tuple[object, ...]:
     return spec.base["data"], spec.epochs, spec.train.with_val, spec.objective
 
 
@@ -237,23 +238,24 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
             f"{why} leaves no validation split, to which train.thresholds is fitted. Allowed: {other}"
             "--set train.thresholds=none"
         )
-    origin = spec.origin["study"] if spec.origin and "study" in spec.origin else spec.name
-    ending = "-baseline-final" if spec.origin and spec.origin.get("baseline") else "-final"
-    name = name or f"{str(origin)[: 100 - len(ending)]}{ending}"
+    origin: Origin = spec.origin or {}
+    ending = "-baseline-final" if origin.get("baseline") else "-final"
+    name = name or f"{origin.get('study', spec.name)[: 100 - len(ending)]}{ending}"
     check_name(name)
     search = Search(trials=1, **spec.search.model_dump(include=AIM) | ({"epoch": "last"} if with_val else {}))
-    train, origin = {**spec.base["train"], "with_val": with_val}, spec.origin
+    train = {**spec.base["train"], "with_val": with_val}
     if spec.folds is not None and spec.objective.window is not None and bound(spec.base) is None:
-        asked = any(change.startswith("train.epochs=") for change in (origin or {}).get("changed", ()))
-        train["epochs"] = train["epochs"] if asked else (origin or {}).get("epoch", train["epochs"])
+        asked = any(change.startswith("train.epochs=") for change in origin.get("changed", ()))
+        train["epochs"] = train["epochs"] if asked else origin.get("epoch", train["epochs"])
     base = {**spec.base, "train": train}
-    if with_val and origin is not None:  # the configuration is no longer the exported one
+    if with_val and origin:  # the configuration is no longer the exported one
+        origin = origin.copy()
         if spec.folds is None:
-            undigested = {key: value for key, value in origin.items() if key != "digest"}
-            origin = {**undigested, "changed": [*origin.get("changed", []), WITH_VAL]}
+            origin["changed"] = [*origin.get("changed", []), WITH_VAL]
+            origin.pop("digest", None)
         elif "digest" in origin:  # nobody asked for it
-            origin = {**origin, "digest": configuration_digest(base)}
-    return replace(spec, name=name, base=base, search=search, final_seeds=tuple(seeds), origin=origin)
+            origin["digest"] = configuration_digest(base)
+    return replace(spec, name=name, base=base, search=search, final_seeds=tuple(seeds), origin=origin or None)
 
 
 def extend(home: Home, spec: StudySpec, function: bytes | None = None) -> StudyFolder:

@@ -3,7 +3,8 @@
 import os
 import shlex
 import time
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 
@@ -82,17 +83,30 @@ def down(home: Home) -> str:
     return f"{told}\nin a shell that was told of it:\n  unset {' '.join(_exports(cluster))}"
 
 
-def document(cluster: LocalState) -> dict[str, Any]:
-    """Return what runs of a cluster as plain values, without secrets."""
-    return {
-        "address": cluster.address,
-        "dashboard": cluster.dashboard,
-        "mlflow": cluster.mlflow,
-        "token_file": str(cluster.token_file),
-        "processes": [
-            {"name": process.name, "pid": process.pid, "alive": process.is_alive} for process in cluster.processes
-        ],
-    }
+@dataclass(frozen=True)
+class ProcessTold:
+    """A process of a cluster."""
+
+    name: str
+    pid: int
+    alive: bool
+
+
+@dataclass(frozen=True)
+class ClusterTold:
+    """What runs of a cluster, without secrets: its addresses, the file with its token, and its processes."""
+
+    address: str
+    dashboard: str
+    mlflow: str
+    token_file: str
+    processes: Sequence[ProcessTold]
+
+
+def document(cluster: LocalState) -> ClusterTold:
+    """Return what runs of a cluster."""
+    processes = [ProcessTold(part.name, part.pid, part.is_alive) for part in cluster.processes]
+    return ClusterTold(cluster.address, cluster.dashboard, cluster.mlflow, str(cluster.token_file), processes)
 
 
 def lines(cluster: LocalState) -> list[str]:

@@ -1,12 +1,14 @@
 """The history of a study's trials: their runs, losses and ends, with the traceback of a failed one and its output."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import read
+from study.home.line import Entry
+from study.spec.document import mapping
 from study.text import moment
 
 FEW_METRICS = 5
@@ -18,10 +20,26 @@ MAX_OUTPUT_LINES = 200
 STUDY_EVENTS = ("opened", "started", "lost", "ended", "tested", "untested", "closed")
 
 
-def document(folder: StudyFolder, trial: int | None) -> dict[str, Any]:
-    """Return the events of a trial, or of the study without its reports, as plain values for JSON.
+@dataclass(frozen=True)
+class History:
+    """The events of a trial, or of the study without its reports.
 
-    `looked_at` names the metrics that decide, and the loss; `printed` is what the trial of a training function printed.
+    Attributes:
+        looked_at: the metrics that decide, and the loss.
+        traceback: of a failed trial.
+        printed: what the trial of a training function printed.
+    """
+
+    name: str
+    trial: int | None
+    looked_at: Sequence[str]
+    events: Sequence[Entry]
+    traceback: str | None
+    printed: str | None
+
+
+def document(folder: StudyFolder, trial: int | None) -> History:
+    """Return the history of a trial; None: of the study.
 
     Raises:
         UserError: there is no such trial.
@@ -36,8 +54,7 @@ def document(folder: StudyFolder, trial: int | None) -> dict[str, Any]:
     error = None if trial is None else _read(folder.error_file(trial))
     printed = None if trial is None else _read(folder.output_file(trial))
     looked_at = ["train/loss", *folder.spec().objective.needed]
-    history = {"name": folder.name, "trial": trial, "looked_at": looked_at, "events": selected, "traceback": error}
-    return history | {"printed": printed}
+    return History(folder.name, trial, looked_at, selected, error, printed)
 
 
 def _read(file: Path) -> str | None:
@@ -45,37 +62,29 @@ def _read(file: Path) -> str | None:
     return file.read_text(encoding="utf-8", errors="replace") if file.exists() else None
 
 
-def text(document: dict[str, Any]) -> str:
+def text(history: History) -> str:
     """Return a history as text, a line for each event; of many metrics only those in `looked_at`."""
-    lines = [_line(event, document["looked_at"]) for event in document["events"]]
-    if document["traceback"]:
-        lines += ["", document["traceback"].rstrip()]
-    if document["printed"]:
-        printed = document["printed"].rstrip().splitlines()
-        before = (
-            f", {len(printed) - MAX_OUTPUT_LINES} lines before these (--json)"
-            if len(printed) > MAX_OUTPUT_LINES
-            else ""
-        )
+    lines = [_line(event, history.looked_at) for event in history.events]
+    if history.traceback:
+        lines += ["", history.traceback.rstrip()]
+    if history.printed:
+        printed = history.printed.rstrip().splitlines()
+        more = len(printed) - MAX_OUTPUT_LINES
+        before = f", {more} lines before these (--json)" if more > 0 else ""
         lines += ["", f"printed{before}:", *printed[-MAX_OUTPUT_LINES:]]
     return "\n".join(lines)
 
 
-def _line(event: dict[str, Any], looked_at: list[str]) -> str:
+def _line(event: Entry, looked_at: Sequence[str]) -> str:
     left_out = ("event", "time", "libraries", "metrics", "device", "chain")
     values = [f"{key} {value}" for key, value in event.items() if key not in left_out and not _is_long(value)]
-    device, measured = (_table(event.get(key)) for key in ("device", "metrics"))
+    device, measured = (mapping(event.get(key)) for key in ("device", "metrics"))
     values += [f"device {device['name']}"] if "name" in device else []
     there = {name: value for name, value in measured.items() if isinstance(value, (int, float))}
     shown = [name for name in there if name in looked_at] if len(there) > FEW_METRICS else list(there)
     metrics = ", ".join(f"{name} {there[name]:.4g}" for name in shown)
     metrics += f" and {len(there) - len(shown)} more (--json)" if len(there) > len(shown) else ""
     return f"{moment(event['time'])}  {event['event']:<8} {', '.join(values)}{f': {metrics}' if metrics else ''}"
-
-
-def _table(value: object) -> Mapping[str, object]:
-    """Return a field that is a mapping; an event of another version may hold anything there."""
-    return value if isinstance(value, dict) else {}
 
 
 def _is_long(value: object) -> bool:

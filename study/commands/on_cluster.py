@@ -2,9 +2,9 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from study.cluster.driver_job import FINAL, Job
@@ -12,6 +12,7 @@ from study.cluster.head import DashboardUnreachableError, Head
 from study.cluster.job_client import Jobs
 from study.cluster.mirror import Mirror, RemoteStudyNotFoundError
 from study.commands import final_training, status
+from study.commands.status import StudyRow
 from study.errors import StudyNotFoundError, UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
@@ -25,46 +26,68 @@ LAST = 5
 """Lost nodes that are shown, the last ones."""
 
 
-def document(
-    name: str, drivers: Sequence[Job], cluster: dict[str, Any], study: status.Status | None, reason: str | None
-) -> dict[str, Any]:
-    """Return the newest driver of a study, the document of `study status`, and the cluster's resources.
+@dataclass(frozen=True)
+class DriverJob:
+    """A driver's job, as `--json` has it; see `study.cluster.driver_job.Job`."""
 
-    Of the lost nodes only those since the study's first driver began.
+    id: str
+    study: str
+    spec: str
+    state: str
+    message: str
+    owner: str | None
+    share: float | None
+    slots: int | None
+    began: float | None
+    ended: float | None
+
+
+@dataclass(frozen=True)
+class ClusterStatus:
+    """The newest driver of a study, the study's status, and the cluster's resources.
+
+    Attributes:
+        study: None where the cluster does not know the study, as before a driver has made it.
+        reason: why there is no `study`, or why it is as it was last read: it cannot be read now.
+        cluster: see `study.cluster.head.overview`; of the lost nodes those since the study's first driver began.
+    """
+
+    name: str
+    job: DriverJob
+    study: status.Status | None
+    reason: str | None
+    cluster: Mapping[str, Any]
+
+
+def document(
+    name: str, drivers: Sequence[Job], cluster: Mapping[str, Any], study: status.Status | None, reason: str | None
+) -> ClusterStatus:
+    """Return the status of a study on a cluster.
 
     Args:
         drivers: of the study, the oldest first; at least one.
-        cluster: see `study.cluster.head.overview`.
-        study: None where the cluster does not know the study, as before a driver has made it.
-        reason: why there is no `study`, or why it is as it was last read: it cannot be read now.
+        cluster: with all lost nodes.
     """
     began = min((job.began for job in drivers if job.began), default=float("inf"))
     lost = [node for node in cluster["lost"] if node["ended"] >= began]
-    return {
-        "name": name,
-        "job": _row(drivers[-1]),
-        "study": study,
-        "reason": reason,
-        "cluster": cluster | {"lost": lost},
-    }
+    job = drivers[-1]
+    shares = job.limits.share, job.limits.slots
+    told = DriverJob(job.id, job.study, job.spec, job.state, job.message, job.owner, *shares, job.began, job.ended)
+    return ClusterStatus(name, told, study, reason, {**cluster, "lost": lost})
 
 
-def text(document: dict[str, Any]) -> str:
+def text(told: ClusterStatus) -> str:
     """Return the lines that tell a user the status of a study on a cluster."""
-    job = document["job"]
-    reason = (
-        f": {_shortened(job['message'])}" if job["state"] in ("pending", "failed") and job["message"].strip() else ""
-    )
-    lines = [f"job       {job['id']}: {job['state']}{reason}"]
-    lines += (
-        status.lines(document["study"]) if document["study"] else [f"study     not known there: {document['reason']}"]
-    )
-    if document["study"] and document["reason"]:
-        lines.append(f"warning   {document['reason']}")
-    return "\n".join([*lines, *_cluster(document["cluster"])])
+    job = told.job
+    reason = f": {_shortened(job.message)}" if job.state in ("pending", "failed") and job.message.strip() else ""
+    lines = [f"job       {job.id}: {job.state}{reason}"]
+    lines += status.lines(told.study) if told.study else [f"study     not known there: {told.reason}"]
+    if told.study and told.reason:
+        lines.append(f"warning   {told.reason}")
+    return "\n".join([*lines, *_cluster(told.cluster)])
 
 
-def _cluster(cluster: dict[str, Any]) -> list[str]:
+def _cluster(cluster: Mapping[str, Any]) -> list[str]:
     """Return lines on the nodes, the resources in use, and lost nodes."""
     used = ", ".join(
         f"{'?' if amount['used'] is None else format(amount['used'], 'g')} of {amount['there']:g} {name}"
@@ -85,18 +108,6 @@ def _shortened(message: str) -> str:
     errors = [line for line in lines if line.startswith("error: ")]
     line = errors[-1].removeprefix("error: ") if errors else lines[-1] if lines[0].endswith(":") else lines[0]
     return line if len(line) <= MAX_SHOWN_CHARACTERS else f"{line[:MAX_SHOWN_CHARACTERS]} ..."
-
-
-def _row(job: Job) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "id": job.id,
-        "study": job.study,
-        "spec": job.spec,
-        "state": job.state,
-        "message": job.message,
-    }
-    row |= {"owner": job.owner, "share": job.limits.share, "slots": job.limits.slots}
-    return {**row, "began": job.began, "ended": job.ended}
 
 
 BEST = "best.yaml"
@@ -206,7 +217,7 @@ class RemoteStudies:
                 raise self._unknown(name, jobs or [])
         return self._mirror.home
 
-    def status(self, name: str) -> dict[str, Any]:
+    def status(self, name: str) -> ClusterStatus:
         """Return the document of `study status NAME --address URL`.
 
         Raises:
@@ -230,7 +241,7 @@ class RemoteStudies:
                 reason = f"as it was on {known.when}; {reason}"
         return document(name, drivers, self._head.resources(), study, reason)
 
-    def overview(self) -> list[dict[str, Any]]:
+    def overview(self) -> list[StudyRow]:
         """Return a row for every study that was submitted or read, as `study.commands.status.overview` does.
 
         Each has a `job` more: the state of its newest driver, None where the head knows none.
@@ -246,15 +257,14 @@ class RemoteStudies:
         for name in {*self._mirror.names()} - {*newest}:
             self._mirror.as_it_was(name)
         read = {row["name"]: row for row in status.overview(self._mirror.home)}
-        rows = []
+        rows: list[StudyRow] = []
         for name in dict.fromkeys([*newest, *read]):
-            job, empty = newest.get(name), dict.fromkeys(("owner", "metric", "best", "began"))
-            state = job.state if job else "unreadable"
-            row = read.get(name) or {"name": name, "state": state, "trials": {}, **empty}
-            rows.append({**row, "job": job.state if job else None, "reason": problems.get(name)})
+            job = newest[name].state if name in newest else None
+            row = read.get(name) or status.unreadable(name, job or "unreadable")
+            rows.append({**row, "job": job, "reason": problems.get(name)})
         return rows
 
-    def table(self, rows: list[dict[str, Any]]) -> str:
+    def table(self, rows: Sequence[StudyRow]) -> str:
         """Format the rows of `overview` as a table for people."""
         if not rows:
             return (
@@ -288,9 +298,11 @@ class RemoteStudies:
 
     def _unknown(self, name: str, jobs: Sequence[Job]) -> UserError:
         names, look = sorted({job.study for job in jobs}), typed("fetch", name, "--address", self.address)
+        is_here = name in [folder.name for folder in Home.locate().studies()]
+        here = "This home has one: --address local. " if is_here else ""
         return UserError(
-            f"{name}: no such study at {self.address}. {nearest(name, names)}There: {', '.join(names) or 'none'}. A "
-            f"restarted head has forgotten its jobs: {look} looks into its home"
+            f"{name}: no such study at {self.address}. {nearest(name, names)}There: {', '.join(names) or 'none'}. "
+            f"{here}A restarted head has forgotten its jobs: {look} looks into its home"
         )
 
 

@@ -10,7 +10,6 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 from ruamel.yaml import YAML
 
-from study.analysis.statistics.formatting import count
 from study.errors import UserError, nearest
 from study.files import check_output, write_output
 from study.home.folder import StudyFolder
@@ -19,7 +18,7 @@ from study.spec.document import Document, apply_profile, find, read
 from study.spec.load import resolve
 from study.spec.readings import take_readings
 from study.spec.schema import distinct
-from study.text import tell
+from study.text import counted, tell
 
 
 def serve(folder: StudyFolder, port: int) -> None:
@@ -110,7 +109,7 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
     write_output(out, text.getvalue())
     return [
         *(f"{parameter} is {key}" for parameter, key in keys.items() if parameter != key),
-        f"{out}: tried first are {count(len(given), 'configuration')} of {name}, the best by its own values",
+        f"{out}: tried first are {counted(len(given), 'configuration')} of {name}, the best by its own values",
     ]
 
 

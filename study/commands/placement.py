@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
+from study.knobs import Scalar
 from study.ranking import Results
 from study.spec.document import apply_profile, assigned, read
 from study.spec.load import resolve
@@ -21,7 +21,7 @@ INSTEAD = {
 """What to do instead of changing a key, by the key or its section."""
 
 
-def placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[str]) -> dict[str, Any]:
+def placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[str]) -> dict[str, Scalar]:
     """Return the placement of a study's next driver: that of its last one, with these assignments.
 
     Args:
@@ -37,9 +37,8 @@ def placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[st
         if key not in PLACEMENT:
             raise UserError(f"{place}: {_refusal(key, folder.name)}")
     spec, document = folder.spec(), read(folder.spec_file)
-    for key, value in record.placement.items():
-        document.set(key, value, f"{key} of the last session")
-    for key, value, place in changed:
+    last = [(key, value, f"{key} of the last session") for key, value in record.placement.items()]
+    for key, value, place in [*last, *changed]:
         document.set(key, value, place)
     apply_profile(document, None)
     told = resolve(document)

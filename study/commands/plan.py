@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict, cast
 
 from study import data, models
 from study.commands import check_metrics
@@ -13,7 +13,7 @@ from study.data.dataset import Facts
 from study.data.findings import Finding
 from study.data.positive_class import positive_class, positive_class_warnings
 from study.errors import UserError
-from study.knobs import Section
+from study.knobs import Scalar, Section
 from study.metrics import group_names
 from study.metrics.selection_rules import RULES
 from study.ranking import epochs
@@ -161,6 +161,17 @@ class Budget:
     epochs: Mapping[str, int]
 
 
+class SearchedKey(TypedDict, total=False):
+    """The domain of a searched key: a range or choices, and every condition under which a trial has the key."""
+
+    low: float
+    high: float
+    log: bool
+    step: float
+    choices: list[Scalar]
+    when: Mapping[str, list[Scalar]]
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a study would run: its data, what it searches and chooses by, its budget.
@@ -185,7 +196,7 @@ class Plan:
     columns: Sequence[Sequence[Finding]]
     features: Sequence[str]
     warnings: Sequence[str]
-    space: Mapping[str, Mapping[str, Any]]
+    space: Mapping[str, SearchedKey]
     configurations: int | None
     baseline: Mapping[str, object] | None
     enqueued: int
@@ -406,11 +417,11 @@ def _cells(plan: Plan) -> list[str]:
     return lines
 
 
-def _searched(spec: StudySpec, key: str) -> dict[str, Any]:
-    """Return the domain of a key, with every condition under which a trial has the key as its `when`."""
-    described = spec.search.space[key].model_dump(exclude_none=True, exclude={"when"})
-    condition = spec.space.condition(key)
-    return described | ({"when": condition} if condition else {})
+def _searched(spec: StudySpec, key: str) -> SearchedKey:
+    described = cast(SearchedKey, spec.search.space[key].model_dump(exclude_none=True, exclude={"when"}))
+    if condition := spec.space.condition(key):
+        described["when"] = condition
+    return described
 
 
 def _listed(section: Mapping[str, object]) -> str:
@@ -418,14 +429,14 @@ def _listed(section: Mapping[str, object]) -> str:
     return ", ".join(f"{key} {value}" for key, value in section.items() if value is not None and value != [])
 
 
-def _domain(domain: Mapping[str, Any]) -> str:
+def _domain(domain: SearchedKey) -> str:
     where = " and ".join(
         f"{key} is {' or '.join(map(parameter, values))}" for key, values in domain.get("when", {}).items()
     )
     return f"{_values(domain)}{f', where {where}' if where else ''}"
 
 
-def _values(domain: Mapping[str, Any]) -> str:
+def _values(domain: SearchedKey) -> str:
     if "choices" in domain:
         names = parameter(domain["choices"])
         return names if len(domain["choices"]) == 1 else f"one of {names}"

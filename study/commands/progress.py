@@ -12,6 +12,7 @@ from study.metrics import printed, searchable
 from study.ranking import Candidate, Results, ablation_steps
 from study.spec import StudySpec, objective
 from study.sweep import LOADING, STARTING, STEPS, STOPPING
+from study.text import counted
 
 SEARCHING = "searching"
 EXTENDING = "extending"
@@ -119,7 +120,7 @@ class StudyProgress:
         fresh = results.candidates[0]
         if fresh.confirmed and results.is_confirmed:
             best, value, seeds = fresh, fresh.confirmed.mean, fresh.confirmed.count
-            way = f"mean of {seeds} fresh seed{'s' * (seeds > 1)}"
+            way = f"mean of {counted(seeds, 'fresh seed')}"
             before = reference.confirmed.mean if reference and reference.confirmed else None
         against = f", baseline {printed(spec.metric, before)}" if before is not None else ""
         if without := results.best_reference:

@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from study.analysis.report import result_sentences
 from study.commands.final_training import beside_baseline
@@ -92,7 +91,7 @@ def _check_writable(name: str, out: Path) -> None:
         raise UserError(f"{error}. Another folder: {typed('report', name, '-o', 'DIR')}") from None
 
 
-def rules(home: Home, name: str) -> list[dict[str, Any]]:
+def rules(home: Home, name: str) -> list[dict[str, object]]:
     """Return what each selection rule would have picked in a study, one dictionary per rule."""
     from study.analysis.statistics.rule_picks import document, rule_picks
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from study import __version__
 from study.analysis.report import result_sentences
@@ -25,7 +25,7 @@ from study.ranking.documents import INNER
 from study.ranking.remaining_gain import RemainingGain, remaining_gain, sentence
 from study.ranking.selection import trials_of
 from study.ranking.summary import Summary
-from study.text import in_columns, moment
+from study.text import counted, in_columns, moment
 
 
 @dataclass(frozen=True)
@@ -125,12 +125,12 @@ def lines(status: Status) -> list[str]:
     elif told.state == "running":
         texts.append("pace      not known before the first epoch")
     for device in status.devices:
-        texts.append(f"device    {in_words(device.facts)}: {device.trials} trial{'s' * (device.trials > 1)}")
+        texts.append(f"device    {in_words(device.facts)}: {counted(device.trials, 'trial')}")
     texts += placement.lines(status.placement)
     texts += [f"warning   {node} is not used: {why}" for node, why in status.unusable_nodes.items()]
     texts += asked_lines(status.asked)
     texts += [f"fetched   {status.fetched}"] if status.fetched else []
-    texts += [f"lost      {told.lost} run(s) of trials, which had to run again"] if told.lost else []
+    texts += [f"lost      {counted(told.lost, 'run')} of trials, which had to run again"] if told.lost else []
     return texts
 
 
@@ -159,35 +159,63 @@ def asked_lines(asked: Asked | None) -> Iterator[str]:
         ends = "s {} end at their" if len(numbers) > 1 else " {} ends at its"
         yield f"stopping  trial{ends.format(', '.join(map(str, numbers)))} next report, as a user asked"
     if count := asked.enqueued:
-        yield f"enqueued  {count} configuration{'s' * (count > 1)} to try next"
+        yield f"enqueued  {counted(count, 'configuration')} to try next"
     if count := asked.unanswered:
-        yield f"asked     {count} request{'s' * (count > 1)} that no driver has answered yet"
+        yield f"asked     {counted(count, 'request')} that no driver has answered yet"
 
 
-def overview(home: Home) -> list[dict[str, Any]]:
+class StudyRow(TypedDict):
+    """A study at a glance, as `study list --json` has it.
+
+    `best` is the value of `metric`, on `seeds` seeds; `reference` is the name of the reference that is the result in
+    its place, and `chosen_by` the rule that chose it of a front. `began` is in seconds since the epoch. A study that
+    cannot be read has a `reason` and no `id`; one of a cluster has the state of its newest driver as `job`.
+    """
+
+    name: str
+    id: NotRequired[str | None]
+    state: str
+    owner: str | None
+    trials: dict[str, int]
+    metric: str | None
+    best: float | None
+    seeds: NotRequired[int]
+    reference: NotRequired[str | None]
+    chosen_by: NotRequired[str | None]
+    began: float | None
+    job: NotRequired[str | None]
+    reason: NotRequired[str | None]
+
+
+def unreadable(name: str, state: str = "unreadable") -> StudyRow:
+    """Return the row of a study of which nothing is known."""
+    return {"name": name, "state": state, "trials": {}, "owner": None, "metric": None, "best": None, "began": None}
+
+
+def overview(home: Home) -> list[StudyRow]:
     """Return one row per study, the oldest first.
 
     The row of a study that does not run is kept in its folder, and made again once its ledger or study file has another
     size or time. A kept row that cannot be read or written is as if it were not there.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[StudyRow] = []
     for folder in home.studies():
         try:
             rows.append(_row(folder))
         except UserError as error:
-            unknown = dict.fromkeys(("owner", "metric", "best", "began"))
-            rows.append({"name": folder.name, "state": "unreadable", "trials": {}, **unknown, "reason": str(error)})
+            rows.append({**unreadable(folder.name), "reason": str(error)})
     return rows
 
 
-def _row(folder: StudyFolder) -> dict[str, Any]:
+def _row(folder: StudyFolder) -> StudyRow:
     files = [path.stat() for path in (folder.ledger_file, folder.spec_file)]  # before they are read
     of = [__version__, folder.name, *(part for file in files for part in (file.st_ino, file.st_size, file.st_mtime_ns))]
     file = folder.path / ".row.json"
     with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):  # not there, or damaged
         kept = json.loads(file.read_bytes())
         if kept["of"] == of and "id" in kept["row"]:
-            return dict(kept["row"])
+            row: StudyRow = kept["row"]
+            return row
     results = Results.load(folder)
     spec, record = results.spec, results.record
     stays = results.unbeaten
@@ -230,7 +258,7 @@ def _figure(results: Results) -> tuple[str, float | None, int]:
     return metric, found[metric].mean if metric in found else None, len(trials)
 
 
-def table(home: Home, rows: list[dict[str, Any]]) -> str:
+def table(home: Home, rows: Sequence[StudyRow]) -> str:
     """Format the rows of `overview` as a table for people; a study and its copy that are alike are one row."""
     if not rows:
         return f"no studies in {home.path}; a first one: study run quickstart"
@@ -240,8 +268,9 @@ def table(home: Home, rows: list[dict[str, Any]]) -> str:
         names.setdefault((row.get("id") or row["name"], row["state"], str(row["trials"])), []).append(row["name"])
     first = {copies[0]: ", ".join(copies) for copies in names.values()}
     for row in (row for row in rows if row["name"] in first):
-        seeds = f" ({row['seeds']} seed{'s' * (row['seeds'] > 1)})" if row.get("seeds") else ""  # older rows lack it
-        best = "-" if row["best"] is None else f"{row['metric']} {printed(row['metric'], row['best'])}{seeds}"
+        seeds = f" ({counted(row['seeds'], 'seed')})" if row.get("seeds") else ""  # older rows lack it
+        metric = row["metric"] or ""
+        best = "-" if row["best"] is None else f"{metric} {printed(metric, row['best'])}{seeds}"
         best += f" ({name})" if (name := row.get("reference")) else ""
         best += f", {rule} of the front" if (rule := row.get("chosen_by")) and row["best"] is not None else ""
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())

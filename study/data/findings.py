@@ -10,9 +10,10 @@ from typing import Literal
 from study.errors import UserError
 from study.text import quoted
 
-Kind = Literal["refused", "telling", "left out", "constant", "odd"]
-"""`refused`: cannot be an input as it is; `telling`: predicts the class alone, which the user decides on; `left out`:
-is not an input, which is said; `constant`: equal in every row; `odd`: an input that may not be what it seems.
+Kind = Literal["refused", "no input", "telling", "left out", "constant", "odd"]
+"""`refused`: cannot be an input as it is; `no input`: refused, and best left out, as dates and names; `telling`:
+predicts the class alone, which the user decides on; `left out`: is not an input, which is said; `constant`: equal in
+every row; `odd`: an input that may not be what it seems.
 """
 
 WITHOUT, MARKS, BINS, WORDS = "data.without", "data.missing_marks", "data.target_bins", "data.words"
@@ -119,5 +120,5 @@ def message(path: Path, findings: Sequence[Finding]) -> str:
 
 def check(path: Path, findings: Iterable[Finding]) -> None:
     """Raise a UserError with all findings that refuse the table, if there are any."""
-    if refused := [one for one in findings if one.kind == "refused"]:
+    if refused := [one for one in findings if one.kind in ("refused", "no input")]:
         raise UserError(message(path, refused))

@@ -20,7 +20,17 @@ from study.data.pixels import Frame
 from study.errors import UserError
 from study.knobs import Range
 
-__all__ = ["ENDINGS", "Frame", "Size", "bad_files_message", "decode", "decode_readable", "photographs", "usual_side"]
+__all__ = [
+    "ENDINGS",
+    "Frame",
+    "Size",
+    "bad_files_message",
+    "decode",
+    "decode_readable",
+    "photographs",
+    "usual_side",
+    "without_header",
+]
 
 MIN_SIDE, MAX_SIDE = 4, 1024
 Size = Annotated[int, Range(low=MIN_SIDE, high=MAX_SIDE), Doc("pixels of both sides of an image")]
@@ -35,6 +45,9 @@ LARGE = pixels.MAX_PIXELS // 4
 BLOCK = 64
 """Files per task of a decoding thread."""
 
+HEADERS = 5000
+"""Files whose headers are read to find those that are no images; takes less than a second on a local disk."""
+
 LOOKED_AT = 50
 """Images whose headers are read to find the usual size."""
 
@@ -43,6 +56,9 @@ DECODED = 16
 
 NAMED = 5
 """Bad files that a message names; it counts the rest."""
+
+NOT_READABLE = "not readable as images"
+"""What a message says of files that are no images."""
 
 REASON = 200
 """Maximum length of the reason why a file cannot be read, in characters."""
@@ -63,8 +79,27 @@ def decode(files: Sequence[Path], size: int, frame: Frame) -> NDArray[np.uint8]:
     images, reasons = decode_readable(files, size, frame)
     if reasons:
         bad = [f"{files[index]} ({reason})" for index, reason in reasons.items()]
-        raise UserError(bad_files_message("not readable as images", bad))
+        raise UserError(bad_files_message(NOT_READABLE, bad))
     return images
+
+
+def without_header(files: Sequence[Path]) -> list[str]:
+    """Name the files that do not begin as an image does, each with the reason; of many, some are looked at.
+
+    Only headers are read, of at most `HEADERS` files that are there, spread evenly over the list.
+    """
+    bad = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Pillow, about what it reads all the same
+        for file in files[:: 1 + len(files) // HEADERS]:
+            try:
+                with pixels.opened(file, MAX_SIDE):
+                    pass
+            except FileNotFoundError:
+                continue
+            except Exception as error:  # whatever Pillow makes of a damaged file
+                bad.append(f"{file} ({_reason(error, file)})")
+    return bad
 
 
 def usual_side(files: Sequence[Path]) -> int | None:

@@ -12,7 +12,7 @@ from typing_extensions import Doc
 
 from study.data import holdout, label_files
 from study.data.dataset import Labels, Split
-from study.data.image_files import ENDINGS, Frame, Size, bad_files_message, decode
+from study.data.image_files import ENDINGS, NOT_READABLE, Frame, Size, bad_files_message, decode, without_header
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
@@ -99,6 +99,13 @@ def absent(listings: Mapping[str, Listing]) -> str | None:
     """Write a message that names images which are listed but missing; None: all are there."""
     missing = [str(file) for listing in listings.values() for file in listing.files if not os.path.exists(file)]
     return bad_files_message("listed but missing", missing) if missing else None
+
+
+def bad_files(listings: Mapping[str, Listing]) -> list[str]:
+    """Write a message each on images that are listed but missing, and on files that are no images by their headers."""
+    bad = without_header([file for listing in listings.values() for file in listing.files])
+    messages = (absent(listings), bad_files_message(NOT_READABLE, bad) if bad else None)
+    return [message for message in messages if message]
 
 
 def read(listings: Mapping[str, Listing], size: int, frame: Frame) -> dict[str, Split]:

@@ -15,7 +15,7 @@ from study.data.label_files import LARGEST
 from study.data.positive_class import likely_positive
 from study.data.table_format import plain_number
 from study.errors import UserError
-from study.text import quoted, some
+from study.text import counted, quoted, some
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -318,7 +318,7 @@ def no_input(column: "pd.Series") -> Iterator[Finding]:
             yield Finding("", problem, remedy, "refused", WITHOUT, (name,))
     elif (count := column.nunique()) > MOST_VALUES:
         problem = f"has {count} different texts, at most {MOST_VALUES} are allowed"
-        yield findings.out(name, problem, more="make it numbers")
+        yield findings.out(name, problem, "no input", "make it numbers")
 
 
 def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
@@ -336,7 +336,7 @@ def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     }
     width = len(kinds["numbers"]) + sum(map(len, words.values()))
     return [
-        f"inputs: {len(features)} column{'s' * (len(features) > 1)}, {width} numbers for the network",
+        f"inputs: {counted(len(features), 'column')}, {counted(width, 'number')} for the network",
         *(f"  {kind} ({len(names)}): {some(names)}" for kind, names in kinds.items() if names),
     ]
 
@@ -430,7 +430,7 @@ def with_numbers(
     for name in features:
         column = rows[name]
         if column.dtype.kind in "mM":
-            doubts.append(findings.out(name, "holds dates", more="make it a number"))
+            doubts.append(findings.out(name, "holds dates", "no input", "make it a number"))
             continue
         there = column[column.notna()]
         is_object = pd.api.types.is_object_dtype(column)
@@ -488,7 +488,7 @@ def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, where: Where,
         )
         return Finding(name, problem, remedy, "refused", findings.MARKS, marks)
     if date := _first(texts, where, DATE):
-        return findings.out(name, f"holds dates, as {date}", more=f"make it a number, or give {words}")
+        return findings.out(name, f"holds dates, as {date}", "no input", f"make it a number, or give {words}")
     if decimal == "," and (point := _first(texts, where, r"[+-]?\d[\d.]*")):
         problem = f"holds numbers with a point, as {point}, but data.decimal is a comma"
         return Finding(name, problem, f"Write all numbers of the table in one way, or give {words}")
@@ -507,7 +507,7 @@ def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, where: Where,
     if (values := texts.nunique()) > max(FEWEST_TEXTS, UNIQUE * len(texts)):
         example = f"{quoted(texts.iloc[0])} ({where(texts.index[0])})"
         problem = f"has {values} different texts in {len(texts)} rows: names, not kinds, as {example}"
-        return findings.out(name, problem, more=f"give {words}")
+        return findings.out(name, problem, "no input", f"give {words}")
     return None
 
 

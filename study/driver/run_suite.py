@@ -25,7 +25,7 @@ from study.ranking import Results
 from study.spec.document import dump, read
 from study.spec.suite import Suite, SuiteSearch
 from study.sweep.ray_runtime import SharedRay
-from study.text import rows_as_markdown, typed
+from study.text import counted, rows_as_markdown, typed
 
 MEMORY = "suite.yaml"
 """File with what a suite consisted of when it last ran, in its folder, beside its tables."""
@@ -262,11 +262,11 @@ def _time(document: Mapping[str, Any]) -> str:
     epochs = sum(place["epochs_left"]["expected"] for place in left)
     hours = [place["trial_hours_left"] for place in left]
     if None in hours:
-        return f"about {epochs} epochs are left; how long they take is told once some of each method have run"
+        return f"about {counted(epochs, 'epoch')} left; how long they take is told once some of each method have run"
     at_once, expected = document["trials_at_once_here"], sum(each["expected"] for each in hours)
     here = f", about {duration(expected / at_once)} on this machine ({at_once} at once)" if at_once else ""
     return (
-        f"about {epochs} epochs are left: {duration(expected)} of trials{here}; the start of each study, "
+        f"about {counted(epochs, 'epoch')} left: {duration(expected)} of trials{here}; the start of each study, "
         "some seconds, comes on top"
     )
 

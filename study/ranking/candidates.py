@@ -23,6 +23,7 @@ from study.spec import StudySpec
 from study.spec.objective import Objective, Score
 from study.spec.reference_models import REFERENCES, Kind
 from study.spec.schema import same
+from study.text import counted
 
 NORMAL_DEGREES_OF_FREEDOM = 1e6
 """Degrees of freedom at which Student's t is practically the normal distribution."""
@@ -49,7 +50,7 @@ class SeedStatistics:
 
     def __str__(self) -> str:
         spread = "" if self.deviation is None else f" ± {self.deviation:.2g}"
-        return f"{self.mean:.4g}{spread} ({self.count} seed{'s' * (self.count != 1)})"
+        return f"{self.mean:.4g}{spread} ({counted(self.count, 'seed')})"
 
     def to_document(self) -> dict[str, float | None]:
         """Return plain values for JSON: mean, sd, n."""

@@ -13,7 +13,7 @@ from study.ranking.difference import side_of
 from study.ranking.documents import INNER, KNOWN
 from study.ranking.epochs import LAST
 from study.spec import StudySpec
-from study.text import parameter
+from study.text import counted, parameter
 
 TEST_BEST = "at the epoch that is best on the test split, so too good on average"
 
@@ -395,20 +395,20 @@ def _front_lines(told: Summary) -> list[str]:
 def _rows(rows: Iterable[tuple[str, Told]], metrics: Collection[str]) -> list[str]:
     lines = []
     for who, side in rows:
-        lines += _values(who, side.metrics, metrics, len(side.folds or ()))
+        lines += _values(who, side, side.metrics, metrics)
         for which, values in side.beside.items():
-            lines += [f"{line}, {which}" for line in _values(who, values, metrics)]
+            lines += [f"{line}, {which}" for line in _values(who, side, values, metrics)]
     return lines
 
 
-def _values(who: str, values: Values, metrics: Collection[str], folds: int = 0) -> list[str]:
+def _values(who: str, side: Told, values: Values, metrics: Collection[str]) -> list[str]:
     lines, wide = [], max([26, *map(len, metrics)])
+    folds = f"{len(side.folds)} folds, " if side.folds and len(side.folds) > 1 else ""
     for metric in metrics:
         if value := values.get(metric):
-            seeds = f"{value.n} seeds" if value.n > 1 else "1 seed"
-            seeds = f"{folds} folds, {seeds}" if folds > 1 else seeds
+            seeds = "no seed" if side.reference else counted(value.n, "seed")
             split = f", 95%: {printed_range(metric, *value.interval)}" if value.interval else ""
-            lines.append(f"{who:<9} {metric:<{wide}} {printed(metric, value.mean, value.sd)} ({seeds}){split}")
+            lines.append(f"{who:<9} {metric:<{wide}} {printed(metric, value.mean, value.sd)} ({folds}{seeds}){split}")
     return lines
 
 

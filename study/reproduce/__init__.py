@@ -13,6 +13,7 @@ from study.driver.session import RunEnd, View
 from study.errors import UserError, nearest
 from study.home.folder import Home
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.reproduce.reading_tables import Comparison, compare
 from study.reproduce.reproduction import (
     Reproduction,
@@ -105,9 +106,9 @@ def compared_readings(home: Home, table: str, request: Request, readings: str) -
     for reading, name in studies.items():
         of, folder = declared[reading], home.find(name) if _has_begun(home, name) else None
         spec = folder.spec() if folder else _requested_study(table, request, name, reading)
-        record = StudyRecord.load(folder.ledger_file) if folder else StudyRecord()
+        results = Results(spec, StudyRecord.load(folder.ledger_file) if folder else StudyRecord())
         as_read = paper_table.model_copy(update={"metrics": of.metrics, "values": of.values})
-        found[reading] = build_reproduction(as_read, spec, record, load_study(table, reading=reading))
+        found[reading] = build_reproduction(as_read, results, load_study(table, reading=reading))
         if folder and not of.reads:
             write(found[reading], folder.report)
     return compare(paper_table, declared, studies, found)
@@ -166,7 +167,8 @@ def current_table(home: Home, table: str, request: Request) -> Reproduction:
     if paper_table.no_study:
         return printed_alone(paper_table)
     if request.name is None and not _has_begun(home, name):
-        return build_reproduction(paper_table, _requested_study(table, request, name), StudyRecord(), load_study(table))
+        planned = Results(_requested_study(table, request, name), StudyRecord())
+        return build_reproduction(paper_table, planned, load_study(table))
     return tabulate(home.find(name), table)
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, stdev
-from typing import Any
 
 import pandas as pd
 
@@ -26,7 +25,7 @@ from study.ranking import SeedStatistics, spread
 from study.ranking.difference import CONFIDENCE, Difference, chosen_quantile, difference
 from study.reproduce.reproduction import Cells, Labels, Reproduction, paper_entry, places, title, verdicts
 from study.spec.readings import Reading
-from study.text import escaped
+from study.text import counted, escaped
 
 Pair = tuple[Labels, Labels]
 """Two cells of one row or column; the first has the larger printed number."""
@@ -232,7 +231,7 @@ def supported(comparison: Comparison) -> str:
     """Return which reading the print supports best, and how surely."""
     leading, table = comparison.leading, comparison.table
     rule = (
-        f"Order: of the {formatting.count(comparison.pairs, 'pair')} of cells in one {comparison.along} that the print "
+        f"Order: of the {counted(comparison.pairs, 'pair')} of cells in one {comparison.along} that the print "
         "tells apart, the share in the printed order less the share in the contrary one, mean over seeds."
     )
     if leading is None or not comparison.pairs:
@@ -253,7 +252,7 @@ def own(comparison: Comparison) -> str:
     return " ".join(f"The study file has {result.name}: {result.reading.taken}." for result in taken)
 
 
-def document(comparison: Comparison) -> dict[str, Any]:
+def document(comparison: Comparison) -> dict[str, object]:
     """Return a comparison as plain values for JSON."""
     leading = comparison.leading
     return {

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -31,6 +30,7 @@ from study.analysis.tables.printed_table import Along, Entry, Grid
 from study.driver.run import write_forms
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
+from study.knobs import Params, Section, Value
 from study.metrics import is_share, lower_is_better, searchable
 from study.published import PER_UNIT, Claim, PublishedTable
 from study.ranking import Results, SeedStatistics
@@ -39,13 +39,10 @@ from study.spec.load import declared_readings
 from study.spec.readings import is_of
 from study.spec.sampler_facts import SAMPLERS
 from study.spec.space import grid_cells
-from study.text import escaped
+from study.text import counted, escaped
 
 Labels = tuple[str, str]
 """Labels of a cell's row and column."""
-
-Document = Mapping[str, Mapping[str, Any]]
-"""Sections of a trial, with the value of every key."""
 
 
 def places(table: PublishedTable) -> list[Labels]:
@@ -53,7 +50,7 @@ def places(table: PublishedTable) -> list[Labels]:
     return list(product((row.label for row in table.rows), (column.label for column in table.columns)))
 
 
-def planned(spec: StudySpec) -> list[tuple[Mapping[str, Any], Document]]:
+def planned(spec: StudySpec) -> list[tuple[Params, Mapping[str, Section]]]:
     """Return the configurations that a study tries in any case, each with its sections.
 
     These are its baseline, the enqueued ones and those of its grid.
@@ -64,7 +61,7 @@ def planned(spec: StudySpec) -> list[tuple[Mapping[str, Any], Document]]:
     return [(params, spec.trial_document(params)) for params in (*given, *cells)]
 
 
-def belongs(where: Mapping[str, Any], params: Mapping[str, Any], document: Document) -> bool:
+def belongs(where: Params, params: Params, document: Mapping[str, Section]) -> bool:
     """Return whether a configuration has the keys and values of a cell.
 
     Args:
@@ -75,12 +72,12 @@ def belongs(where: Mapping[str, Any], params: Mapping[str, Any], document: Docum
     return all(_equal(params.get(key), value) or _equal(_value(document, key), value) for key, value in where.items())
 
 
-def _value(document: Document, key: str) -> Any:
+def _value(document: Mapping[str, Section], key: str) -> Value:
     section, name = key.split(".")
     return document[section].get(name)
 
 
-def _equal(value: Any, other: Any) -> bool:
+def _equal(value: Value, other: Value) -> bool:
     """Return whether two values are equal: 1 equals 1.0, but not true."""
     return isinstance(value, bool) == isinstance(other, bool) and value == other
 
@@ -88,48 +85,41 @@ def _equal(value: Any, other: Any) -> bool:
 Cells = dict[Labels, Cell]
 
 
-def trials(table: PublishedTable, spec: StudySpec, record: StudyRecord) -> dict[Labels, list[int]]:
+def _trials(table: PublishedTable, results: Results) -> dict[Labels, list[int]]:
     """Return the numbers of each cell's trials, none before any ran; cells that cannot have trials are left out."""
-    by_cell: dict[Labels, list[int]] = {}
-    documents = {trial.number: spec.trial_document(trial.params) for trial in record.trials.values()}
-    for place in places(table):
-        wanted_values = table.where(*place)
-        if wanted_values is not None:
-            all_trials = record.trials.values()
-            by_cell[place] = [
-                trial.number for trial in all_trials if belongs(wanted_values, trial.params, documents[trial.number])
-            ]
-    return by_cell
+    trials = results.record.trials
+    documents = {number: results.spec.trial_document(trial.params) for number, trial in trials.items()}
+    wanted = {place: table.where(*place) for place in places(table)}
+    return {
+        place: [number for number in trials if belongs(values, trials[number].params, documents[number])]
+        for place, values in wanted.items()
+        if values is not None
+    }
 
 
-def last_epoch(table: PublishedTable, spec: StudySpec, record: StudyRecord) -> Cells:
-    """Return each cell at its trials' last epoch, which nothing chose; in the printed unit, percent as shares."""
-    frame = trials_frame(Results(spec, record))
-    numbers = trials(table, spec, record)
-    return {place: _cell(table, place, frame.loc[of_cell]) for place, of_cell in numbers.items()}
-
-
-def best_epoch(table: PublishedTable, spec: StudySpec, record: StudyRecord) -> Cells:
+def _best_epoch(
+    table: PublishedTable, results: Results, frame: pd.DataFrame, trials: Mapping[Labels, list[int]]
+) -> Cells:
     """Return each cell at the epoch that is best on the test split, as some papers choose it; optimistic.
 
     An accuracy is taken at its own best epoch, any other metric at the best epoch of the table's metric. Cells of
     metrics that only the last epoch has are left out, and all cells where the test split is not read at each epoch.
     """
-    frame, epochs = trials_frame(Results(spec, record)), epochs_frame(record)
-    numbers, cells = trials(table, spec, record), {}
+    epochs, cells = epochs_frame(results.record), {}
     frames = {
         metric: _at_best(frame, epochs, metric)
-        for metric in {_choosing_metric(table, place) for place in numbers}
+        for metric in {_choosing_metric(table, place) for place in trials}
         if metric in epochs
     }
-    for place, of_cell in numbers.items():
+    for place, of_cell in trials.items():
         metric = _choosing_metric(table, place)
         if metric in frames and table.metric_of(*place).split("/")[1] in searchable():
             cells[place] = _cell(table, place, frames[metric].loc[of_cell])
-    return cells if spec.train.report_test else {}
+    return cells if results.spec.train.report_test else {}
 
 
 def _cell(table: PublishedTable, place: Labels, frame: pd.DataFrame) -> Cell:
+    """Return a cell of these trials, in the printed unit, percent as shares."""
     fractions = cell(frame, table.metric_of(*place))
     return replace(fractions, values=tuple(value * printed_per_unit(table, place) for value in fractions.values))
 
@@ -178,25 +168,39 @@ MEANING = {
 }
 
 
-def missing(table: PublishedTable, spec: StudySpec, full: StudySpec, ours: Mapping[Labels, Cell]) -> dict[Labels, str]:
-    """Return the reason, one of `MEANING`, for each cell without a value.
+TrialSections = Mapping[str, Section]
+"""Complete sections of a trial, by name."""
 
-    Args:
-        spec: the study that was run.
-        full: the table's study file without a profile.
-        ours: our cells, without those that cannot have trials.
+
+def _planned_cells(
+    table: PublishedTable, spec: StudySpec, full: StudySpec
+) -> dict[Labels, tuple[TrialSections | None, TrialSections | None]]:
+    """Return the sections of each cell's trials in two studies, None where one does not plan it.
+
+    Cells that cannot have trials are left out.
     """
-    planned_here, planned_in_full = planned(spec), planned(full)
+    studies, cells = [planned(spec), planned(full)], {}
+    for place in places(table):
+        if (values := table.where(*place)) is not None:
+            here, in_full = (next((each[1] for each in study if belongs(values, *each)), None) for study in studies)
+            cells[place] = here, in_full
+    return cells
+
+
+def _missing(
+    table: PublishedTable,
+    planned_cells: Mapping[Labels, tuple[TrialSections | None, TrialSections | None]],
+    ours: Mapping[Labels, Cell],
+) -> dict[Labels, str]:
+    """Return the reason, one of `MEANING`, for each cell without a value."""
     reasons = {}
     for place in places(table):
-        values = table.where(*place)
-        if values is None:
+        if place not in planned_cells:
             reasons[place] = PUBLISHED_ONLY
         elif not ours[place].values:
-            in_study = any(belongs(values, *configuration) for configuration in planned_here)
-            sections = (document for params, document in planned_in_full if belongs(values, params, document))
-            section = next((document["data"] for document in sections), None)
-            reasons[place] = _trials_reason(ours[place], in_study) or (TO_BRING if _must_bring(section) else NOT_RUN)
+            here, in_full = planned_cells[place]
+            otherwise = TO_BRING if in_full and _must_bring(in_full["data"]) else NOT_RUN
+            reasons[place] = _trials_reason(ours[place], here is not None) or otherwise
     return reasons
 
 
@@ -223,10 +227,9 @@ def _trials_reason(cell: Cell, is_planned: bool) -> str | None:
     return FAILED if cell.failed else PRUNED
 
 
-def _must_bring(section: Mapping[str, Any] | None) -> bool:
+def _must_bring(section: Section) -> bool:
     """Return whether files of a data set are missing that only the user can get."""
-    sources = () if section is None else data.sources(section)
-    return any(source.url is None and source.existing_path() is None for source in sources)
+    return any(source.url is None and source.existing_path() is None for source in data.sources(section))
 
 
 LAST_EPOCH = "Our numbers are from each trial's last epoch: no split chose it."
@@ -245,28 +248,29 @@ NO_BUDGET = ("train.seed", "train.threads", "train.report_test", "train.keep_epo
 """Keys in which a run may differ from the protocol without a smaller budget."""
 
 
-def cell_notes(
+def _notes(
     table: PublishedTable,
-    spec: StudySpec,
-    record: StudyRecord,
+    results: Results,
     full: StudySpec,
+    runs: Sequence[tuple[TrialSections, TrialSections]],
     ours: Mapping[Labels, Cell],
     missing: Mapping[Labels, str],
 ) -> list[str]:
     """Return notes on budget, variant of the loss and missing cells, and those of the transcription.
 
     Args:
-        spec: the study that was run.
         full: the table's study file without a profile: the paper's protocol.
+        runs: sections of each cell's trials here, and in the paper's protocol.
         ours, missing: its cells, and why some have no value.
     """
-    documents = list(_documents(table, spec, full))
     protocol = OWN if OWN in table.source else PAPERS
-    lines = [_budget(spec, record, full, ours, documents, protocol), *_reading(table, spec)]
-    lines += _variants(here for here, _ in documents)
+    lines = [_budget(results, full, ours, runs, protocol), *_reading(table, results.spec)]
+    lines += _variants(here for here, _ in runs)
     reasons = reasons_text(missing, [row.label for row in table.rows], [column.label for column in table.columns])
     lines += [f"Missing: {reason}." for reason in reasons]
-    lines += _no_verdicts(table)
+    lines += [
+        f"No verdict on {line.label}: {line.no_verdict}." for line in (*table.rows, *table.columns) if line.no_verdict
+    ]
     lines += [f"Data: {table.needs}."] if table.needs else []
     return [*lines, spread_note(table), *table.notes]
 
@@ -276,44 +280,22 @@ def spread_note(table: PublishedTable) -> str:
     return f"The paper's ±: {table.spread if table.trials is None else f'{table.spread}; {table.trials} trials'}."
 
 
-def _no_verdicts(table: PublishedTable) -> list[str]:
-    """Return notes on the rows and columns that are not compared with the paper's, and why."""
-    return [
-        f"No verdict on {line.label}: {line.no_verdict}." for line in (*table.rows, *table.columns) if line.no_verdict
-    ]
-
-
-def _documents(table: PublishedTable, spec: StudySpec, full: StudySpec) -> Iterator[tuple[Document, Document]]:
-    """Yield the sections of each cell's trials here, and in the paper's protocol."""
-    planned_here, planned_in_full = planned(spec), planned(full)
-    for row in table.rows:
-        for column in table.columns:
-            values = table.where(row.label, column.label)
-            if values is None:
-                continue
-            ours = next((each for each in planned_here if belongs(values, *each)), None)
-            theirs = next((each for each in planned_in_full if belongs(values, *each)), None)
-            if ours and theirs:
-                yield ours[1], theirs[1]
-
-
 def _budget(
-    spec: StudySpec,
-    record: StudyRecord,
+    results: Results,
     full: StudySpec,
     ours: Mapping[Labels, Cell],
-    documents: list[tuple[Document, Document]],
+    runs: Sequence[tuple[TrialSections, TrialSections]],
     protocol: str,
 ) -> str:
     """Return a note on what was run, and where it differs from the protocol of this name."""
-    seeds = sorted({seed for cell in ours.values() for seed in cell.seeds})
+    spec, record = results.spec, results.record
     titles_run = dict.fromkeys(session.dataset for session in record.sessions if session.dataset)
-    epochs, networks = spec.epochs, ", ".join(dict.fromkeys(ours_run["model"]["name"] for ours_run, _ in documents))
+    networks = ", ".join(dict.fromkeys(str(ours_run["model"]["name"]) for ours_run, _ in runs))
     titles = ", ".join(titles_run or spec.data_titles)
-    what = f"{titles}, {networks or 'network'}, {formatting.count(epochs, 'epoch')}, {formatting.seeds(seeds)}"
+    what = f"{titles}, {networks or 'network'}, {counted(spec.epochs, 'epoch')}, {formatting.seeds(seeds(ours))}"
     trial_time = f"{formatting.duration(record.busy)} of trials" if record.busy else "no trial has run yet"
     differing: dict[str, dict[tuple[str, str], None]] = {}
-    for ours_run, theirs_run in documents:
+    for ours_run, theirs_run in runs:
         mine, theirs = _flat(ours_run), _flat(theirs_run)
         for key in mine.keys() & theirs.keys():
             if mine[key] != theirs[key] and key not in NO_BUDGET:
@@ -335,7 +317,7 @@ def _reading(table: PublishedTable, spec: StudySpec) -> Iterator[str]:
         yield f"Reading of the protocol: {name}, {declared[name].about} ({declared[name].source})."
 
 
-def _variants(documents: Iterator[Document]) -> Iterator[str]:
+def _variants(documents: Iterator[Mapping[str, Section]]) -> Iterator[str]:
     """Yield which variant of the losses was run."""
     values_by_key: dict[str, dict[str, None]] = {}
     for document in documents:
@@ -347,7 +329,7 @@ def _variants(documents: Iterator[Document]) -> Iterator[str]:
     yield f"Variant of the loss: {text}." if text else "Variant of the loss: the paper's equation."
 
 
-def _flat(document: Document) -> dict[str, Any]:
+def _flat(document: Mapping[str, Section]) -> dict[str, Value]:
     return {f"{section}.{key}": value for section, values in document.items() for key, value in values.items()}
 
 
@@ -386,21 +368,26 @@ class Reproduction:
         return next((claim.best.among for claim in self.table.claims if claim.best), "column")
 
 
-def build_reproduction(table: PublishedTable, spec: StudySpec, record: StudyRecord, full: StudySpec) -> Reproduction:
+def build_reproduction(table: PublishedTable, results: Results, full: StudySpec) -> Reproduction:
     """Build the reproduction of a table from its study in any state.
 
     Args:
         full: the table's study file without a profile: the paper's protocol.
     """
-    last, best = last_epoch(table, spec, record), best_epoch(table, spec, record)
-    reasons = missing(table, spec, full, last)
-    sentences = cell_notes(table, spec, record, full, last, reasons)
+    trials, frame = _trials(table, results), trials_frame(results)
+    last = {place: _cell(table, place, frame.loc[of_cell]) for place, of_cell in trials.items()}
+    best = _best_epoch(table, results, frame, trials)
+    cells = _planned_cells(table, results.spec, full)
+    reasons = _missing(table, cells, last)
+    notes = _notes(
+        table, results, full, [(one, other) for one, other in cells.values() if one and other], last, reasons
+    )
     return Reproduction(
         table,
         last,
         best,
         reasons,
-        _grid(table, last, reasons, [LAST_EPOCH, *sentences]),
+        _grid(table, last, reasons, [LAST_EPOCH, *notes]),
         _grid(table, best, reasons, [BEST_EPOCH]) if any(cell.values for cell in best.values()) else None,
         claims_table(verdicts(table, last)),
     )
@@ -516,9 +503,8 @@ def tabulate(folder: StudyFolder, table: str) -> Reproduction:
     Raises:
         UserError: there is no such table, or the folder cannot be written.
     """
-    reproduction = build_reproduction(
-        published.load(table), folder.spec(), StudyRecord.load(folder.ledger_file), load_study(table)
-    )
+    results = Results(folder.spec(), StudyRecord.load(folder.ledger_file))
+    reproduction = build_reproduction(published.load(table), results, load_study(table))
     write(reproduction, folder.report)
     return reproduction
 
@@ -555,7 +541,7 @@ def _with_notes(reproduction: Reproduction, grid: Grid) -> str:
     return f"{to_markdown(replace(grid, notes=()), reproduction.best_along)}\n\n{notes}"
 
 
-def document(reproduction: Reproduction) -> dict[str, Any]:
+def document(reproduction: Reproduction) -> dict[str, object]:
     """Return a reproduction as plain values for JSON; numbers in the printed unit, but fractions for percent."""
     cells = []
     for place in places(reproduction.table):

@@ -1,11 +1,10 @@
 """Read a configuration that a user types for a running search, and check it against the search's space."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from study import files
-from study.errors import nearest
-from study.knobs import Params, Scalar
+from study.errors import UserError, nearest
+from study.knobs import Params, Scalar, Section
 from study.spec.document import Document, assigned
 from study.spec.schema import Domain, among
 from study.spec.section_checks import Problems, params_text, shown
@@ -16,7 +15,7 @@ FORMAT = 2
 """Version of the form of `origin` in an exported file."""
 
 
-def configuration_digest(values: Any) -> str:
+def configuration_digest(values: Section) -> str:
     """Return a digest of the sections that define a trial; it tells whether an exported file was changed.
 
     `data.folds: null` counts as not given, as in files from before there were folds.
@@ -49,6 +48,8 @@ def configuration(space: Space, assignments: Iterable[str], start: Params | None
     document, given = Document(OPTION, {}), dict[str, Scalar]()
     for assignment in assignments:
         key, value, place = assigned(assignment, OPTION)
+        if not isinstance(value, Scalar):
+            raise UserError(f"{place}: {key}: {shown(value)} given, allowed is a single value")
         given[key], document.places[key,] = value, place
     return fitted(space, given, document, start)
 

@@ -8,12 +8,11 @@ import os
 import re
 import stat
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
@@ -24,6 +23,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from study.errors import UserError, nearest
+from study.knobs import Section, Value
 from study.text import shortened, some
 
 
@@ -45,6 +45,9 @@ def find(spec: str) -> Path:
         UserError: there is none.
     """
     path = Path(spec)
+    if path.suffix == ".jsonl" and os.path.isfile(spec):
+        beside = path.with_name("best.yaml")
+        raise UserError(f"{spec}: a ledger, no study file.{f' Did you mean {beside}?' if beside.is_file() else ''}")
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         if os.path.isfile(spec) or stream(path):  # False also for an impossible path: too long, a null in it
             return path
@@ -107,7 +110,7 @@ class Document:
     """Nested plain values, and for each dotted key the place that it came from (`FILE:LINE` or `--set`)."""
 
     source: str
-    values: dict[str, Any]
+    values: dict[str, Value]
     places: dict[Key, str] = field(default_factory=dict)
 
     def place(self, key: Key) -> str:
@@ -116,7 +119,7 @@ class Document:
             key = key[:-1]
         return self.places.get(key, self.source)
 
-    def set(self, dotted: str, value: Any, place: str) -> None:
+    def set(self, dotted: str, value: Value, place: str) -> None:
         """Override one key, given as `section.key`.
 
         Raises:
@@ -129,12 +132,18 @@ class Document:
         for depth, section in enumerate(path[:-1], start=1):
             if section not in at:
                 self.places.setdefault(path[:depth], place)
-            at = at.setdefault(section, {})
-            if not isinstance(at, dict):
+            inner = at.setdefault(section, {})
+            if not isinstance(inner, dict):
                 above, below = shortened(".".join(path[:depth])), shortened(".".join(path[depth:]))
-                raise UserError(f"{place}: {above}: is {shortened(repr(at))}, it has no key {below!r}")
+                raise UserError(f"{place}: {above}: is {shortened(repr(inner))}, it has no key {below!r}")
+            at = inner
         at[path[-1]] = value
         self.places = {key: where for key, where in self.places.items() if key[: len(path)] != path} | {path: place}
+
+
+def mapping(value: Value) -> Section:
+    """Return a value of a document as the mapping that it should be; an empty one where it is something else."""
+    return value if isinstance(value, dict) else {}
 
 
 def split(dotted: str) -> Key:
@@ -187,7 +196,7 @@ def parse(text: str, source: str) -> Document:
     if lines is None:
         given = "this is empty" if values is None else f"this is {type(values).__name__}"
         raise UserError(f"{source}: a study file is a mapping of sections, {given}")
-    values = {key: value for key, value in values.items() if not key.startswith(ASIDE)}
+    values = {key: value for key, value in mapping(values).items() if not key.startswith(ASIDE)}
     return Document(source, copy.deepcopy(values), {key: f"{source}:{line}" for key, line in lines.items()})
 
 
@@ -201,7 +210,7 @@ def override(document: Document, assignments: Iterable[str]) -> None:
         document.set(*assigned(assignment))
 
 
-def assigned(assignment: str, option: str = "--set") -> tuple[str, Any, str]:
+def assigned(assignment: str, option: str = "--set") -> tuple[str, Value, str]:
     """Return key, value and place of one `key=value`, or `key: value` as in a file.
 
     Args:
@@ -229,7 +238,7 @@ SIGNS = frozenset(string.punctuation + "\t ") - {"~"}
 LIST_OF_WORDS = re.compile(r"\[[^\[\]{}'\"\0]*\]")
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> Value:
     """Read a text as YAML, also where a shell took the quotes away that a sign needs: `,`, `[?, #NULL!]`."""
     if text in SIGNS or text == r"\t":  # a tab as messages quote it
         return text.replace(r"\t", "\t")
@@ -259,17 +268,48 @@ def apply_profile(document: Document, profile: str | None) -> None:
         raise UserError(
             f"--profile {profile}: not in {document.source}. Profiles there: {', '.join(profiles) or 'none'}"
         )
-    for key, value in profiles[profile].items():
+    for key, value in mapping(profiles[profile]).items():
         document.set(key, value, document.place(("profiles", profile, key)))
 
 
-def dump(values: dict[str, Any]) -> str:
+def dump(values: Section) -> str:
     """Return nested plain values as YAML text, one section per block."""
+    return _written(values, is_flow=False)
+
+
+def dump_folded(values: Section, blocks: Container[str] = ()) -> str:
+    """Return nested plain values as YAML text in few lines: a value of several is in flow style.
+
+    Args:
+        blocks: keys whose values are written as this function writes `values`, each of theirs in lines of its own.
+    """
+    lines = []
+    for key, value in values.items():
+        if key in blocks and isinstance(value, Mapping):
+            lines += [f"{key}:", *(f"  {line}" for line in dump_folded(value).splitlines())]
+        else:
+            first, *more = dump_flow({key: value}, FOLDED_WIDTH).removeprefix("{").removesuffix("}").split("\n")
+            lines += [first, *(f"  {line}" for line in more)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+FOLDED_WIDTH, ONE_LINE = 100, 4096
+"""Characters after which a line of a folded value ends, and so many that none is broken."""
+
+
+def dump_flow(values: Section, width: int = ONE_LINE) -> str:
+    """Return nested plain values as YAML text in flow style, `{key: value}`, with lines of about `width` characters."""
+    return _written(values, is_flow=True, width=width).strip()
+
+
+def _written(values: Section, *, is_flow: bool, width: int | None = None) -> str:
     yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = False
+    yaml.default_flow_style, yaml.allow_unicode = is_flow, True
+    if width is not None:
+        yaml.width = width
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
     stream = io.StringIO()
-    yaml.dump(values, stream)
+    yaml.dump(dict(values), stream)
     return stream.getvalue()
 
 
@@ -284,7 +324,7 @@ class _YamlError(Exception):
 class _Constructor(RoundTripConstructor):
     """Names the line of a value that cannot be read: a date in month 13, a number without digits."""
 
-    def construct_object(self, node: Node, deep: bool = False) -> Any:
+    def construct_object(self, node: Node, deep: bool = False) -> object:
         try:
             return super().construct_object(node, deep)
         except (_YamlError, YAMLError, RecursionError):
@@ -294,7 +334,7 @@ class _Constructor(RoundTripConstructor):
 
 
 @lru_cache(maxsize=64)
-def _parse(text: str) -> tuple[Any, dict[Key, int] | None]:
+def _parse(text: str) -> tuple[Value, dict[Key, int] | None]:
     """Return the plain values of a YAML text, not to be changed, and the line of each key; None: it is no mapping.
 
     A study reads its file several times, and each costs some 16 ms.
@@ -320,7 +360,7 @@ def _parse(text: str) -> tuple[Any, dict[Key, int] | None]:
     return values, dict(_lines(tree, ())) if isinstance(tree, CommentedMap) else None
 
 
-def _plain(node: Any, count: Iterator[int], above: tuple[int, ...] = ()) -> Any:
+def _plain(node: object, count: Iterator[int], above: tuple[int, ...] = ()) -> Value:
     """Return plain values with aliases written out: without limits, a few lines could fill the memory."""
     if next(count) > MOST_VALUES:
         raise _YamlError(f"more than {MOST_VALUES} values, those of aliases counted each time")
@@ -340,7 +380,7 @@ def _plain(node: Any, count: Iterator[int], above: tuple[int, ...] = ()) -> Any:
     return None if node is None else str(node)
 
 
-def _lines(node: Any, key: Key) -> Iterator[tuple[Key, int]]:
+def _lines(node: object, key: Key) -> Iterator[tuple[Key, int]]:
     if isinstance(node, CommentedMap):
         places = node.lc.data or {}
         for name, value in node.items():

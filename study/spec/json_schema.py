@@ -9,26 +9,25 @@ user's own.
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Union, get_origin
+from types import GenericAlias
+from typing import Annotated, Literal, get_origin
 
-from pydantic import Field, GetJsonSchemaHandler, create_model
-from pydantic.json_schema import models_json_schema
+from pydantic import BaseModel, Field, GetJsonSchemaHandler, JsonValue
+from pydantic.json_schema import JsonSchemaValue, models_json_schema
+from pydantic_core import CoreSchema
 from typing_extensions import TypeAliasType
 
 from study import metrics
 from study.knobs import Knob
 from study.methods import OWN
 from study.spec.document import ASIDE
-from study.spec.incumbents import MARK
 from study.spec.load import NAME_RULE
 from study.spec.readings import Reading
 from study.spec.schema import Domain, Layout, Resources, Search, Single
-from study.spec.search_checks import NEVER_SEARCHED
-from study.spec.section_checks import STRICT, checked, one_of, plain
+from study.spec.search_checks import MARK, NEVER_SEARCHED
+from study.spec.section_checks import any_of, checked, made_model, one_of, plain
 from study.spec.trial_sections import CATALOGUES, section_knobs
 from study.training.config import SECTIONS
-
-Schema = dict[str, Any]
 
 FILE = "study.schema.json"
 """Name of the schema's file beside the shipped study files."""
@@ -48,27 +47,21 @@ WORDS = {
     "profiles": "Blocks of overrides, by name, for --profile: dotted keys and their values.",
     "readings": "What a paper's text and code leave open, by name: the keys in which the readings differ.",
 }
-UNION: Any = Union
-MAPPING: Any = dict
-LIST: Any = list
-MODEL: Any = create_model
-"""Without their types, so that a type checker accepts types that are made at run time."""
-
-FREE: Any = Field(default_factory=dict)
+FREE: object = Field(default_factory=dict)
 """Default of a key that can be left out and whose default depends on others."""
 
-IS_OWN: Schema = {
+IS_OWN: JsonSchemaValue = {
     "required": ["method"],
     "properties": {"method": {"type": "object", "required": ["name"], "properties": {"name": {"const": OWN}}}},
 }
 """Condition that a file runs a training function of the user's own, of whose keys nothing is known here."""
 
 
-def schema() -> Schema:
+def schema() -> JsonSchemaValue:
     """Return the schema, draft 2020-12, of the study files that this installation can read."""
     _, found = models_json_schema([(_file(), "validation")])
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A study file", "type": "object"}
-    definitions = _plain(found)["$defs"]
+    definitions = {name: _plain(definition) for name, definition in found["$defs"].items()}
     definitions["file"]["patternProperties"] = {
         f"^{ASIDE}": {"description": "A place for anchors, which says nothing."}
     }
@@ -113,15 +106,15 @@ def names(section: str) -> list[str]:
     return [name for name in catalogue.names() if catalogue.problem(name) is None]
 
 
-def _file() -> Any:
+def _file() -> type[BaseModel]:
     """Make the model of a study file."""
-    sections, searchable = dict[str, Any](), dict[str, Any]()
+    sections, searchable = dict[str, object](), dict[str, object]()
     for section in SECTIONS:
         by_name = {name: declared(section, name) for name in names(section)} if section in CATALOGUES else {}
         models = [_section(section, keys, name) for name, keys in by_name.items()] or [
             _section("train", declared("train"))
         ]
-        sections[section] = Annotated[UNION[tuple(models)], Field(discriminator="name")] if by_name else models[0]
+        sections[section] = Annotated[any_of(models), Field(discriminator="name")] if by_name else models[0]
         together: dict[str, list[Knob]] = {}
         for keys in by_name.values() if by_name else [declared(section)]:
             for key, knobs in keys.items():
@@ -131,32 +124,33 @@ def _file() -> Any:
                 searchable[f"{section}.{key}"] = TypeAliasType(f"{section}_{key}", _type(knobs))
         if by_name:
             label = Annotated[str, Field(description="A label of search.alternatives.")]
-            searchable[f"{section}.name"] = TypeAliasType(f"{section}_name", one_of(by_name) | label)
-    domain = MODEL(
-        "Domain", __base__=Domain, __doc__=Domain.__doc__, when=(MAPPING[one_of(searchable), list[Single]], FREE)
-    )
-    space = {key: Annotated[kind | Literal["paper"] | domain, _Choices()] for key, kind in searchable.items()}
+            searchable[f"{section}.name"] = TypeAliasType(f"{section}_name", any_of([one_of(by_name), label]))
+    when = GenericAlias(dict, (one_of(searchable), list[Single]))
+    domain = made_model("Domain", {"when": (when, FREE)}, Domain, Domain.__doc__)
+    space = {key: Annotated[any_of([kind, Literal["paper"], domain]), _Choices()] for key, kind in searchable.items()}
     point = _optional("point", searchable)
     marked = _optional("given", {**searchable, MARK: bool})
-    alternatives = {section: MAPPING[str, sections[section]] for section in CATALOGUES}
+    alternatives = {section: GenericAlias(dict, (str, sections[section])) for section in CATALOGUES}
     search = _search(_optional("space", space), point, marked, _optional("alternatives", alternatives))
-    fields = {
+    fields: dict[str, tuple[object, object]] = {
         section: (_told(kind, section), FREE if section == "train" else ...) for section, kind in sections.items()
     }
     name = Annotated[str, Field(pattern=f"^{NAME_RULE.pattern}$", description=WORDS["name"])]
     fields |= {"name": (name, ...), "search": (search, FREE), "resources": (_resources(), FREE)}
-    fields["profiles"] = _told(dict[str, dict[str, Any] | None] | None, "profiles"), FREE
+    fields["profiles"] = _told(dict[str, dict[str, object] | None] | None, "profiles"), FREE
     fields["readings"] = _told(dict[str, Reading], "readings"), FREE
     for key in ("final_seeds", "origin"):
         fields[key] = _told(Layout.model_fields[key].annotation, key), None
-    return MODEL("file", __base__=Layout, **fields)
+    return made_model("file", fields, Layout)
 
 
-def _told(kind: Any, key: str) -> Any:
+def _told(kind: object, key: str) -> object:
     return Annotated[kind, Field(description=WORDS[key])]
 
 
-def _search(space: Any, point: Any, marked: Any, alternatives: Any) -> Any:
+def _search(
+    space: type[BaseModel], point: type[BaseModel], marked: type[BaseModel], alternatives: type[BaseModel]
+) -> type[BaseModel]:
     """Make the model of the section `search`.
 
     Args:
@@ -164,40 +158,44 @@ def _search(space: Any, point: Any, marked: Any, alternatives: Any) -> Any:
         point, marked: a configuration, and one with its mark.
     """
     metric = one_of(f"val/{name}" for name in metrics.searchable())
-    several = Annotated[LIST[metric], Field(min_length=1)]
+    metric_lists = GenericAlias(list, (metric,))
     time = Search.model_fields["time"].rebuild_annotation()
-    given = {
+    given: dict[str, tuple[object, object]] = {
         "space": (space, FREE),
         "alternatives": (alternatives, FREE),
         "baseline": (marked | None, None),
-        "enqueue": (LIST[marked] | Literal["papers"], FREE),
-        "incumbents": (LIST[point], FREE),
-        "metric": (metric | several, Search.model_fields["metric"].default),
-        "time": (Duration | time, None),
+        "enqueue": (GenericAlias(list, (marked,)) | Literal["papers"], FREE),
+        "incumbents": (GenericAlias(list, (point,)), FREE),
+        "metric": (
+            any_of([metric, Annotated[(metric_lists, Field(min_length=1))]]),
+            Search.model_fields["metric"].default,
+        ),
+        "time": (any_of([Duration, time]), None),
     }
-    return MODEL("Search", __base__=Search, __doc__=Search.__doc__, **given)
+    return made_model("Search", given, Search, Search.__doc__)
 
 
-def _resources() -> Any:
+def _resources() -> type[BaseModel]:
     """Make the model of what a new study can ask for: a study that ran with more can still be read."""
     hang = Resources.model_fields["hang"].rebuild_annotation()
     gpu = Annotated[float, Field(ge=0, le=1)]
-    return MODEL("Resources", __base__=Resources, __doc__=Resources.__doc__, gpu=(gpu, 0), hang=(Duration | hang, None))
+    fields: dict[str, tuple[object, object]] = {"gpu": (gpu, 0), "hang": (any_of([Duration, hang]), None)}
+    return made_model("Resources", fields, Resources, Resources.__doc__)
 
 
-def _section(section: str, keys: Mapping[str, list[Knob]], name: str = "") -> Any:
+def _section(section: str, keys: Mapping[str, list[Knob]], name: str = "") -> type[BaseModel]:
     """Make the model of a section, or of the section with one `name`."""
-    fields: dict[str, Any] = {"name": (one_of([name]), ...)} if name else {}
+    fields: dict[str, tuple[object, object]] = {"name": (one_of([name]), ...)} if name else {}
     for key, knobs in keys.items():
         defaults = [knob.default for knob in knobs]
         default = FREE if key == "threads" or any(one != defaults[0] for one in defaults) else plain(defaults[0])
         fields[key] = _type(knobs), ... if any(knob.required for knob in knobs) else default
-    return MODEL(f"{section}_{name}" if name else section, __config__=STRICT, **fields)
+    return made_model(f"{section}_{name}" if name else section, fields)
 
 
-def _type(knobs: Iterable[Knob]) -> Any:
+def _type(knobs: Iterable[Knob]) -> object:
     """Return the type of all values that a key can have."""
-    kinds = UNION[tuple(dict.fromkeys(checked(knob.type) for knob in knobs))]
+    kinds = any_of(dict.fromkeys(checked(knob.type) for knob in knobs))
     return Annotated[kinds, Field(description=next((knob.about for knob in knobs if knob.about), None))]
 
 
@@ -206,38 +204,42 @@ def _is_scalar(knob: Knob) -> bool:
     return any(get_origin(kind) not in (tuple, list) for kind in knob.kinds)
 
 
-def _optional(title: str, fields: Mapping[str, Any]) -> Any:
-    """Make a model whose keys can all be left out."""
-    return MODEL(title, __config__=STRICT, **{key: (kind, FREE) for key, kind in fields.items()})
+def _optional(title: str, kinds: Mapping[str, object]) -> type[BaseModel]:
+    """Make a model whose keys, of these types, can all be left out."""
+    return made_model(title, {key: (kind, FREE) for key, kind in kinds.items()})
 
 
 class _Choices:
     """Forms of a key in `search.space`: the choices of its domain are values of it."""
 
-    def __get_pydantic_json_schema__(self, core: Any, handler: GetJsonSchemaHandler) -> Schema:
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         found = handler(core)
         value, paper, domain = found["anyOf"]
         return {"anyOf": [value, paper, {"allOf": [domain, {"properties": {"choices": {"items": value}}}]}]}
 
 
-def _plain(node: Any) -> Any:
+def _plain(schema: JsonSchemaValue) -> JsonSchemaValue:
     """Return a pydantic schema without titles, and with descriptions of keys from the model's docstring."""
-    if isinstance(node, list):
-        return [_plain(child) for child in node]
-    if isinstance(node, float) and node.is_integer():  # `typing` keeps the first of equal bounds, 0 or 0.0
-        return int(node)
-    if not isinstance(node, dict):
-        return node
-    cleaned: dict[str, Any] = {
-        key: {name: _plain(child) for name, child in value.items()} if key in ("properties", "$defs") else _plain(value)
-        for key, value in node.items()
-        if key != "title"
-    }
+    cleaned: JsonSchemaValue = {}
+    for key, value in schema.items():
+        if key == "properties":
+            cleaned[key] = {name: _plain(child) for name, child in value.items()}
+        elif key != "title":
+            cleaned[key] = _plain_value(value)
     if "description" in cleaned:
         head, _, block = cleaned["description"].partition("\nAttributes:\n")
         cleaned["description"] = " ".join(head.split())
         words = {key: " ".join(text.split()) for key, text in ATTRIBUTE.findall(block)}
-        for key, schema in cleaned.get("properties", {}).items():
+        for key, described in cleaned.get("properties", {}).items():
             if key in words:
-                schema.setdefault("description", words[key].rstrip("."))
+                described.setdefault("description", words[key].rstrip("."))
     return cleaned
+
+
+def _plain_value(value: JsonValue) -> JsonValue:
+    """Return a value of a schema, where a mapping is a schema itself."""
+    if isinstance(value, list):
+        return [_plain_value(child) for child in value]
+    if isinstance(value, float) and value.is_integer():  # `typing` keeps the first of equal bounds, 0 or 0.0
+        return int(value)
+    return _plain(value) if isinstance(value, dict) else value

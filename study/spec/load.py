@@ -7,25 +7,26 @@ from dataclasses import replace
 from graphlib import CycleError
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from pydantic import ValidationError
 
 from study import data, methods, metrics
 from study.errors import UserError, nearest
-from study.knobs import Scalar, Searched, Section, knobs, options
+from study.knobs import Scalar, Searched, Section, Value, knobs, options
 from study.spec import search_checks
 from study.spec.configuration import FORMAT, configuration_digest
-from study.spec.document import Document, Key, apply_profile, assigned, find, override, read
-from study.spec.incumbents import check_incumbents, with_incumbents
+from study.spec.document import Document, Key, apply_profile, assigned, find, mapping, override, read
 from study.spec.readings import Reading, apply_reading, take_readings
 from study.spec.reference_models import check_references
 from study.spec.rungs import schedule, with_grace
 from study.spec.sampler_facts import SAMPLERS
-from study.spec.schema import Domain, Layout, Search, distinct
+from study.spec.schema import Domain, Layout, Origin, Search, distinct
 from study.spec.search_checks import (
+    LISTS,
     check_cases,
     check_choosing,
+    check_incumbents,
     check_own_metrics,
     check_points,
     check_space,
@@ -37,6 +38,7 @@ from study.spec.search_checks import (
     trial_faults,
     with_folds,
     with_front,
+    with_incumbents,
 )
 from study.spec.section_checks import Problems, check, section_model, shown, validated
 from study.spec.space import MOST_CELLS, Space, space
@@ -86,7 +88,7 @@ def _written_out(key: str, domain: Domain, forms: Forms, problems: Problems) -> 
         return Domain(choices=[0])
 
 
-def _hull(declared: list[Searched]) -> dict[str, Any]:
+def _hull(declared: list[Searched]) -> dict[str, Value]:
     """Return the smallest range that holds all of these; logarithmic, or in steps, where all are."""
     steps = {declaration.step for declaration in declared}
     return {
@@ -250,12 +252,13 @@ def _known_keys(document: Document) -> dict[str, set[str]]:
     return found
 
 
-def _without(values: dict[str, Any], gone: set[str]) -> list[str]:
+def _without(values: dict[str, Value], gone: set[str]) -> list[str]:
     """Take these keys out of a file's sections and its search, and return those that were there."""
     dropped = []
     for key in sorted(gone):
         section, name = key.split(".")
-        places = [(values[section], name), *((part, key) for part in _trials_of(values))]
+        own = [(part, name) for part in (values[section],) if isinstance(part, dict)]
+        places = [*own, *((part, key) for part in _trials_of(values))]
         if there := [(part, at) for part, at in places if at in part]:
             dropped.append(key)
             for part, at in there:
@@ -263,10 +266,11 @@ def _without(values: dict[str, Any], gone: set[str]) -> list[str]:
     return dropped
 
 
-def _trials_of(values: dict[str, Any]) -> list[dict[str, Any]]:
+def _trials_of(values: dict[str, Value]) -> list[dict[str, Value]]:
     """Return the parts of a file that give trials their keys: the space, the baseline, and what is enqueued."""
-    search = values["search"] if isinstance(values.get("search"), dict) else {}
-    given = chain.from_iterable(search[key] for key in ("enqueue", "incumbents") if isinstance(search.get(key), list))
+    search = mapping(values.get("search"))
+    lists = (search.get(key) for key in LISTS)
+    given = chain.from_iterable(listed for listed in lists if isinstance(listed, list))
     return [part for part in (search.get("space"), search.get("baseline"), *given) if isinstance(part, dict)]
 
 
@@ -305,18 +309,16 @@ def _take_alternatives(document: Document, assignments: list[str]) -> None:
     document: it counts on the file's own section.
     """
     given = {text: assigned(text)[0] for text in assignments}
+    search = mapping(document.values.get("search"))
     for section in CATALOGUES:
-        try:
-            label = document.values[section]["name"]
-            labelled = document.values["search"]["alternatives"][section][label]
-        except (KeyError, TypeError):  # no label, or a wrong form, which is reported later
-            continue
+        label = mapping(document.values.get(section)).get("name")
+        labelled = mapping(mapping(search.get("alternatives")).get(section)).get(str(label))
         name = f"{section}.name"
         if name in given.values() and isinstance(labelled, dict):
             document.set(section, dict(labelled), f"--set {name}={label}")
             override(document, [text for text, key in given.items() if key.startswith(f"{section}.") and key != name])
-            for part in ("space", "baseline", "enqueue", "incumbents"):
-                document.values["search"].pop(part, None)
+            given_to_trials = ("space", "baseline", *LISTS)
+            document.values["search"] = {key: value for key, value in search.items() if key not in given_to_trials}
 
 
 def _changed(spec: str, assignments: list[str], profile: str | None = None, reading: str | None = None) -> Document:
@@ -395,8 +397,8 @@ def load_resolved(path: Path, name: str | None = None) -> StudySpec:
 
 def _in_folder(path: Path, name: str | None) -> Document:
     document = read(path)
-    if isinstance(document.values.get("data"), Mapping):
-        document.values["data"] = data.of_earlier(document.values["data"])
+    if section := mapping(document.values.get("data")):
+        document.values["data"] = data.of_earlier(section)
     if name is not None:
         document.values["name"] = name
     apply_profile(document, None)
@@ -460,7 +462,7 @@ def resolve(document: Document, one_trial: bool = False, of_folder: bool = False
     if search.space and not of_folder:
         search = with_front(search)
     if not of_folder:
-        given = (values.get("search") or {}).get("confirm") or {}
+        given = mapping(mapping(values.get("search")).get("confirm"))
         search = with_folds(search, sections.own["data"].get("folds") is not None, "seeds" in given, problems)
     spec = _spec(layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
@@ -483,7 +485,7 @@ def resolve(document: Document, one_trial: bool = False, of_folder: bool = False
     return spec
 
 
-def _layout(values: dict[str, Any], problems: Problems) -> tuple[Layout, dict[str, Any]]:
+def _layout(values: dict[str, Value], problems: Problems) -> tuple[Layout, dict[str, Value]]:
     """Return the outline of a document with its defaults, and the document without what is wrong by itself.
 
     Such problems, and one with the name, are left for the caller to raise, with those of the rest.
@@ -500,12 +502,13 @@ def _layout(values: dict[str, Any], problems: Problems) -> tuple[Layout, dict[st
     return layout.model_copy(update={"train": train}), values
 
 
-def _set_aside(values: Mapping[str, Any], faults: Iterable[Key]) -> dict[str, Any] | None:
+def _set_aside(values: Section, faults: Iterable[Key]) -> dict[str, Value] | None:
     """Return a document without these keys; None if other parts of it depend on one of them."""
-    rest = {**values, "search": dict(values["search"])} if isinstance(values.get("search"), Mapping) else dict(values)
+    rest, search = dict(values), dict(mapping(values.get("search")))
     for section, *inside in faults:
         if section == "search" and inside and inside[0] not in ("space", "alternatives", "baseline", "enqueue"):
-            rest["search"].pop(inside[0], None)
+            search.pop(inside[0], None)
+            rest["search"] = search
         elif section in ("search", "name", *SECTIONS):
             return None
         else:
@@ -517,7 +520,7 @@ def _spec(layout: Layout, search: Search, base: Mapping[str, Section]) -> StudyS
     final_seeds = None if layout.final_seeds is None else tuple(layout.final_seeds)
     epochs = options(TrainOptions, base["train"]).epochs
     search = search.model_copy(update={"early_stopping": with_grace(search.early_stopping, epochs)})
-    return StudySpec(layout.name, base, search, layout.resources, final_seeds, layout.origin)
+    return StudySpec(layout.name, base, search, layout.resources, final_seeds, cast(Origin | None, layout.origin))
 
 
 def _threads(cpu: float) -> int:
@@ -525,7 +528,7 @@ def _threads(cpu: float) -> int:
     return min(max(int(cpu), 1), MOST_THREADS)
 
 
-def _without_papers(values: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def _without_papers(values: dict[str, Value]) -> tuple[dict[str, Value], bool]:
     """Return a document without `enqueue: papers`, and whether it had it: these configurations are known later."""
     search = values.get("search")
     if not isinstance(search, dict) or search.get("enqueue") != "papers":

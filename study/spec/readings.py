@@ -4,9 +4,9 @@ A table's study file declares them as blocks of overrides by name, and has one o
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from study.errors import UserError
 from study.knobs import Section
@@ -32,7 +32,7 @@ class Reading(Strict):
 
     about: Annotated[str, Field(min_length=1)]
     source: Annotated[str, Field(min_length=1)]
-    set: dict[str, Any] = Field(default_factory=dict)
+    set: dict[str, JsonValue] = Field(default_factory=dict)
     metrics: dict[str, str] = Field(default_factory=dict)
     values: dict[str, dict[str, float]] = Field(default_factory=dict)
     epoch: Literal["last", "best"] = "last"
@@ -110,9 +110,9 @@ def is_of(reading: Reading, values: Section) -> bool:
     )
 
 
-def _at(values: Section, dotted: str) -> Any:
+def _at(values: Section, dotted: str) -> object:
     """Return the value at a dotted key of a document, or `ABSENT`."""
-    found: Any = values
+    found: object = values
     for part in split(dotted):
         if not isinstance(found, Mapping) or part not in found:
             return ABSENT

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from fractions import Fraction
 from itertools import islice
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -14,13 +13,13 @@ from study import methods, models
 from study.catalogue import APART, FITTED
 from study.data.dataset import Facts
 from study.errors import nearest
-from study.knobs import Knob, Params, Scalar, Section, options
+from study.knobs import Knob, Params, Scalar, Section, Value, options
 from study.methods import OWN
 from study.models.backbone import EARLY, early_width
-from study.spec.document import Key
+from study.spec.document import Key, mapping
 from study.spec.objective import Objective
 from study.spec.sampler_facts import SAMPLERS, SamplerFacts
-from study.spec.schema import FRONT, Domain, Resources, Search, distinct
+from study.spec.schema import FRONT, Domain, Resources, Search, distinct, same
 from study.spec.section_checks import Noted, Problems, fault, params_text
 from study.spec.space import MOST_CELLS, Space, grid_size, grid_values, last_grid_value
 from study.spec.trial_sections import CATALOGUES, Domains, Forms, Sections, names
@@ -188,7 +187,7 @@ def check_trials(
         configurations: those that the search is given, by their place.
     """
     own = sections.trial({})
-    seen: set[Any] = {why for _, why in trial_faults(own, describe(own["data"]))}
+    seen: set[str | tuple[Key, str]] = {why for _, why in trial_faults(own, describe(own["data"]))}
     searched = ((("search", "space"), params) for case in cases for params in _ends(space, case))
     for at, params in [*configurations.items(), *searched]:
         trial = sections.trial(params)
@@ -483,19 +482,19 @@ OF_TRAIN = ("epochs", "seed", "threads")
 METRIC = re.compile(r"val/\w+")
 
 
-def completed(values: dict[str, Any], problems: Problems) -> dict[str, Any]:
+def completed(values: dict[str, Value], problems: Problems) -> dict[str, Value]:
     """Fill in what the file of a training function of the user's own may leave out; return any other as it is.
 
     Data set and network are the function's: `data` and `model` say `none`. Every key of `method` but `name` and
     `function` is an argument of the function's configuration; one that is only searched begins at its baseline's value,
     or at the low end of its range.
     """
-    method, search = _mapping(values.get("method")), _mapping(values.get("search"))
+    method, search = mapping(values.get("method")), mapping(values.get("search"))
     if method.get("name") != OWN:
         return values
     method = dict(method)
-    baseline = _mapping(search.get("baseline"))
-    for key, given in _mapping(search.get("space")).items():
+    baseline = mapping(search.get("baseline"))
+    for key, given in mapping(search.get("space")).items():
         section, _, name = str(key).partition(".")
         if section != "method" or name in ("name", "function"):
             problems.add(("search", "space", str(key)), "cannot be searched: allowed are method.NAME, the function's")
@@ -507,7 +506,7 @@ def completed(values: dict[str, Any], problems: Problems) -> dict[str, Any]:
     apart = {"data": APART["study.data"], "model": APART["study.models"]}
     return {
         **values,
-        **{key: {"name": name, **_mapping(values.get(key))} for key, name in apart.items()},
+        **{key: {"name": name, **mapping(values.get(key))} for key, name in apart.items()},
         "method": method,
     }
 
@@ -595,11 +594,7 @@ def check_choosing(search: Search, goal: Objective, problems: Problems) -> None:
             problems.add(place, f"'{limit}' given, of {limit.metric} a {word} value is better. Allowed: {sense} NUMBER")
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _ends_of(given: Any) -> list[Any] | None:
+def _ends_of(given: Value) -> list[Scalar] | None:
     """Return the ends of a domain, None where it is none: the checks of the search say why."""
     try:
         ends = Domain.model_validate(given).ends()
@@ -608,7 +603,7 @@ def _ends_of(given: Any) -> list[Any] | None:
     return ends if None not in ends or (isinstance(given, dict) and given.get("choices")) else None
 
 
-def _as_in(ends: list[Any], value: Any, is_given: bool) -> Any:
+def _as_in(ends: list[Scalar], value: Value, is_given: bool) -> Value:
     """Return a value of the type that a domain has: a whole number as a float where there are floats.
 
     A value that the section itself does not give, and that is missing or of another type, is replaced by an end.
@@ -618,3 +613,51 @@ def _as_in(ends: list[Any], value: Any, is_given: bool) -> Any:
         return float(value)
     fits = value is not None and (others or type(value) is int)
     return value if is_given or fits else next(iter(others), ends[0])
+
+
+MARK = "incumbent"
+"""Key in a given configuration: whether another one has to beat it by `search.margin`."""
+
+
+LISTS = ("enqueue", "incumbents")
+"""Keys of `search` that hold lists of configurations."""
+
+
+def with_incumbents(values: dict[str, Value], problems: Problems) -> dict[str, Value]:
+    """Return a document without these marks; the marked configurations stand in `search.incumbents` as well."""
+    search = values.get("search")
+    if not isinstance(search, dict):
+        return values
+    enqueued, incumbents = ([*listed] if isinstance(listed := search.get(key), list) else [] for key in LISTS)
+    given: dict[Key, Value] = {("search", "baseline"): search.get("baseline")}
+    given |= {("search", "enqueue", str(place)): params for place, params in enumerate(enqueued)}
+    marked = {at: params for at, params in given.items() if isinstance(params, dict) and MARK in params}
+    for at, params in marked.items():
+        if not isinstance(params[MARK], bool):
+            problems.add((*at, MARK), f"{params[MARK]!r} given, allowed is true or false")
+    problems.raise_any()
+    bare = {at: {key: value for key, value in params.items() if key != MARK} for at, params in marked.items()}
+    if not marked:
+        return values
+    own = dict(search)
+    for at, params in bare.items():
+        incumbents += [params] if marked[at][MARK] else []
+        if at[1] == "baseline":
+            own["baseline"] = params
+        else:
+            enqueued[int(at[2])] = params
+    return {**values, "search": {**own, **({"enqueue": enqueued} if enqueued else {}), "incumbents": incumbents}}
+
+
+def check_incumbents(search: Search, problems: Problems) -> None:
+    """Check that there is a margin where there are incumbents, and something to beat where there is a margin."""
+    given = list(points(search).values())
+    for place, params in enumerate(search.incumbents):
+        if not any(same(params, other) for other in given):
+            why = "is none of the configurations of search.baseline and search.enqueue"
+            problems.add(("search", "incumbents", str(place)), why)
+    if search.incumbents and not search.margin:
+        problems.add(("search", "margin"), "is 0, but there is an incumbent. Give it a number above 0, as 0.5")
+    elif search.margin and not search.enqueue and search.baseline is None:
+        message = f"{search.margin:g} given, but nothing is to be beaten. Give search.baseline or search.enqueue"
+        problems.add(("search", "margin"), message)

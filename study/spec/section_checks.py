@@ -1,10 +1,10 @@
 """Check a section against the declarations of its keys; pydantic's errors are put in the user's words."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from types import GenericAlias, UnionType
+from typing import Annotated, Literal, TypeVar, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AllowInfNan, BaseModel, ConfigDict, ValidationError, create_model
@@ -120,23 +120,35 @@ def check(model: type[BaseModel], values: Section, at: Key, problems: Problems) 
     return None if found is None else found.model_dump()
 
 
-def section_model(title: str, knobs: Iterable[Knob], /, **fixed: Any) -> type[BaseModel]:
+def section_model(title: str, knobs: Iterable[Knob], /, **fixed: object) -> type[BaseModel]:
     """Make a model of a section whose keys are the given hyperparameters; `fixed` are further fields."""
     return _model(title, tuple(knobs), tuple(fixed.items()))
 
 
 @lru_cache(1000)  # making a model takes longer than all the checks with it
-def _model(title: str, knobs: tuple[Knob, ...], fixed: tuple[tuple[str, Any], ...]) -> type[BaseModel]:
+def _model(title: str, knobs: tuple[Knob, ...], fixed: tuple[tuple[str, object], ...]) -> type[BaseModel]:
     fields = {knob.key: (checked(knob.type), ... if knob.required else plain(knob.default)) for knob in knobs}
-    return create_model(title, __config__=STRICT, **{**dict(fixed), **fields})
+    return made_model(title, {**dict(fixed), **fields})
 
 
-def one_of(names: Iterable[str]) -> Any:
+def made_model(
+    title: str, fields: Mapping[str, object], base: type[BaseModel] = Strict, about: str | None = None
+) -> type[BaseModel]:
+    """Make a model at run time: of each key its type and its default, `...` where it has none."""
+    return create_model(title, __base__=base, __doc__=about, **fields)  # type: ignore[call-overload]
+
+
+def one_of(names: Iterable[str]) -> object:
     """Return the type of a key that takes one of these names."""
     return Literal[tuple(names)]
 
 
-def checked(hint: Any) -> Any:
+def any_of(kinds: Iterable[object]) -> object:
+    """Return the union of types that are made at run time."""
+    return Union[tuple(kinds)]  # noqa: UP007
+
+
+def checked(hint: object) -> object:
     """Return a hyperparameter's type with its `Range` as checks of the value."""
     if get_origin(hint) is Annotated:
         base, *notes = get_args(hint)
@@ -145,13 +157,13 @@ def checked(hint: Any) -> Any:
         finite = [AllowInfNan(False)] if base is float else []
         return Annotated[(base, *bounds, *finite)] if bounds or finite else base
     if get_origin(hint) in (Union, UnionType):
-        return Union[tuple(checked(part) for part in get_args(hint))]  # noqa: UP007 (built at run time)
+        return any_of(map(checked, get_args(hint)))
     if get_origin(hint) is tuple:
-        return list[checked(get_args(hint)[0])]  # type: ignore[misc]
+        return GenericAlias(list, (checked(get_args(hint)[0]),))
     return Annotated[(int, *_bounds(int, ()))] if hint is int else hint
 
 
-def _bounds(base: Any, ranges: Iterable[Range]) -> list[Ge | Le | Gt | Lt]:
+def _bounds(base: object, ranges: Iterable[Range]) -> list[Ge | Le | Gt | Lt]:
     """Return the bounds of a number's ranges; a whole number always has a lower and an upper bound."""
     bounds: list[Ge | Le | Gt | Lt] = [
         bound(limit)
@@ -166,7 +178,7 @@ def _bounds(base: Any, ranges: Iterable[Range]) -> list[Ge | Le | Gt | Lt]:
     return bounds
 
 
-def plain(default: Any) -> Any:
+def plain(default: Value) -> Value:
     """Return a default as a study file has it."""
     return list(default) if isinstance(default, tuple) else default
 
@@ -226,7 +238,7 @@ def _methods_with(key: str) -> list[str]:
 
 def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
     """Return the valid keys of the nested model at the location of a validation error."""
-    current: Any = model
+    current: object = model
     for part in location:
         if isinstance(current, type) and issubclass(current, BaseModel):
             if part not in _names(current):

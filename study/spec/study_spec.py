@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import cast
 
 from study import data, models
 from study.data import Facts
 from study.files import FileDigest
-from study.knobs import Params, Scalar, Section, options
+from study.knobs import Params, Scalar, Section, Value, options
 from study.methods import OWN
 from study.metrics import METRICS, Direction, available, better
-from study.spec.document import dump
+from study.spec.document import dump, dump_folded, mapping
 from study.spec.objective import Constraint, FrontRule, Objective
-from study.spec.schema import Resources, Search
+from study.spec.schema import Origin, Resources, Search
 from study.spec.space import Space, space
 from study.spec.trial_sections import Sections
 from study.training.config import SECTIONS, TrainOptions, TrialConfig
@@ -29,6 +29,9 @@ PLACEMENT = (*(f"resources.{key}" for key in Resources.model_fields), CONCURRENC
 
 BEGINNINGS = ("model.architecture", "model.weights", "model.frozen", "model.trained_stages", "model.normalisation")
 """Keys, besides `model.name`, that decide which weights a trial begins from, and which features of images it takes."""
+
+LATER_KEYS = {("data", "folds"): None, ("model", "trained_stages"): "none", ("train", "probe"): "online"}
+"""Keys that earlier study files lack, and the values with which a study is the same as one of such a file."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class StudySpec:
     search: Search
     resources: Resources
     final_seeds: tuple[int, ...] | None = None
-    origin: Mapping[str, Any] | None = None
+    origin: Origin | None = None
     of_file: "StudySpec | None" = None
 
     @property
@@ -297,7 +300,7 @@ class StudySpec:
         seed = self.seed if seed is None else seed
         return TrialConfig.from_document(self.trial_document({**params, "train.seed": seed}))
 
-    def to_document(self) -> dict[str, Any]:
+    def to_document(self) -> dict[str, Value]:
         """Return the resolved study file: nothing is left to a default."""
         search = self.search.model_dump()
         optional = (search, "direction"), (search, "choose"), (search, "folds")
@@ -308,11 +311,13 @@ class StudySpec:
             if not search[key]:
                 del search[key]
         search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
-        document: dict[str, Any] = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
+        document: dict[str, Value] = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
         document |= {"search": search, "resources": self.resources.model_dump()}
         if self.final_seeds is not None:
             document["final_seeds"] = list(self.final_seeds)
-        return document | ({"origin": dict(self.origin)} if self.origin else {})
+        if self.origin:
+            document["origin"] = cast(Section, {**self.origin})
+        return document
 
     def placed(self, placement: Params) -> "StudySpec":
         """Return the study with other values for some of `PLACEMENT`; what its trials compute stays the same."""
@@ -337,8 +342,9 @@ class StudySpec:
         return {**resources, CONCURRENCY: self.search.concurrency}
 
     def to_yaml(self) -> str:
-        """Return the resolved study file as text."""
-        return dump(self.to_document())
+        """Return the resolved study file as text; that of an exported configuration in few lines."""
+        document = self.to_document()
+        return dump(document) if self.origin is None else dump_folded(document, blocks=("origin",))
 
     @cached_property
     def hash(self) -> str:
@@ -349,15 +355,13 @@ class StudySpec:
         """
         if self.of_file is not None:
             return self.of_file.hash
-        document = {key: value for key, value in self.to_document().items() if key in (*SECTIONS, "search")}
-        if self.folds is None:  # studies from before there were folds are the same
-            document["data"].pop("folds", None)
-        if document["model"].get("trained_stages") == "none":  # and those from before stages were trained
-            del document["model"]["trained_stages"]
-        if document["train"].get("probe") == "online":  # and those from before probes were fitted
-            del document["train"]["probe"]
+        document: dict[str, Section] = {section: self.base[section] for section in SECTIONS}
+        for (section, key), absent in LATER_KEYS.items():
+            if document[section].get(key) == absent:
+                document[section] = {other: value for other, value in document[section].items() if other != key}
+        document["search"] = mapping(self.to_document()["search"])
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _compact(domain: Mapping[str, Any]) -> dict[str, Any]:
+def _compact(domain: Section) -> dict[str, Value]:
     return {key: value for key, value in domain.items() if value is not None and value is not False and value != {}}

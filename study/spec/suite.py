@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, JsonValue
 
 from study.errors import UserError, nearest
-from study.knobs import MAX_INTEGER, Value
+from study.knobs import MAX_INTEGER, Section, Value
 from study.metrics import available
 from study.metrics.selection_rules import RULES
 from study.spec.document import Document, Key, apply_profile, find, read, shipped_folder
@@ -108,21 +108,25 @@ def cell_document(suite: Document, checked: SuiteLayout, method: str, label: str
         suite: the file, its base written out.
         checked: its values with defaults.
     """
-    base, own, budget = suite.values.get("base") or {}, suite.values["methods"][method], checked.budget
-    place = f"{suite.source}: methods.{method} on data.{label}"
-    cell = Document(place, {"name": "cell", "data": dict(suite.values["data"][label]), "method": dict(own["method"])})
-    cell.values["model"] = _model(base.get("model"), own.get("model"))
-    cell.values["train"] = {**(base.get("train") or {}), **(own.get("train") or {}), "epochs": budget.epochs}
-    space = own.get("space") or {}
-    cell.values["search"] = {
+    base, own, budget = checked.base, checked.methods[method], checked.budget
+    search: dict[str, Value] = {
         "sampler": SAMPLER,
-        **{key: value for key, value in (base.get("search") or {}).items() if value is not None},
-        "space": space,
-        "enqueue": own.get("enqueue") or [],
-        "trials": budget.trials if space else 1,
+        **{key: value for key, value in base.search if value is not None},
+        "space": own.space,
+        "enqueue": own.enqueue,
+        "trials": budget.trials if own.space else 1,
         "confirm": {"top": 0, "seeds": budget.seeds, "rules": list(checked.rules)},
     }
-    cell.values["resources"] = dict(base.get("resources") or {})
+    values: dict[str, Value] = {
+        "name": "cell",
+        "data": dict(checked.data[label]),
+        "method": dict(own.method),
+        "model": _model(base.model, own.model),
+        "train": {**base.train, **own.train, "epochs": budget.epochs},
+        "search": search,
+        "resources": dict(base.resources),
+    }
+    cell = Document(f"{suite.source}: methods.{method} on data.{label}", values)
     for section in ("model", "train", "search", "resources"):
         graft(suite, ("base", section), cell, (section,))
     for section in ("method", "model", "train"):
@@ -136,7 +140,7 @@ def cell_document(suite: Document, checked: SuiteLayout, method: str, label: str
     return cell
 
 
-def _model(base: Mapping[str, Any] | None, own: Mapping[str, Any] | None) -> dict[str, Any]:
+def _model(base: Section | None, own: Section | None) -> dict[str, Value]:
     """Return a method's network: its own where it names one, else that of all with the keys that it gives."""
     return dict(own) if own and "name" in own else {**(base or {}), **(own or {})}
 
@@ -261,7 +265,7 @@ def load_suite(suite: str) -> Suite:
     problems.raise_any()
     assert checked is not None
     _check_labels(checked, problems)
-    _check_own(document.values, problems)
+    _check_own(checked, problems)
     problems.raise_any()
     firsts = _resolved(document, checked)
     judge = checked.judge or next(iter(firsts.values())).test_metric
@@ -298,7 +302,9 @@ def base_of_file(document: Document) -> None:
         apply_profile(source, None)
     except UserError as error:
         raise UserError(f"{document.place(('base',))}: base: {error}") from None
-    taken: dict[str, Any] = {key: source.values[key] for key in ("model", "train", "resources") if key in source.values}
+    taken: dict[str, Value] = {
+        key: source.values[key] for key in ("model", "train", "resources") if key in source.values
+    }
     search = source.values.get("search")
     if isinstance(search, dict):
         taken["search"] = {key: value for key, value in search.items() if key in SHARED_SEARCH_KEYS}
@@ -328,18 +334,19 @@ def _check_labels(checked: SuiteLayout, problems: Problems) -> None:
         problems.add(("rules",), f"{checked.rules} given: one is repeated")
 
 
-def _check_own(values: Mapping[str, Any], problems: Problems) -> None:
+def _check_own(checked: SuiteLayout, problems: Problems) -> None:
     """Refuse what would give a method another budget, or another data set, than the others."""
-    sections: dict[Key, Mapping[str, Any]] = {("base",): values.get("base") or {}}
-    sections |= {("methods", label): method for label, method in values["methods"].items()}
-    for at, section in sections.items():
+    methods: dict[Key, SuiteMethod] = {("methods", label): method for label, method in checked.methods.items()}
+    trained: dict[Key, Base | SuiteMethod] = {("base",): checked.base, **methods}
+    for at, section in trained.items():
         for key, instead in (("epochs", "budget.epochs"), ("seed", "searches")):
-            if key in (section.get("train") or {}):
+            if key in section.train:
                 problems.add((*at, "train", key), f"cannot be given here: {instead} says it for all methods")
-        for key in section.get("space") or {}:
+    for at, method in methods.items():
+        for key in method.space:
             if key.startswith("data."):
                 problems.add((*at, "space", key), "cannot be searched: each data set is a column of the table")
-        if at != ("base",) and not section.get("model") and not (values.get("base") or {}).get("model"):
+        if not method.model and not checked.base.model:
             problems.add((*at, "model"), "is missing, here or in base")
 
 

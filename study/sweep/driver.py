@@ -342,9 +342,9 @@ def initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDigest]:
         UserError: a file is missing, or its content has changed.
     """
     now = spec.weights
-    of_export = ((spec.origin or {}).get("code") or {}).get("weights")
-    earlier = record.sessions[-1].weights if record.sessions else of_export
-    before = {entry["name"]: entry["sha256"] for entry in earlier or ()}
+    code = record.sessions[-1].environment if record.sessions else (spec.origin or {}).get("code", {})
+    earlier = code.get("weights")
+    before = {entry["name"]: entry["sha256"] for entry in earlier} if isinstance(earlier, list) else {}
     for entry in now:
         if before.get(entry["name"], entry["sha256"]) != entry["sha256"]:
             raise UserError(

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, assert_never
+from typing import assert_never
 
 from study import data, ranking
 from study.data.dataset import DatasetSummary
@@ -13,10 +13,12 @@ from study.home import events
 from study.home.events import ENDED, End, Event, Outcome
 from study.home.line import Entry
 from study.home.record import StudyRecord, TrialRecord
+from study.knobs import Params, Section, Value, texts
 from study.metrics import group_names
 from study.ranking import Candidate, Results, ablation_steps, epochs
 from study.ranking.summary import lines, result_metrics, result_seeds, summary
 from study.spec import StudySpec
+from study.spec.document import mapping
 from study.text import escaped, printed
 from study.tracking import own_runs
 from study.tracking.store import REFERENCE, Point, RunUpdate, cut, data_set, milliseconds, reference_key
@@ -34,15 +36,14 @@ def params(spec: StudySpec) -> dict[str, str]:
 
     A domain reads as its `low`, `high` ... or its choices; what is not set is left out.
     """
-    document = spec.to_document()
-    search = document["search"]
+    document = {section: mapping(values) for section, values in spec.to_document().items()}
     fixed = {
         f"{section}.{name}": value
         for section in ("data", "model", "method", "train")
         for name, value in document[section].items()
-        if f"{section}.{name}" not in search["space"]
+        if f"{section}.{name}" not in spec.search.space
     }
-    flat = {f"search.{name}": value for name, value in _flat(search) if value not in (None, {}, [])}
+    flat = {f"search.{name}": value for name, value in _flat(document["search"]) if value not in (None, {}, [])}
     resources = {f"resources.{name}": value for name, value in document["resources"].items() if value is not None}
     return {name: cut(value) for name, value in {**fixed, **flat, **resources}.items()}
 
@@ -51,7 +52,7 @@ NESTED = ("early_stopping", "confirm", "choose", "plateau", "stop", "baseline")
 """Sections of a search."""
 
 
-def own_params(spec: StudySpec, document: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def own_params(spec: StudySpec, document: Mapping[str, Section]) -> dict[str, str]:
     """Return a trial's parameters by key: what is searched, its seed, and where else it differs from the study's run.
 
     MLflow's pages show what differs; the rest is on the study's run alone.
@@ -68,12 +69,12 @@ def own_params(spec: StudySpec, document: Mapping[str, Mapping[str, Any]]) -> di
     }
 
 
-def _flat(search: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _flat(search: Section) -> list[tuple[str, Value]]:
     """Return the keys of a search, with those of its sections one by one, and domains in words."""
-    flat: list[tuple[str, Any]] = []
+    flat: list[tuple[str, Value]] = []
     for name, value in search.items():
         if name == "space":
-            flat += [(f"space.{key}", _domain(domain)) for key, domain in value.items()]
+            flat += [(f"space.{key}", _domain(mapping(domain))) for key, domain in mapping(value).items()]
         elif name in NESTED and isinstance(value, Mapping):
             flat += [(f"{name}.{key}", part) for key, part in value.items()]
         else:
@@ -81,9 +82,9 @@ def _flat(search: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return flat
 
 
-def _domain(domain: Mapping[str, Any]) -> str:
+def _domain(domain: Section) -> str:
     if "choices" in domain and len(domain) == 1:
-        return f"one of {', '.join(map(str, domain['choices']))}"
+        return f"one of {', '.join(texts(domain, 'choices'))}"
     return ", ".join(f"{key} {value}" for key, value in domain.items())
 
 
@@ -124,12 +125,12 @@ def device_tags(device: Mapping[str, str]) -> dict[str, str]:
 NOT_TAGS = ("libraries", "commit", "node", "datasets", "weights", "function")
 
 
-def inherited(spec: StudySpec, record: StudyRecord) -> dict[str, Any]:
+def inherited(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     """Return the study's tags that each trial's run has too: which study, on which code, libraries and data."""
     session = record.sessions[-1] if record.sessions else None
     plain = {key: value for key, value in (session.environment if session else {}).items() if key not in NOT_TAGS}
-    tags: dict[str, Any] = {"study.id": record.id, "study.name": spec.name}
-    tags |= {f"study.{key}": value for key, value in plain.items()}
+    tags = {"study.id": record.id, "study.name": spec.name}
+    tags |= {f"study.{key}": str(value) for key, value in plain.items()}
     if session:
         for key, files in (("weights", session.weights), ("function", session.function)):
             if files:
@@ -235,7 +236,7 @@ class EventTranslator:
     def _change(self, key: str) -> RunUpdate:
         return self._changes.setdefault(key, RunUpdate(key))
 
-    def _tag(self, key: str, tags: Mapping[str, Any]) -> None:
+    def _tag(self, key: str, tags: Mapping[str, object]) -> None:
         change = self._change(key)
         change.tags |= {name: cut(value) for name, value in tags.items()}
         change.untag -= tags.keys()
@@ -326,7 +327,7 @@ class EventTranslator:
         on = "" if trial.fold is None else f", fold {trial.fold}"
         return f"{whose[:MAX_NAME_CHARACTERS]}, seed {trial.seed}{on}"
 
-    def _moved(self, params: Mapping[str, Any]) -> str:
+    def _moved(self, params: Params) -> str:
         """Return the knobs in which a trial of an ablation differs from the baseline, as text."""
         asked = ablation_steps.asked(self.record)
         knobs = ablation_steps.differing(self._spec, asked.reference.params, params) if asked else []

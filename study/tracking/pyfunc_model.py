@@ -1,7 +1,6 @@
 """The code of a model in MLflow, read as a file by whoever loads the model, with nothing pickled."""
 
 from pathlib import Path
-from typing import Any
 
 import mlflow
 import pandas as pd
@@ -18,7 +17,7 @@ class StudyModel(PythonModel):
         """Build the networks and load the weights, both from artifacts of the model."""
         self.classifier = Classifier.load(Path(context.artifacts["description"]))
 
-    def predict(self, context: PythonModelContext, model_input: pd.DataFrame, params: Any = None) -> pd.DataFrame:
+    def predict(self, context: PythonModelContext, model_input: pd.DataFrame, params: object = None) -> pd.DataFrame:
         """Return a row for each that is given, in its order: what `study predict` writes, and `problem`.
 
         A sample that cannot be read has no class and no numbers; `problem` says why, and is empty for the others.

@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
 from study.data.dataset import DatasetSummary
+from study.knobs import Section
 from study.spec import StudySpec
 from study.text import printed
 from study.tracking.tracking_state import STUDY, VIEW
@@ -70,7 +71,7 @@ MAX_VALUE_CHARACTERS = 5000
 """Most characters of a parameter or tag that every MLflow takes."""
 
 
-def cut(value: Any) -> str:
+def cut(value: object) -> str:
     """Return a value as text that every MLflow takes, cut to `MAX_VALUE_CHARACTERS` with a note of its length."""
     text = printed(str(value))
     if len(text) <= MAX_VALUE_CHARACTERS:
@@ -88,7 +89,7 @@ MAX_TITLE_CHARACTERS, MAX_DIGEST_CHARACTERS = 500, 36
 """Most characters of a data set's name and digest that MLflow takes."""
 
 
-def data_set(section: Mapping[str, Any], told: DatasetSummary) -> DatasetInput:
+def data_set(section: Section, told: DatasetSummary) -> DatasetInput:
     """Return a data set for MLflow's column of them.
 
     Args:

@@ -13,14 +13,15 @@ from study.metrics import METRICS, group_names, is_standard_error
 from study.metrics.worst_group import Counts, wilson, worst_group
 from study.ranking import NOISE, Results, SeedStatistics, epochs
 from study.spec import StudySpec
-from study.text import escaped, rows_as_markdown
+from study.spec.schema import Origin
+from study.text import counted, escaped, rows_as_markdown
 
 MISSING = "not defined"
 """Text in place of a number that is not defined."""
 
 
 def _over(trials: Sequence[TrialRecord]) -> str:
-    return f"over {len(trials)} seed{'s' * (len(trials) != 1)}"
+    return f"over {counted(len(trials), 'seed')}"
 
 
 def split_of(trial: TrialRecord) -> str:
@@ -69,7 +70,8 @@ def card(
     trials = [trial for trial in results.record.by_stage("final") if trial.state == "complete"]
     seeds = ", ".join(str(trial.seed) for trial in trials)
     method = results.spec.base["method"]
-    made = f"`{method['name']}` on `{results.spec.base['model']['name']}`, trained for {results.spec.epochs} epochs"
+    trained_for = counted(results.spec.epochs, "epoch")
+    made = f"`{method['name']}` on `{results.spec.base['model']['name']}`, trained for {trained_for}"
     made = f"scikit-learn's `{method['model']}`, fitted" if method["name"] == FITTED else made
     parts = [
         f"# {results.spec.name}",
@@ -198,7 +200,7 @@ def _group_rows(spec: StudySpec, trials: Sequence[TrialRecord], found: Counts, f
 
 
 def _choice(results: Results) -> Iterator[str]:
-    origin: Mapping[str, Any] = results.spec.origin or {}
+    origin: Origin = results.spec.origin or {}
     if origin.get("baseline"):
         yield f"Configuration: the baseline of the study `{origin['study']}`, as its file gives it: no search chose it."
     elif "reference" in origin:

@@ -25,7 +25,7 @@ from study.home.record import finite
 from study.metrics import group_names
 from study.metrics.worst_group import Counts, WorstGroup, worst_group
 from study.spec import load_study
-from study.spec.document import Document, override
+from study.spec.document import Document, mapping, override
 from study.spec.search_checks import trial_faults
 from study.spec.section_checks import Problems, check, section_model
 from study.text import quoted, some
@@ -150,13 +150,14 @@ def _section(description: Description, study: str | None, assignments: list[str]
         return dict(description.config["data"])
     document = Document("the model", {"data": dict(description.config["data"])})
     if study is not None:
-        own = str(document.values["data"]["name"])
+        own = str(description.config["data"]["name"])
         if all(knob.key != "path" for knob in data.data_knobs(own)):
             raise UserError(f"--data {study}: the model learned {own}, which has no files of yours; give a study file")
         document.set("data.path", study, "--data")
     override(document, assignments)
-    name, problems = str(document.values["data"].pop("name")), Problems(document)
-    checked = check(section_model("data", data.data_knobs(name)), document.values["data"], ("data",), problems)
+    values, problems = dict(mapping(document.values["data"])), Problems(document)
+    name = str(values.pop("name"))
+    checked = check(section_model("data", data.data_knobs(name)), values, ("data",), problems)
     problems.raise_any()
     return {"name": name, **(checked or {})}
 

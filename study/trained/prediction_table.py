@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from study.data import table_columns
 from study.data.table_columns import Faults
-from study.text import neutral_cell
+from study.text import counted, neutral_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,8 +124,7 @@ def unreadable_lines(predictions: Predictions) -> list[str]:
             lines.append(f"not readable: {sample} ({reason})")
     for reason, count in told.items():
         if count > SHOWN:
-            more = f"{count - SHOWN} more file{'s' * (count - SHOWN > 1)}"
-            lines.append(f"not readable: {more} ({reason})")
+            lines.append(f"not readable: {counted(count - SHOWN, 'more file')} ({reason})")
     bad, samples_in_all = len(predictions.unreadable), len(predictions.samples)
     what = f"{predictions.kind}{'s' * (samples_in_all > 1)} could not be read{' as images' if of_files else ''}"
     return [*lines, f"error: {bad} of {samples_in_all} {what}"] if bad else []

@@ -1,13 +1,29 @@
 """What the Python functions say of what cannot be used: their own arguments, not the options of a command."""
 
 import doctest
+import traceback
+from pathlib import Path
 
 import pytest
 
+import study
 from study.api import argument_names
 from study.api.argument_names import with_arguments
+from study.errors import UserError
 
 NAMES = ("column", "name", "set", "top", "trial", "keep_going")
+
+
+def test_going_on_is_an_argument_where_there_is_one() -> None:
+    told = "a: exists already in ./studies. Go on with it: study resume a. Run it anew under another name: --name a-2"
+    assert with_arguments(told, ["name", "resume"]) == (
+        "a: exists already in ./studies. Go on with it: resume=True. Run it anew under another name: name='a-2'"
+    )
+    assert "study resume a. " in with_arguments(told, ["name"])
+
+
+def test_what_is_imported_late_is_offered_by_completion() -> None:
+    assert {*study.__all__} <= {*dir(study)}
 
 
 @pytest.mark.parametrize(
@@ -26,6 +42,16 @@ NAMES = ("column", "name", "set", "top", "trial", "keep_going")
 )
 def test_options_become_arguments_and_commands_stay(message: str, expected: str) -> None:
     assert with_arguments(message, NAMES) == expected
+
+
+def test_a_traceback_shows_the_callers_line_and_none_of_what_it_called() -> None:
+    with pytest.raises(UserError) as caught:
+        study.run(train=lambda config: iter(()), name="no name of a study", space={"x": (0, 1)})
+    here, *of_study = traceback.extract_tb(caught.tb)
+    assert here.filename == __file__
+    assert [Path(frame.filename).name for frame in of_study] == ["argument_names.py"]
+    shown = "".join(traceback.format_exception(caught.value))
+    assert shown.count("Traceback (most recent call last)") == 1
 
 
 def test_the_documented_example_is_right() -> None:

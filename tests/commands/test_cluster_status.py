@@ -37,7 +37,7 @@ def a_study() -> Status:
     )
 
 
-def told(jobs: list[Job], study: Status | str) -> dict[str, Any]:
+def told(jobs: list[Job], study: Status | str) -> there.ClusterStatus:
     cluster = {**CLUSTER, "lost": LOST}
     found, reason = (None, study) if isinstance(study, str) else (study, None)
     return there.document("mine", jobs, cluster, found, reason)
@@ -46,8 +46,8 @@ def told(jobs: list[Job], study: Status | str) -> dict[str, Any]:
 def test_what_is_asked_of_a_running_study() -> None:
     """Its job, trials by state, the best so far, rate and time to go, resources in use, nodes lost since it began."""
     document = told([a_job()], a_study())
-    assert (document["study"].summary.name, document["reason"]) == ("mine", None)
-    assert [node["ended"] for node in document["cluster"]["lost"]] == [101.0, 102.0]
+    assert (document.study.summary.name, document.reason) == ("mine", None)
+    assert [node["ended"] for node in document.cluster["lost"]] == [101.0, 102.0]
     lines = there.text(document).splitlines()
     assert lines[:2] == ["job       study-mine: running", "study mine, of ada: running (1 running, 1 complete)"]
     assert "baseline  val/accuracy               50.0% (1 seed)" in lines
@@ -58,8 +58,8 @@ def test_what_is_asked_of_a_running_study() -> None:
 
 
 def test_lost_nodes_count_since_the_first_driver_and_none_while_it_waits() -> None:
-    assert len(told([a_job("stopped", began=99.0), a_job(number=2, began=102.0)], a_study())["cluster"]["lost"]) == 3
-    assert told([a_job("pending", began=None)], a_study())["cluster"]["lost"] == []
+    assert len(told([a_job("stopped", began=99.0), a_job(number=2, began=102.0)], a_study()).cluster["lost"]) == 3
+    assert told([a_job("pending", began=None)], a_study()).cluster["lost"] == []
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_lost_nodes_count_since_the_first_driver_and_none_while_it_waits() -> No
 )
 def test_a_study_that_is_not_made_yet_hides_nothing_of_its_job(state: str, message: str, line: str) -> None:
     document = told([a_job(state, message)], "mine: no such study in /home. There is no study there yet")
-    assert document["study"] is None
-    assert document["reason"].startswith("mine: no such study")
-    assert document["job"]["message"] == message
+    assert document.study is None
+    assert document.reason.startswith("mine: no such study")
+    assert document.job.message == message
     lines = there.text(document).splitlines()
     assert lines[0] == line
     assert lines[1] == "study     not known there: mine: no such study in /home. There is no study there yet"

@@ -56,6 +56,21 @@ def test_the_file_is_a_study_file_whose_configuration_is_the_trials(folder: Stud
     assert best.resources == SPEC.resources
 
 
+def test_the_file_is_read_in_one_look(folder: StudyFolder, tmp_path: Path) -> None:
+    """Its sections are folded; standard errors are those of the study's metric alone."""
+    long = {f"val/group_{number}_0_accuracy": 0.123456789 * number for number in range(8)}
+    errors = {"val/accuracy_standard_error": 0.01, "val/log_loss_standard_error": 0.02}
+    given = told(folder, Told("search", [0.9], params=PARAMS[2], seed=5, further={**long, **errors}))
+    export(**given, out=tmp_path / "best.yaml")
+    lines = (tmp_path / "best.yaml").read_text().splitlines()
+    assert len(lines) < 50
+    assert max(map(len, lines)) < 150
+    best = load_study(str(tmp_path / "best.yaml"))
+    assert best.base == SPEC.trial_document({**PARAMS[2], "train.seed": 5})
+    assert best.origin is not None
+    assert best.origin["metrics"].keys() == {"val/accuracy", "val/accuracy_standard_error", *long}
+
+
 def test_the_section_is_that_of_the_trials_own_method(tmp_path: Path) -> None:
     label = "search.alternatives={method: {with_ce: {name: bias_con, cross_entropy: plain}}}"
     space = "search.space={method.name: {choices: [sup_con, with_ce]}, method.ce_weight: {low: 0.1, high: 2.0}}"

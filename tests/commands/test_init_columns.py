@@ -83,12 +83,13 @@ def test_all_that_is_to_be_decided_is_one_message_and_its_options_do() -> None:
         id=3 * np.arange(ROWS) + np.arange(ROWS) % 2,
     )
     told = refused(people(assignments=["data.split=part"]))
-    for column in ("copy", "salary", "day", "name", "price", "stray"):
+    for column in ("copy", "salary", "price", "stray"):
         assert f"\n  {column} " in told
-    assert "  id " not in told
+    for column in ("id", "day", "name"):
+        assert f"  {column} " not in told
     options = told.splitlines()[-1]
     without = options.partition("--without ")[2].split()[0].split(",")
-    assert sorted(without) == ["copy", "day", "name", "price", "salary"]
+    assert sorted(without) == ["copy", "price", "salary"]
     assert "--set 'data.missing_marks=[\"?\"]'" in options
     lines: list[str] = []
     keys = ["data.split=part", 'data.missing_marks=["?"]']
@@ -100,6 +101,19 @@ def test_all_that_is_to_be_decided_is_one_message_and_its_options_do() -> None:
         "  numbers (2): x, stray",
         "  left out, as they count the rows: id",
     ]
+
+
+def test_dates_and_names_are_left_out_where_nobody_can_be_asked() -> None:
+    table(day=[f"{n % 28 + 1}.3.2026" for n in range(ROWS)], name=[f"Ann {n * 7 % 241} Bo" for n in range(ROWS)])
+    lines: list[str] = []
+    path = write(people(), None, False, Asker(None, lines.append))
+    assert load_study(str(path)).base["data"]["without"] == ["day", "name"]
+    told = [line for line in lines if line.startswith("without: ")]
+    assert [line.split()[1] for line in told] == ["day:", "name:"]
+    kept = write(people(assignments=["data.words=[day]"]), Path("kept.yaml"), False, nobody())
+    assert load_study(str(kept)).base["data"]["without"] == ["name"]
+    path.unlink()
+    assert "'name' has 240 different texts" in refused(people(assignments=["data.words=[name]"]))
 
 
 def test_at_a_terminal_it_asks_and_an_answer_that_cannot_be_is_asked_again() -> None:

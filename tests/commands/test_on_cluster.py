@@ -53,8 +53,8 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[There]:
 
 def test_a_study_that_runs_is_read_as_such(there: There) -> None:
     told = RemoteStudies(there.head.address).status("mine")
-    assert (told["job"]["state"], told["study"].summary.state) == ("running", "running")
-    assert told["cluster"]["nodes"] == 1
+    assert (told.job.state, told.study.summary.state) == ("running", "running")
+    assert told.cluster["nodes"] == 1
     (row,) = RemoteStudies(there.head.address).overview()
     assert (row["name"], row["job"], row["trials"]) == ("mine", "running", {"running": 1, "complete": 1})
     assert there.home.studies() == []
@@ -63,8 +63,8 @@ def test_a_study_that_runs_is_read_as_such(there: There) -> None:
 def test_a_driver_that_has_made_no_study_yet(there: There) -> None:
     there.head.jobs.append(job("late", "PENDING", node=None))
     told = RemoteStudies(there.head.address).status("late")
-    assert told["study"] is None
-    assert "its driver has not made it yet (study-late, pending)" in told["reason"]
+    assert told.study is None
+    assert "its driver has not made it yet (study-late, pending)" in told.reason
     assert [row["state"] for row in RemoteStudies(there.head.address).overview()] == ["running", "pending"]
 
 

@@ -186,7 +186,7 @@ def test_runs_that_were_lost_are_told(home: Home) -> None:
     folder = home.create(quickstart("name=mine"))
     write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [], "running"))
     append_event(folder.ledger_file, "lost", trial=1, kind="PREEMPTED", reason="it died", attempt=1, node_died=True)
-    assert status.lines(status.document(folder))[-1] == "lost      1 run(s) of trials, which had to run again"
+    assert status.lines(status.document(folder))[-1] == "lost      1 run of trials, which had to run again"
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_a_report_in_the_log_is_one_line_with_what_the_study_looks_at(home: Home
     *others, line = logs.text(logs.document(folder, 0)).splitlines()
     assert others == few.splitlines()
     assert line.endswith("trial 0, epoch 2: train/loss 1, val/accuracy 0.25 and 40 more (--json)")
-    assert logs.document(folder, 0)["events"][-1]["metrics"] == metrics
+    assert logs.document(folder, 0).events[-1]["metrics"] == metrics
 
 
 def test_a_study_and_its_copy_are_one_row_while_they_are_alike(home: Home) -> None:

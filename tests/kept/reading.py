@@ -151,6 +151,7 @@ def _summary(results: Results) -> pd.DataFrame:
 
 COMMANDS = {
     "status": ("status", "{}"),
+    "logs": ("logs", "{}", "--trial", "0"),
     "cost": ("cost", "{}"),
     "extend": ("extend", "{}", "--epochs", "60", "--dry-run"),
     "ablate": ("ablate", "{}", "--dry-run"),

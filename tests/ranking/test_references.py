@@ -36,6 +36,7 @@ from study.analysis.report.reference_sentences import (
 from study.analysis.report.sections import CAPTIONS, report_page
 from study.analysis.statistics.compare_studies import compare, printed_comparison
 from study.analysis.statistics.next_step import TakeReference, next_steps
+from study.analysis.tables.report_tables import printed_summary
 from study.commands import status
 from study.commands.progress import StudyProgress
 from study.home import ledger
@@ -258,6 +259,14 @@ def test_they_stand_in_the_first_table_with_the_baseline() -> None:
         "the most frequent class for all",
         "the search: trial 1",
     ]
+
+
+def test_the_result_that_needs_no_search_has_no_seed() -> None:
+    results = Results(*REFERENCED["wins"])
+    seeds = printed_summary(results)["seeds"]
+    assert set(seeds) == {"0 / no seed"}
+    (best, *_) = [line for line in summary.lines(summary.summary(results)) if line.startswith("best ")]
+    assert "(no seed)" in best
 
 
 def test_one_without_the_metric_is_shown_and_not_compared() -> None:

@@ -18,6 +18,7 @@ from study.cli import run_commands
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.reproduce import ALL, Request, compared_readings, reproduce_readings
 from study.reproduce.reading_tables import Comparison, compare, document, markdown, order, ordered_pairs, supported
 from study.reproduce.reproduction import Cells, build_reproduction, places
@@ -136,7 +137,7 @@ def drawn(random: np.random.Generator, follows: float, noise: float = 0.05) -> C
 def simulated(random: np.random.Generator, *follows: float, noise: float = 0.05) -> Comparison:
     table, full, declared = published.load(TABLE), load_study(TABLE), declared_readings(TABLE)
     declared = {name: declared[name] for name in BOTH.split(",")}
-    empty = build_reproduction(table, full, StudyRecord(), full)
+    empty = build_reproduction(table, Results(full, StudyRecord()), full)
     shares = zip(declared, follows, strict=True)
     found = {name: replace(empty, last=drawn(random, share, noise)) for name, share in shares}
     return compare(table, declared, {name: name for name in declared}, found)

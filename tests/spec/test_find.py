@@ -55,6 +55,16 @@ def test_a_study_is_told_from_its_exported_file(tmp_path: Path, monkeypatch: pyt
         find("birds32")
 
 
+def test_a_ledger_is_told_with_the_exported_file_beside_it(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.jsonl"
+    ledger.write_text('{"event": "created"}\n{"event": "opened"}\n')
+    with pytest.raises(UserError, match=r"ledger\.jsonl: a ledger, no study file\.$"):
+        find(str(ledger))
+    (tmp_path / "best.yaml").touch()
+    with pytest.raises(UserError, match=r"Did you mean .*/best\.yaml"):
+        find(str(ledger))
+
+
 def test_a_pipe_is_read_though_it_gives_its_text_once(tmp_path: Path) -> None:
     """As `/dev/stdin` and bash's `<(...)`."""
     text = shipped()["quickstart"].read_text(encoding="utf-8")

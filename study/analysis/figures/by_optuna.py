@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil, floor, log10
-from typing import Any
+from typing import TypedDict
 
 import plotly.graph_objects as go
 from optuna import visualization
 from optuna.study import Study
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from study.analysis.figures.missing import OF_SEARCH
 from study.analysis.figures.style import BLACK, MIN_MARKS
@@ -61,9 +61,8 @@ def parallel_coordinate(results: Results, study: Study) -> go.Figure | None:
     keys, several = _keys(results.spec, study), results.spec.objective.several
     if len(keys) < 2:
         return None
-    figure = visualization.plot_parallel_coordinate(
-        _few(results, study), keys, **({} if several else _target(results.spec))
-    )
+    few, draw = _few(results, study), visualization.plot_parallel_coordinate
+    figure = draw(few, keys) if several else draw(few, keys, **_target(results.spec))
     shares = {axis for axis, metric in enumerate(results.spec.objective.metrics) if in_percent(metric)}
     for number in figure.layout.annotations:
         number.update(bgcolor="white", text=f"{100 * float(number.text):.3g}%" if number.x in shares else number.text)
@@ -92,7 +91,14 @@ OPTUNA: Mapping[str, Draw] = {
 """Functions that draw the figures, by the names in the page and in `Study.figure`."""
 
 
-def _target(spec: StudySpec) -> dict[str, Any]:
+class Target(TypedDict):
+    """What Optuna's functions of one value take: the value of a trial, None: its only one, and its name."""
+
+    target_name: str
+    target: Callable[[FrozenTrial], float] | None
+
+
+def _target(spec: StudySpec) -> Target:
     """Return the options by which Optuna's functions of one value take the study's metric, the first of several."""
     several = len(spec.objective.metrics) > 1
     return {"target_name": spec.metric, "target": (lambda trial: trial.values[0]) if several else None}
@@ -124,20 +130,15 @@ def plain(figure: go.Figure, title: str) -> go.Figure:
     """
     rows = len({axis.domain for axis in figure.select_yaxes()})
     above = {"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"}
-    look: dict[str, Any] = {"margin": {"l": 60, "r": 20, "t": 60, "b": 60}, "font_size": 13}
-    look["title"] = {
-        "text": title,
-        "x": 0.01,
-        "y": 1 - 24 / (200 + 200 * rows),
-        "yref": "container",
-        "yanchor": "middle",
-    }
-    figure.update_layout(template="plotly_white", width=None, height=200 + 200 * rows, legend=above, **look)
+    height, margin = 200 + 200 * rows, {"l": 60, "r": 20, "t": 60, "b": 60}
+    heading = {"text": title, "x": 0.01, "y": 1 - 24 / height, "yref": "container", "yanchor": "middle"}
+    figure.update_layout(template="plotly_white", width=None, height=height, legend=above, title=heading)
+    figure.update_layout(margin=margin, font_size=13)
     figure.update_xaxes(exponentformat="e").update_yaxes(exponentformat="e")
     return go.Figure(_untagged(figure.to_dict()))
 
 
-def _untagged(value: Any) -> Any:
+def _untagged(value: object) -> object:
     if isinstance(value, str):
         if rgb := re.fullmatch(r"rgb\(([\d.]+), *([\d.]+), *([\d.]+)\)", value):
             return f"rgb({', '.join(f'{0.8 * float(part):.0f}' for part in rgb.groups())})"

@@ -9,6 +9,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import varied
 from study.analysis.statistics.importance import explained
 from study.ranking import Results
+from study.text import counted
 
 OF_SEARCH = {
     "importance": "how important each parameter is",
@@ -54,7 +55,7 @@ def why_missing(name: str, results: Results) -> str | None:
         return "a final training searches nothing"
     needed = {"slice": 1, "parallel_coordinate": 2}.get(name, 0)
     if len(varied(spec)) < needed:
-        return f"{formatting.count(len(varied(spec)), 'parameter')} searched, {needed} needed"
+        return f"{counted(len(varied(spec)), 'parameter')} searched, {needed} needed"
     return _too_few(len(search.searched), "trial of the search", "trials of the search", "a value")
 
 
@@ -76,5 +77,5 @@ def not_shown(results: Results, drawn: Container[str]) -> list[str]:
 
 
 def _too_few(marks: int, what: str, whats: str, having: str) -> str | None:
-    has = f"{formatting.count(marks, what, whats)} {'has' if marks == 1 else 'have'} {having}"
+    has = f"{counted(marks, what, whats)} {'has' if marks == 1 else 'have'} {having}"
     return f"{has}, {MIN_MARKS} are needed" if marks < MIN_MARKS else None

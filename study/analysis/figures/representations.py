@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from study.analysis.figures.style import BLUE, GREY, PALETTE, VERMILLION, new, plain, styled
 from study.analysis.statistics.embedding import Embedding
@@ -103,7 +104,7 @@ MODEL_FIGURES: dict[str, Callable[[Sequence[Embedding]], Figure | None]] = {
 # is the product of the sums; samples without a class or a bias class do not count.
 
 
-def similarity_histogram(embedding: Embedding, bins: int = 50) -> np.ndarray:
+def similarity_histogram(embedding: Embedding, bins: int = 50) -> NDArray[np.int64]:
     """Count the cosines of all ordered pairs of different samples: (2, 2, bins), equal bins from -1 to 1.
 
     The first index is 0 for pairs of one class and 1 for pairs of two, the second 0 for pairs of one bias class.
@@ -116,7 +117,7 @@ def similarity_histogram(embedding: Embedding, bins: int = 50) -> np.ndarray:
     return np.reshape(counts, (2, 2, bins))
 
 
-def group_similarity(embedding: Embedding) -> np.ndarray:
+def group_similarity(embedding: Embedding) -> NDArray[np.float64]:
     """Return the compactness of each (class, bias class) group: the mean cosine of two different samples of it.
 
     nan where a group has no two samples (FSCL paper 4.7, Fig. 2).
@@ -126,7 +127,7 @@ def group_similarity(embedding: Embedding) -> np.ndarray:
     return np.where(pairs > 0, (np.square(sums).sum(2) - sizes) / np.maximum(pairs, 1), np.nan)
 
 
-def class_similarity(embedding: Embedding) -> np.ndarray:
+def class_similarity(embedding: Embedding) -> NDArray[np.float64]:
     """Return the separation of each group: the mean cosine of its samples to those of other classes, or nan."""
     sums, sizes = _group_sums(embedding)
     others = sums.sum((0, 1)) - sums.sum(1)
@@ -134,12 +135,12 @@ def class_similarity(embedding: Embedding) -> np.ndarray:
     return np.where(pairs > 0, (sums * others[:, None]).sum(2) / np.maximum(pairs, 1), np.nan)
 
 
-def spread(similarity: np.ndarray) -> float:
+def spread(similarity: NDArray[np.float64]) -> float:
     """Return the standard deviation over groups of their similarities, scaled to sum to one (FSCL paper Fig. 2)."""
     return float(np.nanstd(similarity / np.nansum(similarity)))
 
 
-def _group_sums(embedding: Embedding) -> tuple[np.ndarray, np.ndarray]:
+def _group_sums(embedding: Embedding) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the sum of the features (classes, bias classes, F) and the number of samples of each group."""
     features, target, bias = _known(embedding)
     sums = np.zeros((embedding.facts.classes, embedding.facts.bias_classes or 1, features.shape[1]))
@@ -149,13 +150,13 @@ def _group_sums(embedding: Embedding) -> tuple[np.ndarray, np.ndarray]:
     return sums, sizes
 
 
-def _known(embedding: Embedding) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _known(embedding: Embedding) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
     assert embedding.bias is not None
     known = (embedding.target >= 0) & (embedding.bias >= 0)
     return embedding.features[known], embedding.target[known], embedding.bias[known]
 
 
-def _heat(axes: Axes, table: np.ndarray, ends: tuple[float, float]) -> None:
+def _heat(axes: Axes, table: NDArray[np.float64], ends: tuple[float, float]) -> None:
     """Draw a table as colours between two values, with its numbers where there is room."""
     image = axes.imshow(table, cmap=COLOURS, aspect="auto", vmin=ends[0], vmax=ends[1])
     axes.grid(visible=False)
@@ -171,7 +172,7 @@ def _heat(axes: Axes, table: np.ndarray, ends: tuple[float, float]) -> None:
     figure.colorbar(image, ax=axes, pad=0.02)
 
 
-def _cloud(axes: Axes, points: np.ndarray, label: np.ndarray) -> None:
+def _cloud(axes: Axes, points: NDArray[np.float64], label: NDArray[np.int64]) -> None:
     """Draw points in the colours of their labels, each label written at the median of its points."""
     for name in np.unique(label[label >= 0]):
         members = points[label == name]
@@ -187,11 +188,11 @@ def _cloud(axes: Axes, points: np.ndarray, label: np.ndarray) -> None:
     axes.scatter(unknown[:, 0], unknown[:, 1], s=5, color=GREY, linewidths=0, rasterized=True)
 
 
-def _tsne(features: np.ndarray) -> np.ndarray:
+def _tsne(features: NDArray[np.float64]) -> NDArray[np.float64]:
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
     perplexity = min(30.0, (len(features) - 1) / 3)
     with threadpool_limits(1):  # the same picture on any number of cores; with few points several are no faster
-        points: np.ndarray = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(features)
+        points: NDArray[np.float64] = TSNE(perplexity=perplexity, init="pca", random_state=0).fit_transform(features)
     return points

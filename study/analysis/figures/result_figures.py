@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from textwrap import shorten
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from study.analysis.figures.style import (
     BLACK,
@@ -17,8 +17,10 @@ from study.analysis.figures.style import (
     ORANGE,
     PALE,
     VERMILLION,
+    Mark,
     end_labels,
     fade,
+    label,
     legend,
     metric_axis,
     new,
@@ -28,12 +30,14 @@ from study.analysis.figures.style import (
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import Effect, ablation_effects
 from study.analysis.statistics.frame import metric, thin
+from study.analysis.statistics.importance import Importances, Share, explained
 from study.home.record import TrialRecord
 from study.metrics import in_percent
 from study.ranking import Results
 from study.ranking.difference import NO_TRIAL, Side, side_of
 from study.spec import StudySpec
 from study.spec.rungs import schedule
+from study.text import counted
 
 
 @styled
@@ -126,7 +130,7 @@ def paths_of(results: Results) -> dict[str, tuple[list[Effect], Effect]]:
 
 
 def _steps(path: Sequence[Effect]) -> str:
-    return f"From the baseline in {formatting.count(len(path) - 1, 'step')}"
+    return f"From the baseline in {counted(len(path) - 1, 'step')}"
 
 
 def _change(name: str, gain: Effect) -> str:
@@ -180,18 +184,14 @@ def learning_curves(results: Results) -> Figure | None:
     pruned = thin([trial for trial in others if trial.state == "pruned"], CURVES)
     axes.add_collection(LineCollection([curve(spec, t) for t in pruned], colors=PALE, linewidths=0.9, alpha=faded))
     axes.add_collection(LineCollection([curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45 * faded))
-    _ends(axes, spec, pruned, "pruned", marker="v", color=GREY, s=22, alpha=faded)
-    _ends(
-        axes,
-        spec,
-        [t for t in full if t.state == "complete"],
-        "complete",
-        marker="o",
-        color=BLUE,
-        s=18,
-        alpha=faded,
-    )
-    _ends(axes, spec, [t for t in full if t.state == "failed"], "failed", marker="X", color=VERMILLION, s=34)
+    marks: dict[str, Mark] = {
+        "pruned": {"marker": "v", "color": GREY, "s": 22, "alpha": faded, "zorder": 3},
+        "complete": {"marker": "o", "color": BLUE, "s": 18, "alpha": faded, "zorder": 3},
+        "failed": {"marker": "X", "color": VERMILLION, "s": 34, "zorder": 3},
+    }
+    for state, mark in marks.items():
+        if ends := [curve(spec, trial)[-1] for trial in (*pruned, *full) if trial.state == state]:
+            axes.scatter(*np.array(ends).T, label=state, **mark)
     labels = []
     for candidate, name, colour, line in (
         (best, formatting.best(results), BLUE, "-"),
@@ -219,15 +219,10 @@ def with_curve(results: Results) -> list[TrialRecord]:
     return [trial for trial in trials if any(report.get(results.spec.metric) is not None for report in trial.reports)]
 
 
-def curve(spec: StudySpec, trial: TrialRecord) -> np.ndarray:
+def curve(spec: StudySpec, trial: TrialRecord) -> NDArray[np.float64]:
     """Return (epochs, 2): epoch and metric, where it is a number."""
     points = [(r["epoch"], r[spec.metric]) for r in trial.reports if r.get(spec.metric) is not None]
     return np.array(points, dtype=float).reshape(-1, 2)
-
-
-def _ends(axes: Axes, spec: StudySpec, trials: Sequence[TrialRecord], name: str, **mark: Any) -> None:
-    if trials:
-        axes.scatter(*np.array([curve(spec, trial)[-1] for trial in trials]).T, label=name, zorder=3, **mark)
 
 
 def compared_at(spec: StudySpec) -> tuple[str, list[int]]:
@@ -259,9 +254,65 @@ def _rungs(axes: Axes, spec: StudySpec) -> None:
 def _curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
     pruned = sum(trial.state == "pruned" for trial in trials)
     if trials[0].stage == "final":
-        return f"{spec.metric} of {formatting.count(len(trials), 'final training', 'final trainings')}, one per seed"
+        return f"{spec.metric} of {counted(len(trials), 'final training', 'final trainings')}, one per seed"
     if pruned:
         epochs, budget = sum(trial.epochs for trial in trials), spec.epochs * len(trials)
-        trials_in_all = formatting.count(len(trials), "trial")
+        trials_in_all = counted(len(trials), "trial")
         return f"{pruned} of {trials_in_all} pruned: {epochs} epochs run instead of {budget}"
-    return f"{spec.metric} of {formatting.count(len(trials), 'trial')}, none pruned"
+    return f"{spec.metric} of {counted(len(trials), 'trial')}, none pruned"
+
+
+MUCH = 0.1
+"""A share that is worth a sentence; said only where the whole interval is above it."""
+
+
+@styled
+def importance(results: Results) -> Figure | None:
+    """Draw `explained` as bars: each parameter alone, their interactions, the remainder."""
+    found = explained(results)
+    if not found.shares:
+        return None
+    bars = bars_of(found)
+    figure, (axes, *_) = new(title(results.spec, found), 1.4 + 0.5 * len(bars))
+    for place, (_, share, colour) in enumerate(reversed(bars)):
+        axes.barh(place, share.value, height=0.6, color=colour)
+        axes.plot([share.low, share.high], [place, place], color=GREY, linewidth=1.6)
+        words = f"{percent(share)}  ({100 * share.low:.0f} to {100 * share.high:.0f})"
+        at = max(share.high, share.value)
+        axes.annotate(words, (at, place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8.5)
+    axes.set_yticks(range(len(bars)), [name for name, _, _ in reversed(bars)])
+    axes.set_xlabel(f"share of the variance of {results.spec.metric} over the space, 95% interval")
+    axes.set_xlim(0, 1.2)
+    axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1.0], ["0", "20%", "40%", "60%", "80%", "100%"])
+    axes.grid(visible=False, axis="y")
+    return figure
+
+
+def bars_of(found: Importances) -> list[tuple[str, Share, str]]:
+    """Return label, share and colour of each bar: parameters by share, then interactions and remainder."""
+    bars: list[tuple[str, Share, str]] = [
+        (f"{label(key)}\n{counted(found.trials[key], 'trial')}", share, BLUE) for key, share in found.shares.items()
+    ]
+    bars += [("interactions of pairs", found.interactions, ORANGE)] if found.interactions else []
+    bars += [("remainder: noise, and\nwhat is not resolved", found.remainder, PALE)] if found.remainder else []
+    return bars
+
+
+def title(spec: StudySpec, found: Importances) -> str:
+    """Return what is sure enough to be said in a sentence."""
+    key, share = next(iter(found.shares.items()))
+    over = "among the trials that early stopping let through" if found.selected else "over the space"
+    if share.low >= MUCH:
+        return f"{key} alone explains {_words(share)} of the variance of {spec.metric} {over}"
+    said = f"No parameter alone surely explains {100 * MUCH:.0f}% of the variance of {spec.metric} {over}"
+    together = found.interactions
+    return said + (f"; interactions explain {_words(together)}" if together and together.low >= MUCH else "")
+
+
+def percent(share: Share) -> str:
+    """Return a share as `48%`."""
+    return f"{100 * share.value:.0f}%"
+
+
+def _words(share: Share) -> str:
+    return f"{percent(share)} (95%: {100 * share.low:.0f} to {100 * share.high:.0f})"

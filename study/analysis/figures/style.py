@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from textwrap import fill
-from typing import Any
+from typing import TypedDict
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -19,7 +19,7 @@ BLUE, ORANGE, GREEN, VERMILLION, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E
 GREY, PALE = "#767676", "#C4C4C4"
 PALETTE = (BLUE, ORANGE, GREEN, VERMILLION, "#CC79A7", "#56B4E9", "#F0E442", BLACK)  # more classes get other marks
 
-STYLE: dict[str, Any] = {
+STYLE: dict[str, object] = {
     "font.family": "DejaVu Sans",  # comes with Matplotlib, so that a figure looks the same everywhere
     "mathtext.fontset": "dejavusans",
     "font.size": 10.5,
@@ -49,9 +49,24 @@ STYLE: dict[str, Any] = {
 
 WIDTH = 7.0  # inches: text stays readable when a phone shows the figure at full width
 
-COMPLETE_MARK: dict[str, Any] = {"s": 34, "color": BLUE, "edgecolors": "white", "linewidths": 0.6, "zorder": 4}
-BASELINE_MARK: dict[str, Any] = {"marker": "*", "s": 150, "color": BLACK, "edgecolors": "white", "linewidths": 0.8}
-BEST_MARK: dict[str, Any] = {"marker": "o", "s": 120, "facecolors": "none", "edgecolors": ORANGE, "linewidths": 2.2}
+
+class Mark(TypedDict, total=False):
+    """Look of marks, in Matplotlib's words and units, as `Axes.scatter` takes it."""
+
+    marker: str
+    s: float
+    color: str
+    facecolors: str
+    edgecolors: str
+    linewidths: float
+    alpha: float
+    rasterized: bool
+    zorder: float
+
+
+COMPLETE_MARK: Mark = {"s": 34, "color": BLUE, "edgecolors": "white", "linewidths": 0.6, "zorder": 4}
+BASELINE_MARK: Mark = {"marker": "*", "s": 150, "color": BLACK, "edgecolors": "white", "linewidths": 0.8}
+BEST_MARK: Mark = {"marker": "o", "s": 120, "facecolors": "none", "edgecolors": ORANGE, "linewidths": 2.2}
 
 MIN_MARKS = 5
 """Smallest number of configurations in a plot: fewer say no more than a table."""
@@ -79,6 +94,11 @@ styled = _style()
 def fade(count: int) -> float:
     """Return the opacity of a mark among `count`: 1 up to 150, less where marks would hide one another."""
     return min(1.0, (150 / max(count, 1)) ** 0.5)
+
+
+def among(mark: Mark, count: int) -> Mark:
+    """Return a mark as it is drawn among `count` others: of many the opacity is less, and they become pixels."""
+    return {**mark, "alpha": fade(count), "rasterized": count > RASTERIZED}
 
 
 def label(key: str) -> str:
@@ -134,9 +154,9 @@ def end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> N
         )
 
 
-def legend(figure: Figure, axes: Axes, **options: Any) -> None:
+def legend(figure: Figure, axes: Axes) -> None:
     """Draw one legend for the whole figure, below it, from the labels of these axes."""
     handles, names = axes.get_legend_handles_labels()
     if handles:
         columns = len(handles) if sum(len(name) + 8 for name in names) < 95 else 3
-        figure.legend(handles, names, loc="outside lower left", ncols=columns, handletextpad=0.4, **options)
+        figure.legend(handles, names, loc="outside lower left", ncols=columns, handletextpad=0.4)

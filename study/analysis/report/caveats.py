@@ -19,7 +19,7 @@ from study.ranking.remaining_gain import RemainingGain, remaining_gain, sentence
 from study.spec import StudySpec
 from study.spec.load import papers_configurations
 from study.spec.schema import same
-from study.text import sentence_case
+from study.text import counted, sentence_case
 
 
 class MoreSearch(Statement):
@@ -340,7 +340,7 @@ class NotEnded(Statement):
     trials: Sequence[int]
 
     def __str__(self) -> str:
-        count = formatting.count(len(self.trials), "trial")
+        count = counted(len(self.trials), "trial")
         return f"{count} {self.state}: {formatting.listed(self.trials)}."
 
 
@@ -351,7 +351,7 @@ class Failed(Statement):
     why: str
 
     def __str__(self) -> str:
-        return f"{formatting.count(self.trials, 'trial')} failed: {self.why}"
+        return f"{counted(self.trials, 'trial')} failed: {self.why}"
 
 
 class NoNumber(Statement):

@@ -14,6 +14,7 @@ from study.ranking.difference import Difference, Side, side_of
 from study.ranking.documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, Score
+from study.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +135,7 @@ def front_result(results: Results) -> Iterator[Statement]:
 def _where(spec: StudySpec, front: Sequence[Judged], among: int) -> str:
     """Return which configurations were judged, by which seeds."""
     candidate, score = front[0]
-    number = formatting.count(among, "configuration")
+    number = counted(among, "configuration")
     if score is candidate.confirmed_score:
         seeds = formatting.ran_on(side_of(spec, candidate), spec.metric)
         return f"the {number} that ran on {formatting.fresh(spec)}, by the mean over {seeds},"

@@ -17,7 +17,7 @@ from study.ranking.difference import Difference, Side, side_of
 from study.ranking.documents import Statement, text_of
 from study.ranking.summary import Extended, extended, sentence
 from study.spec.objective import Constraint
-from study.text import parameter, sentence_case
+from study.text import counted, parameter, sentence_case
 
 Means = Sequence[tuple[Side, SeedStatistics]]
 """Sides with the metric of a limit over their seeds."""
@@ -288,7 +288,7 @@ class AmongRivals(Statement):
             others = f"{'' if number == 1 else f'{number} '}other complete configuration{'s' * (number > 1)}{kept}"
             where = formatting.ran_on(best, best.spec.metric)
             return f"On {where} alone nothing tells {best.label} from the {others}."
-        ran = formatting.count(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
+        ran = counted(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
         if best.over != "seeds":
             ran = f"all folds, {ran} in all"
         where = f"the {against.compared} configurations that ran on {ran}{kept and ' and'}{kept.removeprefix(' that')}"
@@ -396,14 +396,14 @@ class Cost(Statement):
 
     def __str__(self) -> str:
         kinds = [f"{self.pruned} pruned"] if self.pruned else []
-        searched = formatting.count(self.configurations, "configuration") + "".join(f" ({each})" for each in kinds)
-        other = formatting.count(self.further, "further trial") + " on other seeds"
+        searched = counted(self.configurations, "configuration") + "".join(f" ({each})" for each in kinds)
+        other = counted(self.further, "further trial") + " on other seeds"
         if not self.configurations:
-            other = formatting.count(self.further, "final training", "final trainings")
+            other = counted(self.further, "final training", "final trainings")
         told = formatting.listed(([searched] if self.configurations else []) + ([other] if self.further else []))
         gpu = f"{self.gpu_hours:.2g} GPU hours" if self.gpu_hours else "no GPU"
         return (
-            f"{told}, {formatting.count(self.epochs, 'epoch')}: {formatting.duration(self.clock)} on the clock, "
+            f"{told}, {counted(self.epochs, 'epoch')}: {formatting.duration(self.clock)} on the clock, "
             f"{formatting.duration(self.busy)} of trial time, {gpu}."
         )
 
@@ -416,7 +416,7 @@ class ReferencesTook(Statement):
 
     def __str__(self) -> str:
         took = formatting.duration(self.seconds)
-        return f"{formatting.count(self.references, 'reference')} without a search, beside it: {took} of one core."
+        return f"{counted(self.references, 'reference')} without a search, beside it: {took} of one core."
 
 
 class Readings(Statement):
@@ -425,7 +425,7 @@ class Readings(Statement):
     times: int
 
     def __str__(self) -> str:
-        return f"The test split was read {formatting.count(self.times, 'time')}."
+        return f"The test split was read {counted(self.times, 'time')}."
 
 
 def _cost(results: Results) -> Iterator[Statement]:

@@ -6,9 +6,8 @@ from datetime import UTC
 import pandas as pd
 
 from study.analysis.figures.by_optuna import OPTUNA
-from study.analysis.figures.front_figure import joins_front
 from study.analysis.figures.missing import not_shown
-from study.analysis.figures.two_metrics import has_front
+from study.analysis.figures.two_metrics import has_front, joins_front
 from study.analysis.report.caveats import caveats
 from study.analysis.report.front_section import front_section
 from study.analysis.report.page import Block, Page, Picture, Points, Section, Table, Text
@@ -16,7 +15,7 @@ from study.analysis.report.reference_sentences import printed_references
 from study.analysis.report.result_sentences import lead
 from study.analysis.report.rules_section import rules_section
 from study.analysis.statistics import formatting
-from study.analysis.statistics.ablation_effects import Effect, Part, ablation_effects, frame_of
+from study.analysis.statistics.ablation_effects import Effect, Part, ablation_effects, frame_of, lines_of
 from study.analysis.statistics.debiasing_metrics import sampling_error, worst_group
 from study.analysis.tables import report_tables
 from study.analysis.tables.printed_table import ablation_notes, printed_ablation
@@ -32,7 +31,7 @@ from study.ranking.difference import Difference, Side, split_metrics
 from study.ranking.documents import text_of
 from study.spec import StudySpec
 from study.spec.rungs import schedule
-from study.text import ends, flat, moment, parameter
+from study.text import counted, ends, flat, moment, parameter
 
 TITLE = "Ablation"
 
@@ -42,7 +41,7 @@ def ablation_section(results: Results) -> Section | None:
     ablation, by_metric = asked(results.record), ablation_effects(results)
     if ablation is None or results.spec.metric not in by_metric:
         return None
-    frame = frame_of(by_metric)
+    frame = frame_of(lines_of(by_metric))
     blocks: list[Block] = [Text(" ".join(result(results, ablation, by_metric[results.spec.metric])))]
     blocks += [Table(printed_ablation(frame)), Text(" ".join(ablation_notes(frame)))]
     blocks.append(Text(" ".join(_how(results, ablation))))
@@ -60,7 +59,7 @@ def result(results: Results, ablation: Ablation, effects: Sequence[Effect]) -> I
     yield (
         f"From the baseline ({formatting.mean(name, ends[0])}) to trial {ablation.best.number} "
         f"({formatting.mean(name, ends[-1])}) {name} changes by {_amount(name, gain)}, in "
-        f"{formatting.count(len(ablation.steps), 'step')} over {formatting.count(gain.pairs, 'seed')}."
+        f"{counted(len(ablation.steps), 'step')} over {counted(gain.pairs, 'seed')}."
     )
     if len(ablation.steps) == 1:
         yield f"Baseline and trial {ablation.best.number} differ in this one step, which is the whole gain."
@@ -126,7 +125,7 @@ def _how(results: Results, ablation: Ablation) -> Iterator[str]:
     trials = [trial for by_seed in by_configuration for trial in by_seed.values()]
     planned = len(ablation.configurations) * len(ablation.seeds)
     if short := planned - sum(trial.state == "complete" for trial in trials):
-        yield f"{formatting.count(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."
+        yield f"{counted(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."
 
 
 CAPTIONS = {
@@ -177,7 +176,7 @@ def caption(name: str, results: Results) -> str:
         "rungs": _rungs(results.spec),
         "ring": "seed",
         "tick": "mean",
-        "fitted": " What needs no search was fitted once." if results.unbeaten else "",
+        "fitted": f" {_fitted(results.spec)}." if results.unbeaten else "",
     }
     if results.spec.folds and results.spec.final_seeds is None:
         given["ring"] = "fold, on a seed of its own"
@@ -272,7 +271,7 @@ def summary_note(results: Results) -> str:
         return note + same
     reference, best = results.result_sides
     if results.unbeaten:
-        note += " What needs no search was fitted once: no spread over seeds is known of it."
+        note += f" {_fitted(spec)}: no spread over seeds is known of it."
     elif best and (reference or best.among > 1):
         note += f" {_seeds(spec, best)}"
     if best and reference:
@@ -281,6 +280,11 @@ def summary_note(results: Results) -> str:
         if gain := next(printed, None):
             note += f" {_interval(gain)}"
     return note + same
+
+
+def _fitted(spec: StudySpec) -> str:
+    """Return how often a reference was fitted, as a sentence without its full stop."""
+    return f"What needs no search was fitted once{' on each fold' if spec.folds else ''}"
 
 
 def _seeds(spec: StudySpec, best: Side) -> str:
@@ -307,7 +311,7 @@ def _interval(gain: Difference) -> str:
         )
     if gain.among == 1:
         return f"{method}."
-    chosen = formatting.count(gain.among, "configuration")
+    chosen = counted(gain.among, "configuration")
     return f"{method}, widened because the best was chosen among {chosen} by the same trials."
 
 
@@ -387,7 +391,7 @@ def _ranking_note(results: Results) -> str:
     if results.spec.search.constraints:
         note += f" Those that keep {', '.join(results.spec.search.constraints)} come before those that do not."
     rest = len(candidates) - report_tables.TOP
-    return note + (f" {formatting.count(rest, 'more trial')} not listed." if rest > 0 else "")
+    return note + (f" {counted(rest, 'more trial')} not listed." if rest > 0 else "")
 
 
 BETTER = {"max": "higher", "min": "lower"}
@@ -413,7 +417,7 @@ def _settings(results: Results) -> dict[str, str]:
         return settings | {"metric": metric}
     confirm = results.confirm
     settings["metric"] = metric
-    settings["search"] = f"{formatting.count(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
+    settings["search"] = f"{counted(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     if goal.several:
         settings["choice of the front"] = goal.rule
     if spec.margin_rule:
@@ -428,11 +432,11 @@ def _settings(results: Results) -> dict[str, str]:
     settings["early stopping"] = schedule(search.early_stopping, spec.epochs).words
     front = f", the front up to {confirm.front}" if goal.several and confirm.front else ""
     front += ", the best incumbent" if spec.has_searched_incumbents else ""
-    on = formatting.count(confirm.seeds, "fresh seed")
+    on = counted(confirm.seeds, "fresh seed")
     if spec.folds:
         turns = {"each": "on all of them", "one": "on one in turn"}[spec.search.folds or "one"]
         settings["folds"] = f"{spec.folds}; a configuration of the search runs {turns}"
-        on = f"every fold, {formatting.count(confirm.seeds, 'time')} on a fresh seed each"
+        on = f"every fold, {counted(confirm.seeds, 'time')} on a fresh seed each"
     settings["confirm"] = (f"top {confirm.top}{front} and the baseline on {on}" if confirm.top else "none") + (
         f"; {'' if confirm.top else 'only '}the picks of the selection rules" if confirm.rules else ""
     )
@@ -461,7 +465,7 @@ def _provenance(results: Results) -> dict[str, str]:
         "readings of the test split": [str(results.record.test_readings)],
     }
     if used := devices(results.record):
-        facts["device"] = [f"{in_words(device.facts)}: {formatting.count(device.trials, 'trial')}" for device in used]
+        facts["device"] = [f"{in_words(device.facts)}: {counted(device.trials, 'trial')}" for device in used]
     for key, value in _flat({"origin": results.spec.origin or {}}):
         facts.setdefault(key, []).append(formatting.setting(value))
     for session in results.record.sessions:

@@ -143,11 +143,6 @@ def setting(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def count(number: int, singular: str, plural: str | None = None) -> str:
-    """Return `1 trial`, `3 trials`."""
-    return f"{number} {singular if number == 1 else plural or singular + 's'}"
-
-
 def ordinal(number: int) -> str:
     """Return `1st`, `2nd`, `11th`."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")

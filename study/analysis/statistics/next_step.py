@@ -39,7 +39,7 @@ from study.spec import StudySpec, objective
 from study.spec.sampler_facts import SAMPLERS
 from study.spec.schema import Domain
 from study.spec.search_checks import count_configurations
-from study.text import typed
+from study.text import counted, typed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -427,7 +427,7 @@ class NotToldApart(Statement):
     def __str__(self) -> str:
         pair, needed = f"By {self.best.spec.metric} {self.best.words} and {self.other.words}", self.needed
         if needed is None:
-            return f"{pair} ran on {formatting.count(self.seeds, 'seed')} in common, which cannot tell them apart."
+            return f"{pair} ran on {counted(self.seeds, 'seed')} in common, which cannot tell them apart."
         what = f"{pair} are not told apart on {self.seeds} seeds. To tell them apart in {CASES} takes"
         if needed.fewest is None:
             return f"{what} more than {max(MOST_SEEDS, self.seeds)} seeds ({SEEDS_CONFIDENCE:.0%} confidence)."
@@ -471,9 +471,7 @@ class Enough(Statement):
         if self.is_used_up:
             return f"{keep}Every configuration of the space was tried.{seeds}"
         if self.trials <= AHEAD + BEHIND:
-            few = (
-                f"{formatting.count(self.trials, 'trial')} of the search {'is' if self.trials == 1 else 'are'} too few"
-            )
+            few = f"{counted(self.trials, 'trial')} of the search {'is' if self.trials == 1 else 'are'} too few"
             return f"{keep}{few} to say whether more of them, or wider ranges, bring more.{seeds}"
         more = ", more trials or more seeds" if seeds else " or more trials"
         return f"{keep}Nothing that was measured asks for a wider range{more}."

@@ -8,6 +8,7 @@ from study.home.record import TrialRecord
 from study.ranking import Results
 from study.ranking.documents import Statement
 from study.spec import StudySpec
+from study.text import counted
 
 SEARCH_STAGES: tuple[Stage, ...] = ("baseline", "search", "replicate")
 """Stages of the search itself; what came after it is not its cost."""
@@ -57,7 +58,7 @@ class Saved(Statement):
 
     def __str__(self) -> str:
         return (
-            f"{self.rule} pruned {formatting.count(self.pruned, 'trial')} and saved {100 * self.share:.0f}% of the "
+            f"{self.rule} pruned {counted(self.pruned, 'trial')} and saved {100 * self.share:.0f}% of the "
             f"search's epochs, about {formatting.duration(self.seconds)} of trial time."
         )
 

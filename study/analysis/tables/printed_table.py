@@ -17,6 +17,7 @@ from study.analysis.statistics.cell_tables import STATISTICS, Cell, Place
 from study.metrics import better, in_percent, is_share
 from study.ranking import SeedStatistics
 from study.ranking.difference import Difference
+from study.text import counted
 
 Along = Literal["row", "column"]
 Mark = Literal["best", "second"]
@@ -181,12 +182,12 @@ def notes_on(cells: Collection[Cell], gaps_in_percent: bool = False) -> list[str
     notes = [f"{metrics}: mean ± sample standard deviation {OVER[over]}."]
     if _is_even(cells):
         return [*notes, f"n = {max(len(cell.values) for cell in cells)} in every cell."]
-    counted = [meaning for kind, meaning in KINDS.items() if any(getattr(cell, kind) for cell in cells)]
-    notes.append("In brackets n" + (f", and trials without a value: {', '.join(counted)}." if counted else "."))
+    meanings = [meaning for kind, meaning in KINDS.items() if any(getattr(cell, kind) for cell in cells)]
+    notes.append("In brackets n" + (f", and trials without a value: {', '.join(meanings)}." if meanings else "."))
     notes += _on_pruned(cells)
     if repeated := sum(cell.repeated for cell in cells):
         verb = "repeats" if repeated == 1 else "repeat"
-        notes.append(f"{formatting.count(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
+        notes.append(f"{counted(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
     return notes
 
 
@@ -273,7 +274,7 @@ def ablation_notes(frame: pd.DataFrame) -> list[str]:
     steps = frame[(frame["part"] == "path") & (frame["keys"] != "")]["configuration"].nunique()
     units = (f"{name} in percent" if is_share(name) else name for name in _metrics_of(frame))
     counts = sorted({int(pairs) for pairs in frame["pairs"] if pairs}) or [0]
-    seeds = formatting.count(counts[-1], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+    seeds = counted(counts[-1], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     found = [f"{', '.join(units)}: mean ± sample standard deviation over seeds."]
     if steps < 2:
         return [*found, f"What the step is worth is paired over {seeds}, with its 95% interval."]

@@ -11,7 +11,7 @@ from study.analysis.statistics.frame import numbered, param_keys, shown
 from study.home.record import StudyRecord
 from study.metrics import selection_rules
 from study.ranking import Candidate, Results, SeedStatistics, epochs, spread
-from study.ranking.difference import Difference, Side, side_of, split_metrics
+from study.ranking.difference import NO_TRIAL, Difference, Side, side_of, split_metrics
 from study.ranking.summary import beside
 from study.spec import StudySpec
 
@@ -122,10 +122,16 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
             gain = _gain(by_name, metric)
             row["difference"] = formatting.change(metric, gain.value) if gain else formatting.MISSING
             row["95% interval"] = formatting.interval(metric, gain) if gain else formatting.MISSING
-        counted = [", ".join(map(str, side.seeds(metric))) or "none" for side in known.values()]
-        row["seeds"] = " / ".join(dict.fromkeys(counted))
+        row["seeds"] = " / ".join(dict.fromkeys(_seeds_of(side, metric) for side in known.values()))
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _seeds_of(side: Side, metric: str) -> str:
+    """Return the seeds behind a side's value; what needs no search has none."""
+    if side.number == NO_TRIAL:
+        return "no seed"
+    return ", ".join(map(str, side.seeds(metric))) or "none"
 
 
 def _measured(metrics: Sequence[str], by_name: dict[str, Side | None]) -> list[str]:

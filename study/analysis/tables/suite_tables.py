@@ -13,7 +13,6 @@ from study.analysis.statistics.suite_cells import (
     NOT_YET,
     Estimate,
     Found,
-    Judged,
     RuleTable,
     Spent,
     average_rows,
@@ -29,7 +28,7 @@ from study.ranking import SeedStatistics
 from study.spec.rungs import schedule
 from study.spec.sampler_facts import SAMPLERS
 from study.spec.suite import Suite
-from study.text import escaped, sentence_case
+from study.text import counted, escaped, sentence_case
 
 
 def table_notes(suite: Suite, table: RuleTable) -> list[str]:
@@ -39,8 +38,8 @@ def table_notes(suite: Suite, table: RuleTable) -> list[str]:
 
 def state_note(suite: Suite, states: Mapping[str, int]) -> str:
     """Return the size of a suite and how far it is; while it is not over, that the numbers are of a part of it."""
-    methods, data = formatting.count(len(suite.methods), "method"), formatting.count(len(suite.data), "data set")
-    each, searches = (formatting.count(number, "search", "searches") for number in (suite.searches, len(suite.cells)))
+    methods, data = counted(len(suite.methods), "method"), counted(len(suite.data), "data set")
+    each, searches = (counted(number, "search", "searches") for number in (suite.searches, len(suite.cells)))
     size = f"{methods} on {data}, {each} of each"
     if set(states) == {"complete"}:
         return f"{size}: {searches}, all complete."
@@ -56,7 +55,7 @@ def suite_notes(suite: Suite) -> list[str]:
     stopping = schedule(spec.search.early_stopping, spec.epochs).words
     lines = [
         *_reading(suite),
-        f"Each search: {formatting.count(trials, 'trial')} of at most {formatting.count(spec.epochs, 'epoch')}, "
+        f"Each search: {counted(trials, 'trial')} of at most {counted(spec.epochs, 'epoch')}, "
         f"sampler {spec.search.sampler}, searched on {spec.metric}; early stopping: {stopping}. What a rule picks then "
         f"runs on {suite.seeds} fresh seeds, and test is read for these alone.",
     ]
@@ -131,10 +130,10 @@ def _missing(suite: Suite, table: RuleTable) -> Iterator[str]:
     for counts in table.results.missing.values():
         reasons.update({reason: count for reason, count in counts.items() if reason not in (NOT_YET, FAILED)})
     for reason, count in reasons.items():
-        yield f"{formatting.count(count, 'search', 'searches')} without a value: {reason}."
+        yield f"{counted(count, 'search', 'searches')} without a value: {reason}."
     searches = [values for here in table.results.values.values() for values in here.values()]
     if fewer := sum(len(values) < suite.seeds for values in searches):
-        yield f"{formatting.count(fewer, 'search', 'searches')} with a value on fewer than {suite.seeds} fresh seeds."
+        yield f"{counted(fewer, 'search', 'searches')} with a value on fewer than {suite.seeds} fresh seeds."
 
 
 ALL = "all methods"
@@ -227,12 +226,8 @@ def suite_tables(suite: Suite, found: Found) -> SuiteTables:
         found: returns the study of a search, None where it has not begun.
     """
     by_rule, spent, states = results(suite, found)
-    tables = [_table(suite, rule, one) for rule, one in by_rule.items()]
+    tables = [rule_table(rule, suite.judge, suite.methods, suite.data, one) for rule, one in by_rule.items()]
     return SuiteTables(suite, tables, spent, states)
-
-
-def _table(suite: Suite, rule: str, found: Judged) -> RuleTable:
-    return rule_table(rule, suite.judge, suite.methods, suite.data, found)
 
 
 def markdown(tables: SuiteTables) -> str:

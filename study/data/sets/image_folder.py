@@ -171,10 +171,9 @@ def reading(options: Options) -> list[str]:
 
 
 def notes(options: Options) -> list[str]:
-    """Say what was decided about the files by no key, and which images are listed but missing."""
+    """Say what was decided about the files by no key, and which images are listed but missing, or are none."""
     found = _found(options)
-    missing = listings.absent(found.splits)
-    return [*found.notes, missing] if missing else found.notes
+    return [*found.notes, *listings.bad_files(found.splits)]
 
 
 @dataclass(frozen=True)

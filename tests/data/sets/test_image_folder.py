@@ -124,6 +124,16 @@ def test_described_without_reading_images(home):
         load()
 
 
+def test_a_text_named_as_an_image_is_told_before_images_are_read(home):
+    write(home, rows())
+    section = {"name": "image_folder", "path": "mine"}
+    assert data.notes(section) == []
+    (home / "7.png").write_text("no image\n")
+    (note,) = data.notes(section)
+    assert note.startswith("1 file is not readable as images: ")
+    assert "mine/7.png (is no image" in note
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
