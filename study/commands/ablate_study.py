@@ -157,21 +157,21 @@ class AblationResult:
 
 def result(folder: StudyFolder) -> AblationResult:
     """Return what is known of the ablation that was asked for last."""
-    from study.analysis.statistics.ablation_effects import document as effects_document
+    from study.analysis.statistics.ablation_effects import ablation_effects, lines_of
 
     results = Results.load(folder)
     known = progress(results)
     assert known is not None  # just asked for
-    return AblationResult(results.spec.name, results.record.state, known, effects_document(results))
+    return AblationResult(results.spec.name, results.record.state, known, lines_of(ablation_effects(results)))
 
 
 def table(result: AblationResult) -> str:
     """Return the effects of an ablation as a Markdown table, with notes on its numbers."""
     from study.analysis.report.page import markdown_table
-    from study.analysis.statistics.ablation_effects import frame_of_document
+    from study.analysis.statistics.ablation_effects import frame_of
     from study.analysis.tables.printed_table import ablation_notes, printed_ablation
 
-    frame = frame_of_document(result.effects)
+    frame = frame_of(result.effects)
     if frame.empty:
         return "no trial of the ablation is complete yet"
     return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"

@@ -71,18 +71,8 @@ def document(
     began = min((job.began for job in drivers if job.began), default=float("inf"))
     lost = [node for node in cluster["lost"] if node["ended"] >= began]
     job = drivers[-1]
-    told = DriverJob(
-        job.id,
-        job.study,
-        job.spec,
-        job.state,
-        job.message,
-        job.owner,
-        job.limits.share,
-        job.limits.slots,
-        job.began,
-        job.ended,
-    )
+    shares = job.limits.share, job.limits.slots
+    told = DriverJob(job.id, job.study, job.spec, job.state, job.message, job.owner, *shares, job.began, job.ended)
     return ClusterStatus(name, told, study, reason, {**cluster, "lost": lost})
 
 

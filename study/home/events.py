@@ -73,7 +73,7 @@ class BaseEvent:
 
     Attributes:
         time: when it was written, in seconds since the epoch; 0: not yet, the ledger sets it.
-        asleep: seconds since the event before in which its driver did not run (`study.home.awake`).
+        asleep: seconds since the event before in which its driver did not run (`study.home.ledger`).
     """
 
     event: ClassVar[str]

@@ -8,6 +8,7 @@ its end is left by a crash in mid-write, and nobody has acted on it. `study.home
 """
 
 import os
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -19,7 +20,6 @@ from pathlib import Path
 from study.errors import UserError
 from study.files import lock
 from study.home import lease
-from study.home.awake import Awake
 from study.home.events import Created, Event, UnknownEventError, entry_of, event_of
 from study.home.lease import Lease, LeaseLostError
 from study.home.line import CHAIN_BYTES, Chain, Entry, decode, encode, own_check
@@ -210,3 +210,43 @@ def _held(path: Path) -> str:
     if who is None or who.machine == lease.machine():
         return message
     return f"{message}. Is that machine dead? Then the study is free {lease.EXPIRY:.0f} s after its last sign of life"
+
+
+TICK, LATE = 1.0, 10.0
+"""Seconds between two looks at the clock; and by how much a look is late if this process did not run, as no load delays
+a thread for so long."""
+
+
+class Awake:
+    """How long a driver did not run: its machine slept, its virtual machine was paused, or it was stopped.
+
+    A study's times are those of the wall clock, which goes on meanwhile, or leaps when it is set right afterwards. A
+    thread looks at it until `end`.
+    """
+
+    def __init__(self) -> None:
+        self._at, self._asleep = time.time(), 0.0
+        self._lock, self._over = threading.Lock(), threading.Event()
+        threading.Thread(target=self._look_on, name="awake", daemon=True).start()
+
+    def slept(self) -> float:
+        """Return the seconds since the last call in which this process did not run, 0.0 where it always did."""
+        self._look()
+        with self._lock:
+            asleep, self._asleep = self._asleep, 0.0
+        return round(asleep, 3)
+
+    def end(self) -> None:
+        """Stop the thread."""
+        self._over.set()
+
+    def _look_on(self) -> None:
+        while not self._over.wait(TICK):
+            self._look()
+
+    def _look(self) -> None:
+        with self._lock:
+            now = time.time()
+            late = now - self._at - TICK
+            self._asleep += late if late > LATE else 0.0
+            self._at = now

@@ -21,11 +21,10 @@ from study import metrics
 from study.knobs import Knob
 from study.methods import OWN
 from study.spec.document import ASIDE
-from study.spec.incumbents import MARK
 from study.spec.load import NAME_RULE
 from study.spec.readings import Reading
 from study.spec.schema import Domain, Layout, Resources, Search, Single
-from study.spec.search_checks import NEVER_SEARCHED
+from study.spec.search_checks import MARK, NEVER_SEARCHED
 from study.spec.section_checks import any_of, checked, made_model, one_of, plain
 from study.spec.trial_sections import CATALOGUES, section_knobs
 from study.training.config import SECTIONS

@@ -17,15 +17,16 @@ from study.knobs import Scalar, Searched, Section, Value, knobs, options
 from study.spec import search_checks
 from study.spec.configuration import FORMAT, configuration_digest
 from study.spec.document import Document, Key, apply_profile, assigned, find, mapping, override, read
-from study.spec.incumbents import LISTS, check_incumbents, with_incumbents
 from study.spec.readings import Reading, apply_reading, take_readings
 from study.spec.reference_models import check_references
 from study.spec.rungs import schedule, with_grace
 from study.spec.sampler_facts import SAMPLERS
 from study.spec.schema import Domain, Layout, Origin, Search, distinct
 from study.spec.search_checks import (
+    LISTS,
     check_cases,
     check_choosing,
+    check_incumbents,
     check_own_metrics,
     check_points,
     check_space,
@@ -37,6 +38,7 @@ from study.spec.search_checks import (
     trial_faults,
     with_folds,
     with_front,
+    with_incumbents,
 )
 from study.spec.section_checks import Problems, check, section_model, shown, validated
 from study.spec.space import MOST_CELLS, Space, space

@@ -6,12 +6,12 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from configparser import ConfigParser
 from contextlib import closing, contextmanager, suppress
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from study.address import is_loopback
@@ -23,6 +23,17 @@ from study.upstream.logging import hush
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+
+Found = TypeVar("Found", covariant=True)
+
+
+class Page(Protocol[Found]):
+    """A page of what a search of MLflow's client finds; `token` asks for the next one, empty: there is none."""
+
+    @property
+    def token(self) -> str | None: ...
+
+    def __iter__(self) -> Iterator[Found]: ...
 
 
 LEAST_PASSWORD, DEFAULT_PASSWORD = 12, "password1234"
@@ -144,6 +155,15 @@ UNREACHABLE = {
     "[Tt]imed out": "{} does not answer in time",
 }
 """Messages about a server that cannot be reached, by what the libraries say."""
+
+
+def pages(search: Callable[..., Page[Found]], **given: object) -> Iterator[Found]:
+    """Yield all that a search of MLflow's client finds, page by page."""
+    token: str | None = None
+    while token != "":
+        page = search(**given, page_token=token)
+        yield from page
+        token = page.token or ""
 
 
 def is_unknown_to_server(error: Exception) -> bool:

@@ -5,15 +5,15 @@ be brought again; their artifacts are removed once MLflow has them.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
+from study.tracking.connection import pages
 from study.tracking.store import OWN_RUN_TAG, Point, RunUpdate, cut
 from study.upstream.environment import ProcessKind, variables
 
@@ -52,18 +52,18 @@ class _Found:
 
     def __init__(self, client: MlflowClient) -> None:
         self.client = client
-        experiments = [one.experiment_id for one in _pages(client.search_experiments)]
-        runs = [*_pages(client.search_runs, experiment_ids=experiments)] if experiments else []
+        experiments = [one.experiment_id for one in pages(client.search_experiments)]
+        runs = [*pages(client.search_runs, experiment_ids=experiments)] if experiments else []
         self.runs = sorted(runs, key=lambda run: int(run.info.start_time))
         self.ids = {run.info.run_id for run in runs}
-        self.models = [*_pages(client.search_logged_models, experiment_ids=experiments)] if experiments else []
+        self.models = [*pages(client.search_logged_models, experiment_ids=experiments)] if experiments else []
 
 
 def _update(found: _Found, run: Run, trial: int, status: str, end: int) -> RunUpdate:
     """Return everything of one run."""
     info, above = run.info, run.data.tags.get("mlflow.parentRunId")
     is_nested = above in found.ids - {info.run_id}
-    files = [(_path(info.artifact_uri), None)]
+    files: list[tuple[Path, str | None]] = [(_path(info.artifact_uri), None)]
     files += [(_path(one.artifact_location), one.name) for one in found.models if one.source_run_id == info.run_id]
     tags = {name: cut(text) for name, text in run.data.tags.items() if not name.startswith(NOT_TAGS)}
     points = [
@@ -99,15 +99,6 @@ def _allowed() -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-def _pages(search: Callable[..., Any], **given: Any) -> Iterator[Any]:
-    """Yield all that a search finds, page by page."""
-    token = None
-    while token != "":
-        page = search(**given, page_token=token)
-        yield from page
-        token = page.token or ""
 
 
 def _path(uri: str | None) -> Path:

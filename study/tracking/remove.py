@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import empty
-from study.tracking.connection import check_database, error_line, is_unknown_to_server, open_mlflow
+from study.tracking.connection import check_database, error_line, is_unknown_to_server, open_mlflow, pages
 from study.tracking.tracking_state import TrackingState, study_id
 
 if TYPE_CHECKING:
@@ -46,10 +46,8 @@ def remove(home: Home, folder: StudyFolder) -> int:
 
 def _remove(home: Home, folder: StudyFolder, study: str) -> int:
     client = open_mlflow(home)
-    named, noted = (
-        client.get_experiment_by_name(folder.name),
-        TrackingState.load(folder.tracking_file, home.tracking_uri),
-    )
+    named = client.get_experiment_by_name(folder.name)
+    noted = TrackingState.load(folder.tracking_file, home.tracking_uri)
     experiments = {noted.experiment, named.experiment_id if named else ""} - {""}
     return sum(_remove_from(home, client, experiment, study) for experiment in sorted(experiments))
 
@@ -96,24 +94,18 @@ def _unregister(client: "MlflowClient", experiment_id: str, study: str, runs: se
 def _models(client: "MlflowClient", experiment_id: str, study: str) -> Iterator["LoggedModel"]:
     from mlflow.exceptions import MlflowException
 
-    token = None
-    while token != "":
-        try:
-            page = client.search_logged_models([experiment_id], page_token=token)
-        except MlflowException as error:
-            if is_unknown_to_server(error):
-                return
+    try:
+        for model in pages(client.search_logged_models, experiment_ids=[experiment_id]):
+            if model.tags.get("study.id") == study:
+                yield model
+    except MlflowException as error:
+        if not is_unknown_to_server(error):
             raise
-        yield from (model for model in page if model.tags.get("study.id") == study)
-        token = page.token or ""
 
 
 def _runs(client: "MlflowClient", experiment_id: str, query: str = "") -> Iterator[str]:
     """Yield the id of every run that is not marked as deleted."""
     from mlflow.entities import ViewType
 
-    token = None
-    while token != "":
-        page = client.search_runs([experiment_id], query, ViewType.ACTIVE_ONLY, max_results=1000, page_token=token)
-        yield from (run.info.run_id for run in page)
-        token = page.token or ""
+    given = {"filter_string": query, "run_view_type": ViewType.ACTIVE_ONLY, "max_results": 1000}
+    yield from (run.info.run_id for run in pages(client.search_runs, experiment_ids=[experiment_id], **given))

@@ -15,10 +15,10 @@ from study.home.record import StudyRecord
 STOPS = """
 import sys
 from pathlib import Path
-from study.home import awake
+from study.home import ledger as of_ledger
 from study.home.events import Decided, Ended, Opened, Started
 from study.home.ledger import Ledger
-awake.LATE, awake.TICK = 0.6, 0.1
+of_ledger.LATE, of_ledger.TICK = 0.6, 0.1
 ledger = Ledger(Path(sys.argv[1]))
 ledger.append(Opened(owner="ada"))
 ledger.append(Decided(trial=0, stage="search", params={}, seed=0))

@@ -7,10 +7,8 @@ from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
-from study.analysis.figures.front_figure import front
-from study.analysis.figures.importance_figure import importance
-from study.analysis.figures.result_figures import ablation, learning_curves, seeds
-from study.analysis.figures.two_metrics import trade_off
+from study.analysis.figures.result_figures import ablation, importance, learning_curves, seeds
+from study.analysis.figures.two_metrics import front, trade_off
 from study.ranking import Results
 
 FIGURES: dict[str, Callable[[Results], Figure | None]] = {

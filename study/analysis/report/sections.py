@@ -6,9 +6,8 @@ from datetime import UTC
 import pandas as pd
 
 from study.analysis.figures.by_optuna import OPTUNA
-from study.analysis.figures.front_figure import joins_front
 from study.analysis.figures.missing import not_shown
-from study.analysis.figures.two_metrics import has_front
+from study.analysis.figures.two_metrics import has_front, joins_front
 from study.analysis.report.caveats import caveats
 from study.analysis.report.front_section import front_section
 from study.analysis.report.page import Block, Page, Picture, Points, Section, Table, Text
@@ -16,7 +15,7 @@ from study.analysis.report.reference_sentences import printed_references
 from study.analysis.report.result_sentences import lead
 from study.analysis.report.rules_section import rules_section
 from study.analysis.statistics import formatting
-from study.analysis.statistics.ablation_effects import Effect, EffectKind, ablation_effects, frame_of
+from study.analysis.statistics.ablation_effects import Effect, EffectKind, ablation_effects, frame_of, lines_of
 from study.analysis.statistics.debiasing_metrics import sampling_error, worst_group
 from study.analysis.tables import report_tables
 from study.analysis.tables.printed_table import ablation_notes, printed_ablation
@@ -42,7 +41,7 @@ def ablation_section(results: Results) -> Section | None:
     ablation, by_metric = asked(results.record), ablation_effects(results)
     if ablation is None or results.spec.metric not in by_metric:
         return None
-    frame = frame_of(by_metric)
+    frame = frame_of(lines_of(by_metric))
     blocks: list[Block] = [Text(" ".join(result(results, ablation, by_metric[results.spec.metric])))]
     blocks += [Table(printed_ablation(frame)), Text(" ".join(ablation_notes(frame)))]
     blocks.append(Text(" ".join(_how(results, ablation))))

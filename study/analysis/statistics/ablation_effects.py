@@ -173,30 +173,20 @@ def ablation_frame(results: Results) -> pd.DataFrame:
         `low` and `high` of its interval, all of a part at once with 95%; `pairs`, the seeds behind the effect. Values
         that are not there are NaN.
     """
-    return frame_of(ablation_effects(results))
+    return frame_of(lines_of(ablation_effects(results)))
 
 
-def frame_of(by_metric: Mapping[str, Sequence[Effect]]) -> pd.DataFrame:
-    """Return `ablation_frame` of these effects."""
-    return frame_of_document(
-        [
-            {"metric": name, "part": effect.part, "configuration": effect.label, **_row(effect)}
-            for name, found in by_metric.items()
-            for effect in found
-        ]
-    )
-
-
-def document(results: Results) -> list[dict[str, object]]:
-    """Return `ablation_frame` as plain values for JSON: a dictionary per line, None where a value is missing."""
-    frame = ablation_frame(results)
+def lines_of(by_metric: Mapping[str, Sequence[Effect]]) -> list[dict[str, object]]:
+    """Return the rows of `ablation_frame` as plain values for JSON: None where a value is missing."""
     return [
-        {str(key): None if value != value else value for key, value in row.items()} for row in frame.to_dict("records")
+        {"metric": name, "part": effect.part, "configuration": effect.label, **_row(effect)}
+        for name, found in by_metric.items()
+        for effect in found
     ]
 
 
-def frame_of_document(lines: Sequence[Mapping[str, object]]) -> pd.DataFrame:
-    """Return `ablation_frame` from its lines as plain values."""
+def frame_of(lines: Sequence[Mapping[str, object]]) -> pd.DataFrame:
+    """Return `ablation_frame` from its rows as plain values."""
     kinds = dict.fromkeys(("mean", "sd", "effect", "low", "high"), float) | dict.fromkeys(("n", "pairs"), "int64")
     frame = pd.DataFrame(list(lines), columns=[*LABELS, "keys", *COLUMNS])
     return frame.astype(kinds)

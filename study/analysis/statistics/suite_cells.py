@@ -246,16 +246,7 @@ def rule_table(rule: str, judge: str, methods: tuple[str, ...], data: tuple[str,
         for label in data
     }
     leading[AVERAGE] = leaders(whole, better)
-    return RuleTable(
-        rule,
-        judge,
-        methods,
-        data,
-        cells,
-        averages,
-        leading,
-        results,
-    )
+    return RuleTable(rule, judge, methods, data, cells, averages, leading, results)
 
 
 def document(table: RuleTable) -> dict[str, object]:

@@ -13,7 +13,6 @@ from study.analysis.statistics.suite_cells import (
     NOT_YET,
     Estimate,
     Found,
-    Judged,
     RuleTable,
     Spent,
     average_rows,
@@ -227,12 +226,8 @@ def suite_tables(suite: Suite, found: Found) -> SuiteTables:
         found: returns the study of a search, None where it has not begun.
     """
     by_rule, spent, states = results(suite, found)
-    tables = [_table(suite, rule, one) for rule, one in by_rule.items()]
+    tables = [rule_table(rule, suite.judge, suite.methods, suite.data, one) for rule, one in by_rule.items()]
     return SuiteTables(suite, tables, spent, states)
-
-
-def _table(suite: Suite, rule: str, found: Judged) -> RuleTable:
-    return rule_table(rule, suite.judge, suite.methods, suite.data, found)
 
 
 def markdown(tables: SuiteTables) -> str:

@@ -10,7 +10,7 @@ from study.analysis.figures.result_figures import ablation as drawn
 from study.analysis.report.page import Page
 from study.analysis.report.page import to_markdown as page_markdown
 from study.analysis.report.sections import TITLE, ablation_section, report_page
-from study.analysis.statistics.ablation_effects import document
+from study.analysis.statistics.ablation_effects import ablation_effects, lines_of
 from study.home.events import Ablating
 from study.ranking import Results
 from study.spec import load_study
@@ -138,5 +138,5 @@ def test_the_frame_is_written_as_markdown_latex_csv_and_json(writer):
     lines = to_csv(frame).splitlines()
     assert lines[0] == "part,configuration,column,metric,mean,sd,n,remark"
     assert len(lines) == 1 + 2 * 14
-    plain = json.loads(json.dumps(document(Results(SPEC, record)), allow_nan=False))
+    plain = json.loads(json.dumps(lines_of(ablation_effects(Results(SPEC, record))), allow_nan=False))
     assert {key for key in plain[0] if plain[0][key] is None} == {"effect", "low", "high"}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from study.analysis.figures.importance_figure import title
+from study.analysis.figures.result_figures import title
 from study.analysis.report.page import to_markdown
 from study.analysis.report.sections import report_page
 from study.analysis.statistics.importance import MIN_TRIALS, explained, importances

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.figures.importance_figure import title
+from study.analysis.figures.result_figures import title
 from study.analysis.statistics.frame import varied
 from study.analysis.statistics.importance import MIN_TRIALS, Importances, Share, explained
 from study.home.record import Epoch, StudyRecord, TrialRecord
