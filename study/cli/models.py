@@ -19,9 +19,7 @@ ComputeDevice = Annotated[
     str, typer.Option("--device", help="auto, cpu, cuda or cuda:N; auto: a GPU if one works here.")
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse input that cannot be read instead of leaving it out.")]
-Seed = Annotated[
-    int | None, typer.Option("--seed", metavar="S", help="Take the model of this seed of a final training.")
-]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Which seed of a final training to use.")]
 
 
 def list_models(as_json: Json = False) -> None:
@@ -37,10 +35,7 @@ def prepare_model(
         str, typer.Argument(metavar="NETWORK", help="As torchvision names it (study models list), or timm/NAME.")
     ],
     weights: Annotated[
-        str,
-        typer.Option(
-            "--weights", metavar="NAME", help="Name of the weights in the library; imagenet: its default ones."
-        ),
+        str, typer.Option("--weights", metavar="NAME", help="Their name in the library; imagenet: its default ones.")
     ] = "imagenet",
     quiet: Quiet = False,
     as_json: Json = False,
@@ -76,8 +71,7 @@ def train(
         typer.Option("--data", help="Splits to train on: train, or train+val, which leaves nothing to validate on."),
     ] = "train",
     whole: Annotated[
-        bool,
-        typer.Option("--whole", help="Keep the weights of a frozen network with the models, and register them."),
+        bool, typer.Option("--whole", help="Keep the weights of a frozen network with the models, and register them.")
     ] = False,
     name: Rename = None,
     assignments: Set = None,
@@ -113,10 +107,8 @@ def train(
     chosen = parse_seeds(seeds) if seeds is not None else default_seeds(Home.locate(), given, name, with_val)
     study = final_study(given, chosen, name, with_val)
     if study.folds:
-        tell(
-            f"{study.name} trains on all samples outside test (data.folds), {counted(study.epochs, 'epoch')}",
-            sys.stderr,
-        )
+        how_long = counted(study.epochs, "epoch")
+        tell(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
     show(running.train(Home.locate(), study, view(quiet), address, whole))
 
 
@@ -171,8 +163,7 @@ def predict(
 def evaluate(
     model: Model,
     split: Annotated[
-        str | None,
-        typer.Option("--split", help="val, test, train or all; default: val, of a table or folder all."),
+        str | None, typer.Option("--split", help="val, test, train or all; default: val, of a table or folder all.")
     ] = None,
     data: Annotated[
         str | None,

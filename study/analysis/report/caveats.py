@@ -305,13 +305,13 @@ def _of_a_rule(results: Results, best: Side) -> Iterator[RulesPick]:
 
 
 class MarginSilent(Statement):
-    """Why `search.margin` has no say."""
+    """Why `search.margin` does not apply."""
 
     why: Literal["several metrics", "no incumbent", "no standard error"]
     metric: str
 
     def __str__(self) -> str:
-        return f"search.margin has no say: {MARGIN_SILENT[self.why].format(metric=self.metric)}."
+        return f"search.margin does not apply: {MARGIN_SILENT[self.why].format(metric=self.metric)}."
 
 
 MARGIN_SILENT = {
@@ -477,10 +477,11 @@ class TooSmall(Statement):
     def __str__(self) -> str:
         split = self.metric.split("/")[0]
         few = f" ({self.conflicting} conflict with the bias)" if self.conflicting is not None else ""
+        within = formatting.between(self.metric, self.interval)
         return (
             f"The {'validation' if split == 'val' else split} split is too small to tell {self.metric} closely: with "
-            f"the error of its own samples{few} {self.side.label} has {formatting.between(self.metric, self.interval)} "
-            "(95% interval), and more seeds do not take that error away."
+            f"the error of its own samples{few} {self.side.words} lies within {within} (95% interval), and more "
+            "seeds do not take that error away."
         )
 
 

@@ -182,7 +182,7 @@ def peers_of_best(results: Results) -> Sequence[Side]:
         seen = [(candidate.score, replace(candidate, repeats=[], confirmed=None)) for candidate in ranked]
     least = next((score.violation for score, _ in seen), 0.0)
     peers = [side_of(results.spec, candidate) for score, candidate in seen if score.violation <= least]
-    return [replace(peer, among=among) for peer in peers[:1]] + peers[1:]
+    return [replace(peer, n_candidates=among) for peer in peers[:1]] + peers[1:]
 
 
 def _is_worse(spec: StudySpec, best: Side, other: Side) -> bool:
@@ -281,12 +281,12 @@ def seeds_needed(gap: Difference, seeds: int) -> SeedsNeeded:
     assert gap.error
     assert gap.freedom is not None
     measured, root, miss = abs(gap.value) / gap.error, math.sqrt(seeds), (1 - SEEDS_CONFIDENCE) / 2
-    clear = chosen_quantile((1 + CONFIDENCE) / 2, gap.freedom, gap.among)
-    lucky = chosen_quantile(1 - miss, gap.freedom, gap.among) / chosen_quantile(1 - miss, gap.freedom)
+    clear = chosen_quantile((1 + CONFIDENCE) / 2, gap.freedom, gap.n_candidates)
+    lucky = chosen_quantile(1 - miss, gap.freedom, gap.n_candidates) / chosen_quantile(1 - miss, gap.freedom)
     least = _noncentrality(measured / lucky, gap.freedom, 1 - miss)
     middle = _noncentrality(measured, gap.freedom, 0.5)
     largest = _noncentrality(measured, gap.freedom, miss, clear)
-    fewest, expected, most = (_enough_seeds(size / root, seeds, gap.among) for size in (largest, middle, least))
+    fewest, expected, most = (_enough_seeds(size / root, seeds, gap.n_candidates) for size in (largest, middle, least))
     next_step = max(fewest or 0, min(expected or MOST_SEEDS, max(2 * seeds, CONFIRMED), MOST_SEEDS))
     return SeedsNeeded(fewest, expected, most, next_step)
 
@@ -303,7 +303,7 @@ def _noncentrality(measured: float, freedom: float, level: float, limit: float =
     """
 
     def beyond(noncentrality: float) -> float:
-        return _below(measured, freedom, noncentrality) / _below(limit, freedom, noncentrality) - level
+        return _noncentral_t(measured, freedom, noncentrality) / _noncentral_t(limit, freedom, noncentrality) - level
 
     largest = float(_deviations(freedom)[-1]) * measured + 4
     if beyond(0.0) <= 0:
@@ -320,10 +320,10 @@ def power(size: float, seeds: int, among: int = 1) -> float:
         among: from how many configurations the better one was chosen.
     """
     limit = chosen_quantile((1 + CONFIDENCE) / 2, seeds - 1, among)
-    return 1 - _below(limit, seeds - 1, math.sqrt(seeds) * size)
+    return 1 - _noncentral_t(limit, seeds - 1, math.sqrt(seeds) * size)
 
 
-def _below(limit: float, freedom: float, noncentrality: float) -> float:
+def _noncentral_t(limit: float, freedom: float, noncentrality: float) -> float:
     """Return the noncentral t's distribution function, as the mean over its standard deviation.
 
     SciPy's fails where the noncentrality is large.
