@@ -32,6 +32,10 @@ _PLACES = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """Return what the package offers, imported when it is first used."""
     if name not in _PLACES:

@@ -49,7 +49,7 @@ ALLOWED = {
         "spec",
     },
     "analysis": {"analysis.report", "analysis.statistics", "analysis.tables"},
-    "cluster": {"address", "home", "spec", "upstream"},
+    "cluster": {"address", "data", "home", "spec", "upstream"},
 }
 """What each room imports besides `EVERYWHERE`, inside functions too: the way of the data, which goes one way.
 

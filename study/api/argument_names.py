@@ -57,7 +57,8 @@ def with_arguments(message: str, arguments: Container[str]) -> str:
             return found[0]
         return name if found["given"] is None else f"{name}={_literal(found['given'])}"
 
-    return OPTION.sub(argument, message)
+    message = OPTION.sub(argument, message)
+    return re.sub(r"study resume [\w.-]*\w", "resume=True", message) if "resume" in arguments else message
 
 
 def _literal(text: str) -> str:

@@ -84,6 +84,9 @@ class Study:
         self._home, self.folder = home, folder
 
     def __repr__(self) -> str:
+        return f"Study({self.name!r}, {self.state})"
+
+    def __str__(self) -> str:
         return "\n".join(summary.lines(summary.summary(self.results)))
 
     @property

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import study
+from study import data
 from study.address import refused
 from study.cluster import answer, following
 from study.cluster.driver_job import FINAL, MODULE, Job, job_id, tags
@@ -42,13 +43,21 @@ def upload(spec: StudySpec | None) -> Iterator[Path]:
     It has this package, the shipped study files and the study file. Ray uploads at most 500 MiB; this is about 2.5.
 
     Raises:
-        UserError: its training function was defined in a notebook or a script.
+        UserError: its training function was defined in a notebook or a script, or its data are named by their place
+            below the current folder.
     """
     if spec is not None and spec.function_is_pickled:
         raise UserError(
             f"{spec.name}: its function was defined in a notebook or a script, and cannot be submitted. Put it into a "
             "module that the cluster's Python can import, and name it in method.function"
         )
+    for section in spec.data_sections if spec is not None else ():
+        path = Path(str(section.get("path", ""))).expanduser()
+        if path.parts and path.exists() and not path.is_absolute() and not (data.root() / path).exists():
+            raise UserError(
+                f"data.path: {path}: is a path from this folder, and data are not uploaded. The head needs them: under "
+                f"their whole path, --set data.path={shlex.quote(str(path.resolve()))}, or below its STUDY_DATA"
+            )
     folder = Path(tempfile.mkdtemp(prefix="study-upload-"))
     try:
         _copy(Path(study.__file__).parent, folder / "study")

@@ -98,7 +98,7 @@ def plan_ablation(results: Results, request: AblationRequest) -> AblationPlan:
         UserError: the search is not over, there is no complete baseline or nothing better, the two do not differ, or
             they do not differ in a key that the request names.
     """
-    from study.analysis.statistics.importance import importances
+    from study.analysis.statistics.importance import explained
 
     reference, best = _ends(results)
     start, end = reference.trial.params, best.trial.params
@@ -113,7 +113,7 @@ def plan_ablation(results: Results, request: AblationRequest) -> AblationPlan:
     if before and before.best.number == best.trial.number and not request.knobs and not request.order:
         steps, words = before.steps, "as before"
     else:
-        by_importance = [str(key) for key in importances(results).index if key in knobs]
+        by_importance = [key for key in explained(results).shares if key in knobs]
         steps, merges = plan(results.spec, start, end, [*request.order, *by_importance], request.knobs)
         words = _order_words(request, by_importance)
     ablation = Ablation(reference.trial, best.trial, steps, seeds_for(results, best, request.seeds))

@@ -1,5 +1,6 @@
 """What `study fetch` does: copy a study of a cluster into the local home, where every command works on it."""
 
+import os
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -190,7 +191,8 @@ def words(done: FetchOutcome) -> list[str]:
         lines.append(f"it has {done.own} events of its own here, which the cluster does not have")
     if done.untracked:
         lines.append(f"not everything is in MLflow: {done.untracked}")
-    return [*lines, f"what it says: {typed('report', name)}"]
+    here = ["--address", "local"] if os.environ.get("STUDY_ADDRESS") else []
+    return [*lines, f"what it says: {typed('report', name, *here)}"]
 
 
 def to_document(done: FetchOutcome) -> dict[str, object]:

@@ -297,9 +297,11 @@ class RemoteStudies:
 
     def _unknown(self, name: str, jobs: Sequence[Job]) -> UserError:
         names, look = sorted({job.study for job in jobs}), typed("fetch", name, "--address", self.address)
+        is_here = name in [folder.name for folder in Home.locate().studies()]
+        here = "This home has one: --address local. " if is_here else ""
         return UserError(
-            f"{name}: no such study at {self.address}. {nearest(name, names)}There: {', '.join(names) or 'none'}. A "
-            f"restarted head has forgotten its jobs: {look} looks into its home"
+            f"{name}: no such study at {self.address}. {nearest(name, names)}There: {', '.join(names) or 'none'}. "
+            f"{here}A restarted head has forgotten its jobs: {look} looks into its home"
         )
 
 

@@ -24,8 +24,8 @@ SplitSeed = Annotated[int, Range(low=0), Doc("seed that chooses the samples of t
 Folds = Annotated[
     Annotated[int, Range(low=2, high=100)] | None,
     Doc(
-        "the samples outside the test split are divided into so many folds, each as biased as the others: every trial "
-        "validates on one of them and trains on the rest, see `search.folds`; null: one validation split for all trials"
+        "number of folds, each as biased as the others, of the samples outside the test split: every trial validates "
+        "on one of them and trains on the rest; null: one validation split for all trials"
     ),
 ]
 """Type of the key `folds`, of a data set whose validation split can be cut as biased as training."""

@@ -27,8 +27,8 @@ class Balance:
     class_weights: Annotated[
         Power,
         Doc(
-            "weight of a training sample in the loss of the classifier: (all samples / (classes * those of its class)) "
-            "to this power; 0: all samples weigh alike, 0.5: by the square root, 1: all classes weigh alike"
+            "weight of a training sample in the classifier's loss: (all samples / (classes * those of its class)) to "
+            "this power; 0: all samples weigh alike, 1: all classes do"
         ),
     ] = 0.0
     cell_weights: Annotated[

@@ -124,9 +124,8 @@ LABELS, SOME_LABELS, MODEL, EARLY = "labels", "some_labels", "model", "early_lay
 
 
 ABOUT_SOURCE = (
-    "where the bias is known from: `labels`; `some_labels`: labels of a part of the samples only; `model`, where the "
-    "loss can do with them: features of a bias-capturing model instead of labels (FairKL paper B.2.4); `early_layers`, "
-    "of a frozen network: a sample's bias is that of the class which a linear classifier of its early layers gives it"
+    "where the bias is known from: `labels` of all samples; `some_labels`; `model`: features of a bias-capturing model "
+    "(FairKL paper B.2.4); `early_layers` of a frozen network: the class that a linear classifier of them gives"
 )
 """Meaning of the key `bias_source`."""
 

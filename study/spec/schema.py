@@ -247,8 +247,8 @@ class Confirm(Strict):
         top: how many of the best configurations; 0: nothing runs again.
         seeds: number of fresh seeds, at least 2; with `data.folds` how often each fold runs, each time on another seed;
             by default once.
-        folds: `all`: on every fold of `data.folds`, and a configuration's value is the metric of all samples together,
-            each as judged by a network that was not trained on it. null: `all` where the data have folds.
+        folds: `all`: on every fold of `data.folds`; a configuration's value is the metric of all samples together.
+            null: `all` where the data have folds.
         front: with several metrics the whole front of the search runs again, even where `top` is smaller, but at most
             this many configurations: of a larger front those that lie farthest apart. null: 10.
         rules: also run what each selection rule, or each of these, would have picked; this reads the test split and
@@ -276,9 +276,8 @@ class Choose(Strict):
     without limits.
 
     Attributes:
-        name: `first`: the best in the first metric. `knee`: the nearest to the best value of every metric, each on a
-            scale from the worst to the best of the configurations that are compared. `limit`: the best in the first
-            metric of those that keep `limits`.
+        name: `first`: the best in the first metric. `knee`: the nearest to the best value of every metric, each scaled
+            from worst to best. `limit`: the best in the first metric of those that keep `limits`.
         limits: for `limit`, on metrics of the study, each as `val/equalized_odds <= 0.1`; without any those of
             `search.constraints`, which hold under every rule.
     """
@@ -324,11 +323,11 @@ class Search(Strict):
         enqueue: configurations to try before the sampler's own; `papers`: those of the papers.
         margin: an incumbent is chosen unless another configuration is ahead by more than this many standard errors of
             their difference; 0: the best is chosen. Incumbents are the configurations of `enqueue`, else the baseline;
-            where some of these say `incumbent: true`, only those. Early stopping never ends them.
+            where some say `incumbent: true`, only those.
         incumbents: the configurations of `baseline` and `enqueue` that say `incumbent: true`.
-        references: models that need no search, fitted beside it by scikit-learn and fairlearn and judged as its trials
-            are: true, or `auto`: those that suit the data; or a list of names. A configuration is chosen only if it is
-            better than the best of them, by more than `margin`.
+        references: models that need no search, of scikit-learn and fairlearn: true, or `auto`: those that suit the
+            data; or a list of names. A configuration is chosen only if it is better than the best of them, by more than
+            `margin`.
         sampler: what draws configurations.
         seed: the sampler's seed; a trial's is `train.seed`.
         trials: number of configurations, baseline and enqueued ones among them; null: every cell of a grid, else 100.

@@ -141,10 +141,9 @@ class TrainOptions:
     inferred_groups: Annotated[
         Literal["none", "early", "gce", "early_layers"],
         Doc(
-            "finds the groups of the metrics `inferred_*` without bias labels: a network of `model` is "
-            "trained to follow the bias, by cross entropy for a few epochs (`early`) or by generalised cross"
-            " entropy (`gce`); its predictions are the groups. `early_layers`: of a frozen network, those of a linear "
-            "classifier of its early layers"
+            "finds the groups of the metrics `inferred_*` without bias labels: predictions of a network of `model` "
+            "that is trained by cross entropy for a few epochs (`early`) or by generalised cross entropy (`gce`), or "
+            "of a linear classifier of a frozen network's `early_layers`"
         ),
     ] = "none"
     bias_model_epochs: Annotated[
@@ -155,8 +154,7 @@ class TrainOptions:
         Literal["none", "fitted"],
         Doc(
             "`fitted`: a number is added to the score of each class so that on the validation split the log loss of all"
-            " cells of class and bias alike is least, without bias labels of all classes; each half is judged by "
-            "what was fitted to the other. A part of the model"
+            " cells of class and bias (without bias labels: of all classes) is least"
         ),
     ] = "none"
     data_share: Annotated[

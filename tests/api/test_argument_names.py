@@ -14,6 +14,18 @@ from study.errors import UserError
 NAMES = ("column", "name", "set", "top", "trial", "keep_going")
 
 
+def test_going_on_is_an_argument_where_there_is_one() -> None:
+    told = "a: exists already in ./studies. Go on with it: study resume a. Run it anew under another name: --name a-2"
+    assert with_arguments(told, ["name", "resume"]) == (
+        "a: exists already in ./studies. Go on with it: resume=True. Run it anew under another name: name='a-2'"
+    )
+    assert "study resume a. " in with_arguments(told, ["name"])
+
+
+def test_what_is_imported_late_is_offered_by_completion() -> None:
+    assert {*study.__all__} <= {*dir(study)}
+
+
 @pytest.mark.parametrize(
     ("message", "expected"),
     [

@@ -93,7 +93,8 @@ def test_the_best_and_the_baseline_with_their_seeds(mine: study.Study) -> None:
 
 
 def test_it_is_shown_as_study_status_shows_it_and_read_anew_when_asked(mine: study.Study) -> None:
-    assert repr(mine).startswith("study mine, of ada: ")
+    assert str(mine).startswith("study mine, of ada: ")
+    assert repr([mine]) == f"[Study('mine', {mine.state})]"
     before = len(mine.trials)
     write_ledger(mine.folder.ledger_file)
     assert mine.refresh() is mine

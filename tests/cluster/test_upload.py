@@ -8,7 +8,8 @@ import pytest
 from helpers import quickstart
 
 from study.cluster.job_client import STUDY_FILE, size, upload
-from study.spec import load_study
+from study.errors import UserError
+from study.spec import StudySpec, load_study
 
 
 def test_the_code_the_study_files_and_the_study_and_nothing_else() -> None:
@@ -26,6 +27,27 @@ def test_the_code_the_study_files_and_the_study_and_nothing_else() -> None:
     assert files > 200
     assert taken < 5_000_000
     assert not folder.exists()
+
+
+def test_data_that_would_not_be_found_there_are_told_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [f"{n % 7},{n % 2}" for n in range(40)]
+    for place in (tmp_path / "here" / "mine.csv", tmp_path / "data" / "shared.csv"):
+        place.parent.mkdir()
+        place.write_text("\n".join(["x,y", *rows]))
+    monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path / "here")
+
+    def spec(path: str) -> StudySpec:
+        keys = ["model={name: linear}", "method={name: cross_entropy}", "search.space={}", "search.baseline=null"]
+        of_table = f"data={{name: table, path: {path}, target: y}}"
+        return quickstart(of_table, *keys, "search.alternatives={}", "search.metric=val/worst_class_accuracy")
+
+    whole = str(tmp_path / "here" / "mine.csv")
+    for allowed in ("shared.csv", whole):
+        with upload(spec(allowed)):
+            pass
+    with pytest.raises(UserError, match=f"--set data.path={whole}"), upload(spec("mine.csv")):
+        pass
 
 
 def test_what_lies_about_is_left(tmp_path: Path) -> None:

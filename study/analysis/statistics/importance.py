@@ -1,6 +1,7 @@
 """The share of the metric's variance over the searched space that each parameter explains."""
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -266,11 +267,14 @@ def importances(results: Results) -> "pd.DataFrame":
 
     Returns:
         Indexed by `parameter`, the most important first: `share` of the metric's variance over the space, `low` and
-        `high`, the ends of its 95% interval, and `trials`, how many it rests on. Empty where nothing can be said.
+        `high`, the ends of its 95% interval, and `trials`, how many it rests on. Empty where nothing can be said: a
+        warning says why.
     """
     import pandas as pd
 
     found = explained(results)
+    if found.missing:
+        warnings.warn(f"importance: {found.missing}", stacklevel=3)
     rows = [(share.value, share.low, share.high, found.trials[key]) for key, share in found.shares.items()]
     index = pd.Index(list(found.shares), name="parameter", dtype=object)
     frame = pd.DataFrame(rows, index=index, columns=["share", "low", "high", "trials"])

@@ -104,5 +104,6 @@ def test_pruned_trials_have_no_value_and_the_title_says_what_that_leaves(writer)
     assert title(spec, found).startswith("method.alpha alone explains ")
     assert title(spec, found).endswith(" among the trials that early stopping let through")
     few, record = study_of(writer, response, count=40, stop=range(36))
-    assert importances(Results(few, record)).empty
+    with pytest.warns(UserWarning, match="importance: .*needed"):
+        assert importances(Results(few, record)).empty
     assert explained(Results(few, record)).missing == "4 trials of the search have a value, 30 are needed"
