@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from types import ModuleType
-from typing import get_origin
+from typing import Any, get_origin
 
 from study import data, methods, models
 from study.knobs import Knob, Params, Section, Value, knobs
@@ -124,9 +123,9 @@ def _knobs(section: str, values: Section) -> Mapping[str, Knob]:
 
 
 @cache
-def _of_method(module: ModuleType, values: frozenset[tuple[str, Value]]) -> Mapping[str, Knob]:
-    """Return the knobs that a method's module yields: of a file's sections the same are asked for again and again."""
-    return {knob.key: knob for knob in module.keys(dict(values))}
+def _of_method(kind: Any, values: frozenset[tuple[str, Value]]) -> Mapping[str, Knob]:
+    """Return the knobs that a kind of methods yields: the same are asked for again and again."""
+    return {knob.key: knob for knob in kind.keys(dict(values))}
 
 
 @cache
