@@ -114,13 +114,38 @@ def disk_remedy(problem: OSError) -> str:
     return "Make room there" if problem.errno in DISK_FULL else "See that it can be written again"
 
 
+PAPERS_WORDS = {
+    "fairkl": "eps_sup_info_nce+fair_kl",
+    "epssupinfonce": "eps_sup_info_nce",
+    "dcl": "debiased_info_nce",
+    "hcl": "hard_negative_info_nce",
+    "cclk": "fair_cclk",
+    "fscl": "fair_sup_con",
+    "simclr": "info_nce",
+    "biasbal": "bias_balanced_cross_entropy",
+    "lff": "learning_from_failure",
+    "jtt": "just_train_twice",
+    "gce": "generalized_cross_entropy",
+}
+"""What papers call methods, in small letters without signs, and the methods' names here."""
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[\W_]", "", word).lower()
+
+
 def nearest(word: str, valid: Iterable[str]) -> str:
     """Return `Did you mean 'x'? ` for the closest valid spelling, or an empty text where none is close.
 
+    A word that differs by capitals and signs alone is the closest, then what papers call a method (`PAPERS_WORDS`).
     Words of two parts, as `method.alpha` or `val/accuracy`, share their first part with many: where it is right, the
     second parts alone are compared; the same second part after another first one is close, too.
     """
     words = list(valid)
+    plain = _plain(word)
+    same = next((other for other in words if plain == _plain(other)), PAPERS_WORDS.get(plain, ""))
+    if same.partition("+")[0] in words:
+        return f"Did you mean {same!r}? "
     first, second = _parts(word)
     by_second = {_parts(other)[1]: other for other in words if _parts(other)[0] == first}
     if first and by_second:

@@ -5,6 +5,7 @@ import pytest
 from study.errors import UserError, nearest
 
 KEYS = ["method.pooled", "method.alpha", "method.tau_plus", "train.epochs", "train.momentum"]
+METHODS = ["cross_entropy", "debiased_info_nce", "eps_sup_info_nce", "fair_cclk"]
 METRICS = ["val/accuracy", "val/auc", "val/equalized_odds"]
 
 
@@ -20,6 +21,12 @@ METRICS = ["val/accuracy", "val/auc", "val/equalized_odds"]
         ("test/accuracy", METRICS, "val/accuracy"),
         ("accuracy", METRICS, "val/accuracy"),
         (".\n/", KEYS, None),
+        ("fairkl", METHODS, "eps_sup_info_nce+fair_kl"),
+        ("fairkl", ["fair_kl", "end"], "fair_kl"),
+        ("CCL-K", METHODS, "fair_cclk"),
+        ("dcl", METHODS, "debiased_info_nce"),
+        ("dcl", ["end"], None),
+        ("Cross-Entropy", METHODS, "cross_entropy"),
     ],
 )
 def test_a_spelling_is_proposed_where_it_is_close(word: str, valid: list[str], expected: str | None) -> None:

@@ -158,12 +158,13 @@ def submit(
     env: Env = None,
     python: Python = "python",
     share: Annotated[
-        float, typer.Option("--share", min=0.01, max=100, help="Share of the trials at once; others have 1.")
+        float,
+        typer.Option("--share", min=0.01, max=100, help="Weight among studies that share a cluster; others have 1."),
     ] = 1.0,
-    slots: Annotated[int | None, typer.Option("--max-slots", min=1, help="Trials at once at most.")] = None,
+    slots: Annotated[int | None, typer.Option("--max-slots", min=1, help="Most trials at once.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Have a cluster run a study. Example: study submit quickstart --address http://head:8265 --follow"""
+    """Run a study on a cluster, as a job. Example: study submit quickstart --address http://head:8265 --follow"""
     from study.cluster.driver_job import from_this_shell
     from study.cluster.job_client import Jobs
     from study.home.provenance import owner
@@ -261,11 +262,11 @@ def up(
     ] = 2,
     cpus: Annotated[int, typer.Option("--cpus-per-node", min=1)] = 1,
     gpus: Annotated[
-        int, typer.Option("--gpus", metavar="N", min=0, help="How many of this machine's GPUs the nodes share.")
+        int, typer.Option("--gpus", metavar="N", min=0, help="Number of this machine's GPUs that the nodes share.")
     ] = 0,
     as_json: Json = False,
 ) -> None:
-    """Start a cluster with token and MLflow, on loopback. Example: study cluster up --nodes 3"""
+    """Start a cluster on loopback, with token and MLflow. Example: study cluster up --nodes 3"""
     from rich.console import Console
 
     from study.commands import local_cluster
@@ -284,7 +285,7 @@ def down() -> None:
 
 
 def cluster_status(as_json: Json = False) -> None:
-    """Show what runs of the cluster. Example: study cluster status"""
+    """Show what runs of the cluster that study cluster up started. Example: study cluster status"""
     from study.cluster.local import LocalCluster
     from study.commands import local_cluster
     from study.home.folder import Home

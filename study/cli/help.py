@@ -21,7 +21,7 @@ def doctor(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a bug report needs, and what is wrong with its remedy. Example: study doctor --json"""
+    """Check this machine: what is wrong, what mends it, and what a bug report needs. Example: study doctor --json"""
     from study import doctor as doctors
 
     if clean:
@@ -44,7 +44,7 @@ Words = Annotated[
 
 
 def guide(topic: Words = None) -> None:
-    """Show a page of the guide, or what answers some words. Examples: study guide selection; study guide limit time"""
+    """Show a page of the guide, or passages on some words. Examples: study guide selection, study guide limit time"""
     from study.commands.guide import guide as page
 
     text = page(topic or [])

@@ -18,8 +18,8 @@ Model = Annotated[
 ComputeDevice = Annotated[
     str, typer.Option("--device", help="auto, cpu, cuda or cuda:N; auto: a GPU if one works here.")
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Refuse what cannot be read, instead of leaving it out.")]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Which seed's model, of a final training.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse input that cannot be read instead of leaving it out.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Which seed of a final training to use.")]
 
 
 def list_models(as_json: Json = False) -> None:
@@ -35,7 +35,7 @@ def prepare_model(
         str, typer.Argument(metavar="NETWORK", help="As torchvision names it (study models list), or timm/NAME.")
     ],
     weights: Annotated[
-        str, typer.Option("--weights", metavar="NAME", help="As the library names them; imagenet: its default ones.")
+        str, typer.Option("--weights", metavar="NAME", help="Their name in the library; imagenet: its default ones.")
     ] = "imagenet",
     quiet: Quiet = False,
     as_json: Json = False,
@@ -56,23 +56,22 @@ def train(
         typer.Option(
             "--seeds",
             metavar="S,S",
-            help="Training seeds; default: those of this training if it is there, else of the study's other final "
-            "training, else three that the study did not use, one for a model of scikit-learn.",
+            help="Training seeds; default: those of this training if it exists, else of the study's other final "
+            "training, else three new ones (one for a model of scikit-learn).",
         ),
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option("--epochs", min=1, help="Train longer or shorter than the search.")
+        int | None, typer.Option("--epochs", min=1, help="Number of epochs; default: as in the search.")
     ] = None,
     baseline: Annotated[
-        bool, typer.Option("--baseline", help="SPEC is a study's name or file: train its baseline, to compare with.")
+        bool, typer.Option("--baseline", help="Train the baseline of SPEC, a study's name or file, to compare with.")
     ] = False,
     data: Annotated[
         Literal["train", "train+val"],
-        typer.Option("--data", help="The splits to train on; with train+val nothing validates."),
+        typer.Option("--data", help="Splits to train on: train, or train+val, which leaves nothing to validate on."),
     ] = "train",
     whole: Annotated[
-        bool,
-        typer.Option("--whole", help="Keep a frozen network's weights among the models' files, and register them."),
+        bool, typer.Option("--whole", help="Keep the weights of a frozen network with the models, and register them.")
     ] = False,
     name: Rename = None,
     assignments: Set = None,
@@ -108,10 +107,8 @@ def train(
     chosen = parse_seeds(seeds) if seeds is not None else default_seeds(Home.locate(), given, name, with_val)
     study = final_study(given, chosen, name, with_val)
     if study.folds:
-        tell(
-            f"{study.name} trains on all samples outside test (data.folds), {counted(study.epochs, 'epoch')}",
-            sys.stderr,
-        )
+        how_long = counted(study.epochs, "epoch")
+        tell(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
     show(running.train(Home.locate(), study, view(quiet), address, whole))
 
 
@@ -125,7 +122,7 @@ def predict(
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="A CSV file; default: standard output.")
     ] = None,
     file: Annotated[
-        str | None, typer.Option("--file", metavar="COLUMN", help="In a list of images, the column of their files.")
+        str | None, typer.Option("--file", metavar="COLUMN", help="Column of the files in a list of images.")
     ] = None,
     seed: Seed = None,
     device: ComputeDevice = "auto",
@@ -166,10 +163,7 @@ def predict(
 def evaluate(
     model: Model,
     split: Annotated[
-        str | None,
-        typer.Option(
-            "--split", help="val, test, train, or all: of other data. Default: val; all of a table or folder."
-        ),
+        str | None, typer.Option("--split", help="val, test, train or all; default: val, of a table or folder all.")
     ] = None,
     data: Annotated[
         str | None,

@@ -60,13 +60,13 @@ def init(
         ),
     ] = None,
     gpu: Annotated[bool | None, typer.Option("--gpu/--cpu", help="Where its trials run.")] = None,
-    trials: Annotated[int | None, typer.Option("--trials", min=1, help="How many configurations are tried.")] = None,
+    trials: Annotated[int | None, typer.Option("--trials", min=1, help="Number of configurations to try.")] = None,
     guess: Annotated[
         str | None,
-        typer.Option("--guess", metavar="G", help="What may betray the class: colour, texture or unknown."),
+        typer.Option("--guess", metavar="G", help="What may be learned instead: colour, texture or unknown."),
     ] = None,
     missing: Annotated[
-        str | None, typer.Option("--missing", metavar="M", help="Rows of a table with missing values: fill or drop.")
+        str | None, typer.Option("--missing", metavar="M", help="What to do with rows that have gaps: fill or drop.")
     ] = None,
     pretrained: Annotated[
         bool | None,

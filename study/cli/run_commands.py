@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from study.driver.session import RunEnd
     from study.home.folder import Home, StudyFolder
 
-Detach = Annotated[bool, typer.Option("--detach", help="Let it run by itself, and return once its first trials begin.")]
-More = Annotated[str | None, typer.Option("--trials", metavar="+N", help="Search on, with so many more trials.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Run it in the background; return once its first trials begin.")]
+More = Annotated[str | None, typer.Option("--trials", metavar="+N", help="Add N trials to the search.")]
 
 
 def run(
@@ -69,7 +69,7 @@ def _detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: 
 
 
 def attach(name: Name, quiet: Quiet = False) -> None:
-    """Show a study that runs until it ends; Ctrl-C leaves it running. Example: study attach quickstart"""
+    """Follow a running study until it ends; Ctrl-C leaves it running. Example: study attach quickstart"""
     from study.driver.driver_process import follow_running
     from study.home.folder import Home
 
@@ -83,13 +83,15 @@ def resume(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="From here on: a key of resources, or search.concurrency."),
     ] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="Run again what failed, once its cause is mended.")] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Run failed trials again, once you fixed the cause.")
+    ] = False,
     address: AnyAddress = None,
     follow: Follow = False,
     quiet: Quiet = False,
     detach: Detach = False,
 ) -> None:
-    """Go on with a study after a stop or a crash, or extend it. Example: study resume quickstart --trials +50"""
+    """Resume a study after a stop or crash, or add trials to it. Example: study resume quickstart --trials +50"""
     if is_elsewhere(address, follow):
         from study.commands import extend_study, placement
         from study.home.record import StudyRecord
@@ -118,8 +120,10 @@ def resume(
 
 def extend(
     name: Name,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Their new last epoch.")],
-    top: Annotated[int | None, typer.Option("--top", min=1, help="How many of the best; default: 5.")] = None,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Train up to this epoch.")],
+    top: Annotated[
+        int | None, typer.Option("--top", min=1, help="Number of the best configurations; default: 5.")
+    ] = None,
     trials: Annotated[
         str | None, typer.Option("--trials", metavar="N,N", help="Numbers of the trials, complete or stopped.")
     ] = None,
@@ -134,7 +138,7 @@ def extend(
 
     request = extend_study.ExtensionRequest(epochs, top, _numbers(trials))
 
-    def show_plan(plan: extend_study.Plan) -> None:
+    def show_plan(plan: extend_study.ExtensionPlan) -> None:
         print_json(plan) if as_json else tell("\n".join(extend_study.lines(plan)))
 
     if is_elsewhere(address, follow):
@@ -173,14 +177,14 @@ def _numbers(text: str | None) -> tuple[int, ...]:
 
 def confirm(
     name: Name,
-    top: Annotated[int | None, typer.Option("--top", min=1, help="How many of the best; default: 5.")] = None,
+    top: Annotated[
+        int | None, typer.Option("--top", min=1, help="Number of the best configurations; default: 5.")
+    ] = None,
     seeds: Annotated[
-        int | None,
-        typer.Option("--seeds", min=2, help="On how many fresh seeds, counting those that already ran; default: 5."),
+        int | None, typer.Option("--seeds", min=2, help="Number of fresh seeds, those that ran included; default: 5.")
     ] = None,
     rules: Annotated[
-        bool,
-        typer.Option("--rules", help="Also what each selection rule would have picked; --top, --seeds stay as before."),
+        bool, typer.Option("--rules", help="Also run what each selection rule would have picked.")
     ] = False,
     address: AnyAddress = None,
     follow: Follow = False,
@@ -207,13 +211,15 @@ def ablate(
     name: Name,
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", min=2, help="On how many seeds, counting those that already ran; default: as confirm."),
+        typer.Option("--seeds", min=2, help="Number of seeds, those that ran included; default: as confirm."),
     ] = None,
     knobs: Annotated[
-        str | None, typer.Option("--knobs", metavar="KEY,KEY", help="Measure these; the others move in one last step.")
+        str | None,
+        typer.Option("--knobs", metavar="KEY,KEY", help="Knobs to measure; the others change together last."),
     ] = None,
     order: Annotated[
-        str | None, typer.Option("--order", metavar="KEY,KEY", help="Step order; default: importance in the search.")
+        str | None,
+        typer.Option("--order", metavar="KEY,KEY", help="Order of steps; default: importance in the search."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run, and start nothing.")] = False,
     address: AnyAddress = None,
@@ -221,12 +227,12 @@ def ablate(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Measure the way from the baseline to the best, knob by knob. Example: study ablate quickstart --seeds 5"""
+    """Measure what each knob adds between baseline and best. Example: study ablate quickstart --seeds 5"""
     from study.commands import ablate_study
 
     request = ablate_study.AblationRequest(seeds, _keys(knobs), _keys(order))
 
-    def show_plan(plan: ablate_study.Plan) -> None:
+    def show_plan(plan: ablate_study.AblationSummary) -> None:
         print_json(plan) if as_json else tell("\n".join(ablate_study.lines(plan)))
 
     if is_elsewhere(address, follow):
@@ -333,7 +339,7 @@ def reproduce(
 
 def suite(
     file: Annotated[str, typer.Argument(metavar="SUITE", help="A shipped suite's name, or the path of a YAML file.")],
-    plan: Annotated[bool, typer.Option("--plan", help="Show how far it is and what is left; starts nothing.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Show what has run and what is left; start nothing.")] = False,
     only_report: Annotated[bool, typer.Option("--report", help="Run nothing; print the tables so far.")] = False,
     out: Annotated[
         Path | None,

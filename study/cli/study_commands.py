@@ -30,10 +30,10 @@ def plan(
     spec: Spec,
     assignments: Set = None,
     profile: Profile = None,
-    fast: Annotated[bool, typer.Option("--fast", help="Do not run an epoch here to estimate the time.")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="Run no epoch here to estimate the time.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a study would run, and how long; starts nothing. Example: study plan quickstart"""
+    """Show what a study would run and how long it would take; start nothing. Example: study plan quickstart"""
     from study.commands import plan as plans
     from study.commands.cost import Estimate, estimate, estimate_text
     from study.ranking.documents import plain_fields
@@ -53,7 +53,7 @@ def plan(
 
 
 def cost(name: Name, address: Where = None, as_json: Json = False) -> None:
-    """Show the hours that a study took, and those that early stopping saved. Example: study cost quickstart"""
+    """Show how many hours a study took, and how many early stopping saved. Example: study cost quickstart"""
     from study.commands import cost as costs
     from study.ranking import Results
 
@@ -100,9 +100,9 @@ def report(
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="The folder to write to; default: the study's.")
     ] = None,
     models: Annotated[bool, typer.Option("--models", help="Also what its models learned; needs its data.")] = False,
-    pdf: Annotated[bool, typer.Option("--pdf", help="Also each figure as a PDF, for a paper.")] = False,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Also write each figure as a PDF.")] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Write it again while the study runs; the page reloads itself.")
+        bool, typer.Option("--watch", help="Keep it up to date while the study runs; the page reloads itself.")
     ] = False,
     address: Where = None,
     as_json: Json = False,
@@ -163,13 +163,13 @@ def export(
     top: Annotated[int | None, typer.Option("--top", min=1, help="How many; default: 1, or a whole front.")] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option("--where", metavar="LIMIT", help="A limit, as val/equalized_odds<=0.05; may be repeated."),
+        typer.Option("--where", metavar="LIMIT", help="A limit to keep, as val/equalized_odds<=0.05; may be repeated."),
     ] = None,
     by: Annotated[
         str | None, typer.Option("--by", metavar="METRIC", help="The metric to rank by; default: the study's.")
     ] = None,
     pareto: Annotated[
-        str | None, typer.Option("--pareto", metavar="M,M", help="Those not dominated in these metrics.")
+        str | None, typer.Option("--pareto", metavar="M,M", help="The front of these metrics: what no other beats.")
     ] = None,
     trial: Annotated[int | None, typer.Option("--trial", min=0, help="The configuration of this trial.")] = None,
     address: Where = None,
@@ -224,7 +224,7 @@ def delete(
 def ui(
     port: Annotated[int, typer.Option("--port", min=1, max=65535)] = 5000,
     optuna: Annotated[
-        str | None, typer.Option("--optuna", metavar="NAME", help="This study in Optuna's dashboard instead.")
+        str | None, typer.Option("--optuna", metavar="NAME", help="Show this study in Optuna's dashboard instead.")
     ] = None,
 ) -> None:
     """Start the MLflow UI on this home, on loopback. Example: study ui --port 5001"""
@@ -247,15 +247,15 @@ def import_trials(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The Optuna study in it.")],
     file: Annotated[str, typer.Argument(metavar="SPEC", help="A study file that searches the same parameters.")],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="The file to write.")],
-    top: Annotated[int, typer.Option("--top", min=1, help="How many configurations, at most.")] = 10,
+    top: Annotated[int, typer.Option("--top", min=1, help="Largest number of configurations.")] = 10,
     renamed: Annotated[
         list[str] | None,
         typer.Option(
-            "--rename", metavar="NAME=KEY", help="The key that a parameter is, `NAME=`: left out; may be repeated."
+            "--rename", metavar="NAME=KEY", help="Key that a parameter is; `NAME=` leaves it out; may be repeated."
         ),
     ] = None,
 ) -> None:
-    """Have a search try the best of an Optuna study first. Example: study import my.db mine quickstart -o q.yaml"""
+    """Begin a study file with the best of an Optuna study. Example: study import my.db mine quickstart -o q.yaml"""
     from study.commands import optuna_page
 
     tell("\n".join(optuna_page.import_trials(storage, name, file, out, top, renamed or ())))
@@ -268,12 +268,12 @@ def stop(
         typer.Option("--trial", metavar="T", min=0, help="Only this trial, at its next report; may be repeated."),
     ] = None,
     search: Annotated[
-        bool, typer.Option("--search", help="Only the search: no further configuration is tried, the study goes on.")
+        bool, typer.Option("--search", help="Only the search: try no further configuration; the study goes on.")
     ] = False,
     address: Where = None,
     as_json: Json = False,
 ) -> None:
-    """Stop a study cleanly, a trial of it, or its search. Example: study stop quickstart --trial 3"""
+    """Stop a study in good order, or one of its trials, or its search. Example: study stop quickstart --trial 3"""
     from study.cluster.job_client import Jobs
     from study.driver import ask_driver
     from study.home.folder import Home
@@ -303,12 +303,12 @@ def enqueue(
         list[str] | None, typer.Argument(metavar="KEY=VALUE ...", help="Searched keys and their values.")
     ] = None,
     like: Annotated[
-        int | None, typer.Option("--like", metavar="T", min=0, help="Every other key as in this trial.")
+        int | None, typer.Option("--like", metavar="T", min=0, help="Take every other key from this trial.")
     ] = None,
     address: Where = None,
     as_json: Json = False,
 ) -> None:
-    """Have a search try a configuration next. Example: study enqueue quickstart --like 3 method.alpha=0.5"""
+    """Have a running search try a configuration next. Example: study enqueue quickstart --like 3 method.alpha=0.5"""
     from study.cluster.job_client import Jobs
     from study.driver import ask_driver
     from study.home.folder import Home

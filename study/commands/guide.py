@@ -25,6 +25,9 @@ ENDING = 3
 MAX_ROWS_TOGETHER = 4
 """Rows of a table or items of a list up to which it is one passage; of a longer one, each row or item is one."""
 
+MAX_ROWS_WHOLE = 12
+"""Lines of tables in a section up to which it is shown whole."""
+
 SECTION = 2600
 """Characters up to which a section is shown whole instead of a passage of it."""
 
@@ -91,7 +94,7 @@ def guide(words: Sequence[str]) -> str:
     for passage in found:
         by_section.setdefault((passage.page, passage.heading), passage)
     best = list(by_section.values())
-    whole = [f"## {passage.page}: {passage.heading}\n\n{_shown(passage, words)}" for passage in best[:WHOLE]]
+    whole = [f"## {passage.page}: {passage.heading}\n\n{_shown(passage, words, found)}" for passage in best[:WHOLE]]
     short = [f"- {passage.page}, {passage.heading}: {_line(passage)}" for passage in best[WHOLE : WHOLE + SHORT]]
     further = ["## Further", "\n".join(short)] if short else []
     absent = _absent(words, by_name.values())
@@ -157,13 +160,17 @@ def _ranks(tables: sqlite3.Connection, query: str) -> dict[int, float]:
     return dict(tables.execute(ranked, [query]).fetchall())
 
 
-def _shown(passage: Passage, words: Sequence[str]) -> str:
+def _shown(passage: Passage, words: Sequence[str], found: Sequence[Passage]) -> str:
     """Return a passage's section where it is short, else the passage, with the next block if it ends in a colon.
 
-    Of what begins with one of the words the passage alone.
+    Of what begins with one of the words the passage alone; of a row of a long table it with the next best rows.
     """
+    head, mark, row = passage.text.rpartition(HEAD)
     if passage.name in words:
         return passage.text
+    if mark and passage.section.count("\n|") > MAX_ROWS_WHOLE:
+        rows = [one.text.rpartition(HEAD) for one in found if one.section == passage.section]
+        return "\n".join([f"{head}{mark}{row}", *(one for of, _, one in rows[1:] if of == head)][:MAX_ROWS_TOGETHER])
     if len(passage.section) <= SECTION:
         return passage.section
     after = passage.section.partition(passage.text)[2].strip()

@@ -18,7 +18,7 @@ from study.address import is_loopback
 from study.errors import UserError, disk_remedy, of_disk
 from study.home.folder import Home, address_of, path_of
 from study.text import public
-from study.upstream.environment import FILE_STORE, Part, set_here
+from study.upstream.environment import FILE_STORE, ProcessKind, set_here
 from study.upstream.logging import hush
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
     Raises:
         Exception: whatever MLflow, its database or the network raise; see `error_line`.
     """
-    set_here(Part.MLFLOW_CLIENT)
+    set_here(ProcessKind.MLFLOW_CLIENT)
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(timeout))
     os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"  # a request that is repeated unseen may make two runs
     from mlflow import MlflowClient
@@ -157,11 +157,15 @@ UNREACHABLE = {
 """Messages about a server that cannot be reached, by what the libraries say."""
 
 
-def pages(search: Callable[..., Page[Found]], **given: object) -> Iterator[Found]:
-    """Yield all that a search of MLflow's client finds, page by page."""
+def pages(search: Callable[[str | None], Page[Found]]) -> Iterator[Found]:
+    """Yield all that a search of MLflow's client finds.
+
+    Args:
+        search: returns the page of a token, the first one of None.
+    """
     token: str | None = None
     while token != "":
-        page = search(**given, page_token=token)
+        page = search(token)
         yield from page
         token = page.token or ""
 

@@ -15,7 +15,7 @@ from mlflow.entities import Run
 
 from study.tracking.connection import pages
 from study.tracking.store import OWN_RUN_TAG, Point, RunUpdate, cut
-from study.upstream.environment import Part, variables
+from study.upstream.environment import ProcessKind, variables
 
 NOT_TAGS = (
     "mlflow.parentRunId",
@@ -52,11 +52,12 @@ class _Found:
 
     def __init__(self, client: MlflowClient) -> None:
         self.client = client
-        experiments = [one.experiment_id for one in pages(client.search_experiments)]
-        runs = [*pages(client.search_runs, experiment_ids=experiments)] if experiments else []
+        experiments = [one.experiment_id for one in pages(lambda token: client.search_experiments(page_token=token))]
+        runs = [*pages(lambda token: client.search_runs(experiments, page_token=token))] if experiments else []
         self.runs = sorted(runs, key=lambda run: int(run.info.start_time))
         self.ids = {run.info.run_id for run in runs}
-        self.models = [*pages(client.search_logged_models, experiment_ids=experiments)] if experiments else []
+        models = pages(lambda token: client.search_logged_models(experiments, page_token=token))
+        self.models = [*models] if experiments else []
 
 
 def _update(found: _Found, run: Run, trial: int, status: str, end: int) -> RunUpdate:
@@ -88,7 +89,7 @@ def _update(found: _Found, run: Run, trial: int, status: str, end: int) -> RunUp
 @contextmanager
 def _allowed() -> Iterator[None]:
     """Let MLflow read such a folder in the block, which it does only where the environment says so."""
-    allowed = variables(Part.FUNCTION)
+    allowed = variables(ProcessKind.FUNCTION)
     before = {name: os.environ.get(name) for name in allowed}
     os.environ |= allowed
     try:

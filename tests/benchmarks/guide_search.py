@@ -113,10 +113,12 @@ def places() -> dict[str, int | None]:
     found = {}
     for question, answer in QUESTIONS.items():
         sections: dict[tuple[str, str], guide.Passage] = {}
-        for passage in guide.find(question.split(), every):
+        passages = guide.find(question.split(), every)
+        for passage in passages:
             sections.setdefault((passage.page, passage.heading), passage)
         shown = [
-            f"{one.heading}\n{guide._shown(one, question.split())}" for one in list(sections.values())[: guide.WHOLE]
+            f"{one.heading}\n{guide._shown(one, question.split(), passages)}"
+            for one in list(sections.values())[: guide.WHOLE]
         ]
         found[question] = next((place for place, text in enumerate(shown, 1) if answer in text), None)
     return found
