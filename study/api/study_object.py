@@ -87,7 +87,9 @@ class Study:
         return f"Study({self.name!r}, {self.state})"
 
     def __str__(self) -> str:
-        return "\n".join(summary.lines(summary.summary(self.results)))
+        told = summary.summary(self.results)
+        failed = [f"trial {number} failed: {why}" for number, why in told.failures.items() if told.state == "failed"]
+        return "\n".join([*summary.lines(told), *failed[:1]])
 
     @property
     def name(self) -> str:

@@ -159,9 +159,7 @@ def submit(
     python: Python = "python",
     share: Annotated[
         float,
-        typer.Option(
-            "--share", min=0.01, max=100, help="Weight of the study when trials are shared out; others have 1."
-        ),
+        typer.Option("--share", min=0.01, max=100, help="Weight among studies that share a cluster; others have 1."),
     ] = 1.0,
     slots: Annotated[int | None, typer.Option("--max-slots", min=1, help="Most trials at once.")] = None,
     as_json: Json = False,

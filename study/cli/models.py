@@ -10,7 +10,7 @@ from study.cli.cluster import Follow, is_elsewhere, options, show_submitted
 from study.cli.options import AnyAddress, Json, Quiet, Rename, Set, Spec, print_json, show, view
 from study.errors import UserError
 from study.metrics import is_standard_error
-from study.text import counted, tell
+from study.text import counted, quoted, some, tell
 
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
@@ -19,9 +19,7 @@ ComputeDevice = Annotated[
     str, typer.Option("--device", help="auto, cpu, cuda or cuda:N; auto: a GPU if one works here.")
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Refuse input that cannot be read instead of leaving it out.")]
-Seed = Annotated[
-    int | None, typer.Option("--seed", metavar="S", help="Take the model of this seed of a final training.")
-]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Which seed of a final training to use.")]
 
 
 def list_models(as_json: Json = False) -> None:
@@ -37,10 +35,7 @@ def prepare_model(
         str, typer.Argument(metavar="NETWORK", help="As torchvision names it (study models list), or timm/NAME.")
     ],
     weights: Annotated[
-        str,
-        typer.Option(
-            "--weights", metavar="NAME", help="Name of the weights in the library; imagenet: its default ones."
-        ),
+        str, typer.Option("--weights", metavar="NAME", help="Their name in the library; imagenet: its default ones.")
     ] = "imagenet",
     quiet: Quiet = False,
     as_json: Json = False,
@@ -76,8 +71,7 @@ def train(
         typer.Option("--data", help="Splits to train on: train, or train+val, which leaves nothing to validate on."),
     ] = "train",
     whole: Annotated[
-        bool,
-        typer.Option("--whole", help="Keep the weights of a frozen network with the models, and register them."),
+        bool, typer.Option("--whole", help="Keep the weights of a frozen network with the models, and register them.")
     ] = False,
     name: Rename = None,
     assignments: Set = None,
@@ -113,10 +107,8 @@ def train(
     chosen = parse_seeds(seeds) if seeds is not None else default_seeds(Home.locate(), given, name, with_val)
     study = final_study(given, chosen, name, with_val)
     if study.folds:
-        tell(
-            f"{study.name} trains on all samples outside test (data.folds), {counted(study.epochs, 'epoch')}",
-            sys.stderr,
-        )
+        how_long = counted(study.epochs, "epoch")
+        tell(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
     show(running.train(Home.locate(), study, view(quiet), address, whole))
 
 
@@ -171,8 +163,7 @@ def predict(
 def evaluate(
     model: Model,
     split: Annotated[
-        str | None,
-        typer.Option("--split", help="val, test, train or all; default: val, of a table or folder all."),
+        str | None, typer.Option("--split", help="val, test, train or all; default: val, of a table or folder all.")
     ] = None,
     data: Annotated[
         str | None,
@@ -197,26 +188,32 @@ def evaluate(
     with find_model(home, model, seed) as description:
         found = evaluating.evaluate(home, description, split, data, assignments or (), device, strict)
         groups = evaluating.group_words(description, found.metrics)
-    worst, left_out = found.worst_group, len(found.left_out)
+    worst, left_out, foreign = found.worst_group, len(found.left_out), list(found.foreign_bias)
     for line in table_columns.summary(found.left_out):
         tell(f"left out: {line}", sys.stderr)
     if as_json:
         named: dict[str, Any] = {"groups": groups} if groups else {}
         named |= {"worst_group": worst.to_document()} if worst else {}
         named |= {"left_out": left_out} if left_out else {}
+        named |= {"foreign_bias": foreign} if foreign else {}
         print_json({**found.metrics, "samples": found.samples, **named})
         return
     is_new = data is not None or any(assignment.startswith("data.path") for assignment in assignments or ())
     part = f", the {split} split of these data; --split all takes every sample" if is_new and split != "all" else ""
     note = f"; {counted(left_out, 'row')} of the table left out, which the model cannot take"
     tell(f"{found.samples} samples{part}{note if left_out else ''}")
+    if foreign:
+        names = f"bias class{'es' * (len(foreign) > 1)} {some(list(map(quoted, foreign)))}"
+        tell(f"{names}: not among the model's, so these samples count in what is measured by class alone")
+    undefined = [name for name, value in found.metrics.items() if value is None and not is_standard_error(name)]
     for name, value in found.metrics.items():
-        if is_standard_error(name):
+        if value is None or is_standard_error(name):
             continue
         error = found.metrics.get(f"{name}_standard_error")
-        number = "not defined" if value is None else f"{value:.6g}"
-        line = f"{name:<32} {number}{'' if error is None else f' ± {error:.2g}'}"
+        line = f"{name:<32} {value:.6g}{'' if error is None else f' ± {error:.2g}'}"
         tell(f"{line:<44} {groups[name]}" if name in groups else line)
+    if undefined:
+        tell(f"not defined on these samples: {', '.join(undefined)}")
     if any(map(is_standard_error, found.metrics)):
         tell("±: standard error, as the split is a sample")
     if worst:

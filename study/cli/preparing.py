@@ -63,13 +63,10 @@ def init(
     trials: Annotated[int | None, typer.Option("--trials", min=1, help="Number of configurations to try.")] = None,
     guess: Annotated[
         str | None,
-        typer.Option(
-            "--guess", metavar="G", help="What a model may learn instead of the class: colour, texture or unknown."
-        ),
+        typer.Option("--guess", metavar="G", help="What may be learned instead: colour, texture or unknown."),
     ] = None,
     missing: Annotated[
-        str | None,
-        typer.Option("--missing", metavar="M", help="What to do with rows that have missing values: fill or drop."),
+        str | None, typer.Option("--missing", metavar="M", help="What to do with rows that have gaps: fill or drop.")
     ] = None,
     pretrained: Annotated[
         bool | None,

@@ -84,7 +84,7 @@ def resume(
         typer.Option("--set", metavar="KEY=VALUE", help="From here on: a key of resources, or search.concurrency."),
     ] = None,
     failed: Annotated[
-        bool, typer.Option("--failed", help="Run the failed trials again, after you have fixed the cause.")
+        bool, typer.Option("--failed", help="Run failed trials again, once you fixed the cause.")
     ] = False,
     address: AnyAddress = None,
     follow: Follow = False,
@@ -138,7 +138,7 @@ def extend(
 
     request = extend_study.ExtensionRequest(epochs, top, _numbers(trials))
 
-    def show_plan(plan: extend_study.Plan) -> None:
+    def show_plan(plan: extend_study.ExtensionPlan) -> None:
         print_json(plan) if as_json else tell("\n".join(extend_study.lines(plan)))
 
     if is_elsewhere(address, follow):
@@ -181,12 +181,10 @@ def confirm(
         int | None, typer.Option("--top", min=1, help="Number of the best configurations; default: 5.")
     ] = None,
     seeds: Annotated[
-        int | None,
-        typer.Option("--seeds", min=2, help="Number of fresh seeds, those that ran included; default: 5."),
+        int | None, typer.Option("--seeds", min=2, help="Number of fresh seeds, those that ran included; default: 5.")
     ] = None,
     rules: Annotated[
-        bool,
-        typer.Option("--rules", help="Also run what each selection rule would have picked."),
+        bool, typer.Option("--rules", help="Also run what each selection rule would have picked.")
     ] = False,
     address: AnyAddress = None,
     follow: Follow = False,
@@ -217,11 +215,11 @@ def ablate(
     ] = None,
     knobs: Annotated[
         str | None,
-        typer.Option("--knobs", metavar="KEY,KEY", help="Knobs to measure; the others change in one last step."),
+        typer.Option("--knobs", metavar="KEY,KEY", help="Knobs to measure; the others change together last."),
     ] = None,
     order: Annotated[
         str | None,
-        typer.Option("--order", metavar="KEY,KEY", help="Order of the steps; default: importance in the search."),
+        typer.Option("--order", metavar="KEY,KEY", help="Order of steps; default: importance in the search."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run, and start nothing.")] = False,
     address: AnyAddress = None,
@@ -234,7 +232,7 @@ def ablate(
 
     request = ablate_study.AblationRequest(seeds, _keys(knobs), _keys(order))
 
-    def show_plan(plan: ablate_study.Plan) -> None:
+    def show_plan(plan: ablate_study.AblationSummary) -> None:
         print_json(plan) if as_json else tell("\n".join(ablate_study.lines(plan)))
 
     if is_elsewhere(address, follow):

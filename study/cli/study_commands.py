@@ -99,9 +99,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="The folder to write to; default: the study's.")
     ] = None,
-    models: Annotated[
-        bool, typer.Option("--models", help="Also show what its models learned; needs its data.")
-    ] = False,
+    models: Annotated[bool, typer.Option("--models", help="Also what its models learned; needs its data.")] = False,
     pdf: Annotated[bool, typer.Option("--pdf", help="Also write each figure as a PDF.")] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Keep it up to date while the study runs; the page reloads itself.")
@@ -165,16 +163,13 @@ def export(
     top: Annotated[int | None, typer.Option("--top", min=1, help="How many; default: 1, or a whole front.")] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(
-            "--where", metavar="LIMIT", help="Only what keeps a limit, as val/equalized_odds<=0.05; may be repeated."
-        ),
+        typer.Option("--where", metavar="LIMIT", help="A limit to keep, as val/equalized_odds<=0.05; may be repeated."),
     ] = None,
     by: Annotated[
         str | None, typer.Option("--by", metavar="METRIC", help="The metric to rank by; default: the study's.")
     ] = None,
     pareto: Annotated[
-        str | None,
-        typer.Option("--pareto", metavar="M,M", help="The front: those that no other beats in these metrics."),
+        str | None, typer.Option("--pareto", metavar="M,M", help="The front of these metrics: what no other beats.")
     ] = None,
     trial: Annotated[int | None, typer.Option("--trial", min=0, help="The configuration of this trial.")] = None,
     address: Where = None,
@@ -256,9 +251,7 @@ def import_trials(
     renamed: Annotated[
         list[str] | None,
         typer.Option(
-            "--rename",
-            metavar="NAME=KEY",
-            help="Key that a parameter stands for; `NAME=` leaves it out; may be repeated.",
+            "--rename", metavar="NAME=KEY", help="Key that a parameter is; `NAME=` leaves it out; may be repeated."
         ),
     ] = None,
 ) -> None:

@@ -94,7 +94,7 @@ class Job:
         return self.exit_code if self.exit_code in known else StudyStoppedError.exit_status
 
     @classmethod
-    def of(cls, details: Any) -> "Job":
+    def from_ray(cls, details: Any) -> "Job":
         """Build one from what Ray says of a job.
 
         Anybody who reaches the cluster may have written it: nothing is trusted.

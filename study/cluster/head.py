@@ -255,7 +255,7 @@ def _job(details: dict[str, Any]) -> Job:
     """Build a job from what the dashboard says, which has the fields of Ray's client."""
     known = ("submission_id", "metadata", "message", "start_time", "end_time", "runtime_env")
     told = dict.fromkeys((*known, "driver_node_id", "driver_exit_code")) | details
-    return Job.of(SimpleNamespace(**told | {"status": SimpleNamespace(value=details["status"])}))
+    return Job.from_ray(SimpleNamespace(**told | {"status": SimpleNamespace(value=details["status"])}))
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -263,7 +263,7 @@ class Jobs:
         deadline = None if patience is None else time.monotonic() + patience
         while True:
             with told_to_the_user(self.address):
-                latest = Job.of(self._client.get_job_info(job))
+                latest = Job.from_ray(self._client.get_job_info(job))
             if latest.is_over:
                 return latest
             if deadline and time.monotonic() > deadline:

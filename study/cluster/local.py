@@ -33,8 +33,7 @@ from study.home.folder import ANOTHER_HOME, Home, address_of
 from study.home.lease import machine
 from study.places import for_sockets
 from study.upstream import interrupt, ray_internals
-from study.upstream.environment import Part as For
-from study.upstream.environment import variables
+from study.upstream.environment import ProcessKind, variables
 from study.upstream.ray_internals import JOB
 
 MARK = "STUDY_CLUSTER"
@@ -293,7 +292,7 @@ def mlflow(cluster: LocalState, home: Home) -> ClusterProcess:
     command += ["--port", cluster.mlflow.rpartition(":")[2], "--artifacts-destination", home.artifacts.as_uri()]
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")},
-        **variables(For.MLFLOW_SERVER),
+        **variables(ProcessKind.MLFLOW_SERVER),
         MARK: cluster.mark,
         "MLFLOW_AUTH_CONFIG_PATH": str(users),
         "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_hex(32),
@@ -362,7 +361,7 @@ def _environment(cluster: LocalState, home: Home, cards: Sequence[str]) -> dict[
     """Return a node's environment, which trials and drivers on it inherit."""
     return {
         **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
-        **variables(For.LOCAL_NODE),
+        **variables(ProcessKind.LOCAL_NODE),
         **cluster.environment(),
         MARK: cluster.mark,
         "CUDA_VISIBLE_DEVICES": ",".join(cards),

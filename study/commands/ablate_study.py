@@ -66,7 +66,7 @@ class AblationPlan:
 
 
 @dataclass(frozen=True)
-class Plan:
+class AblationSummary:
     """Numbers of an ablation that could run, as plain values.
 
     Attributes:
@@ -135,7 +135,7 @@ def ask(folder: StudyFolder, spec: StudySpec, request: AblationRequest) -> bool:
         return True
 
 
-def plan_of(folder: StudyFolder, request: AblationRequest) -> Plan:
+def plan_of(folder: StudyFolder, request: AblationRequest) -> AblationSummary:
     """Return what an ablation of a study would run, without writing anything.
 
     Raises:
@@ -177,11 +177,11 @@ def table(result: AblationResult) -> str:
     return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"
 
 
-def document(results: Results, plan: AblationPlan) -> Plan:
+def document(results: Results, plan: AblationPlan) -> AblationSummary:
     """Count what a planned ablation has and what it lacks."""
     spec, ablation = results.spec, plan.ablation
     ends = ablation.reference.params, ablation.best.params
-    return Plan(
+    return AblationSummary(
         spec.name,
         ablation.reference.number,
         ablation.best.number,
@@ -197,7 +197,7 @@ def document(results: Results, plan: AblationPlan) -> Plan:
     )
 
 
-def lines(plan: Plan) -> list[str]:
+def lines(plan: AblationSummary) -> list[str]:
     """Return the lines that tell a user of a plan."""
     texts = [
         f"ablation of {plan.name}: from trial {plan.baseline} (baseline) to trial {plan.best} in "

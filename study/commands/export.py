@@ -233,7 +233,7 @@ def _gain(results: Results, candidate: Candidate) -> Section:
     if reference is None or reference.trial.number == candidate.trial.number:
         return {}
     other = side_of(results.spec, reference)
-    one = replace(side_of(results.spec, candidate), among=results.chosen_among(candidate))
+    one = replace(side_of(results.spec, candidate), n_candidates=results.chosen_among(candidate))
     names = (results.spec.metric, results.spec.test_metric)
     gains = {name: one.against(other, name) for name in names}
     return {name: gain.to_document() for name, gain in gains.items() if gain}

@@ -210,7 +210,7 @@ class GoesOn:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExtensionPlan:
     """Trials that go on to more epochs.
 
     Attributes:
@@ -228,14 +228,14 @@ class Plan:
     again: int
 
 
-def plan_from_document(document: object) -> Plan:
+def plan_from_document(document: object) -> ExtensionPlan:
     """Return a plan from what a cluster's command printed."""
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Plan).validate_python(document)
+    return TypeAdapter(ExtensionPlan).validate_python(document)
 
 
-def lines(plan: Plan) -> list[str]:
+def lines(plan: ExtensionPlan) -> list[str]:
     """Return the lines that tell a user of a plan."""
     numbers, further = plan.configurations, len(plan.trials) - len(plan.configurations)
     seeds = f", with {counted(further, 'trial')} on further seeds" if further else ""
@@ -251,7 +251,7 @@ def lines(plan: Plan) -> list[str]:
     return texts
 
 
-def ask(folder: StudyFolder, spec: StudySpec, request: ExtensionRequest) -> Plan:
+def ask(folder: StudyFolder, spec: StudySpec, request: ExtensionRequest) -> ExtensionPlan:
     """Write to the ledger which trials go on, and return the plan.
 
     Raises:
@@ -263,12 +263,12 @@ def ask(folder: StudyFolder, spec: StudySpec, request: ExtensionRequest) -> Plan
     return plan
 
 
-def plan_of(folder: StudyFolder, request: ExtensionRequest) -> Plan:
+def plan_of(folder: StudyFolder, request: ExtensionRequest) -> ExtensionPlan:
     """Return what would go on, without writing anything; raise as `plan_extension`."""
     return plan_extension(folder, Results.load(folder), request)
 
 
-def plan_extension(folder: StudyFolder, results: Results, request: ExtensionRequest) -> Plan:
+def plan_extension(folder: StudyFolder, results: Results, request: ExtensionRequest) -> ExtensionPlan:
     """Plan which trials go on, and from which epoch.
 
     Raises:
@@ -300,7 +300,7 @@ def plan_extension(folder: StudyFolder, results: Results, request: ExtensionRequ
     behind = {trial.number: trial.epochs if _is_kept(folder, trial) else 0 for trial in found}
     again = sum(trial.epochs for trial in found if not behind[trial.number])
     to_run = sum(epochs - begun for begun in behind.values())
-    return Plan(epochs, numbers, [GoesOn(*one) for one in behind.items()], to_run, again)
+    return ExtensionPlan(epochs, numbers, [GoesOn(*one) for one in behind.items()], to_run, again)
 
 
 def _chosen(results: Results, request: ExtensionRequest) -> list[TrialRecord]:

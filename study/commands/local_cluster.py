@@ -84,7 +84,7 @@ def down(home: Home) -> str:
 
 
 @dataclass(frozen=True)
-class ProcessTold:
+class ProcessStatus:
     """A process of a cluster."""
 
     name: str
@@ -93,20 +93,20 @@ class ProcessTold:
 
 
 @dataclass(frozen=True)
-class ClusterTold:
+class ClusterStatus:
     """What runs of a cluster, without secrets: its addresses, the file with its token, and its processes."""
 
     address: str
     dashboard: str
     mlflow: str
     token_file: str
-    processes: Sequence[ProcessTold]
+    processes: Sequence[ProcessStatus]
 
 
-def document(cluster: LocalState) -> ClusterTold:
+def document(cluster: LocalState) -> ClusterStatus:
     """Return what runs of a cluster."""
-    processes = [ProcessTold(part.name, part.pid, part.is_alive) for part in cluster.processes]
-    return ClusterTold(cluster.address, cluster.dashboard, cluster.mlflow, str(cluster.token_file), processes)
+    processes = [ProcessStatus(part.name, part.pid, part.is_alive) for part in cluster.processes]
+    return ClusterStatus(cluster.address, cluster.dashboard, cluster.mlflow, str(cluster.token_file), processes)
 
 
 def lines(cluster: LocalState) -> list[str]:

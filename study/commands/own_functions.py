@@ -14,7 +14,7 @@ from study.home.folder import Home
 from study.knobs import Value, texts
 from study.spec import StudySpec
 from study.training.function_loading import FILE, PICKLE, check_folds, digest, place
-from study.upstream.environment import Part, variables
+from study.upstream.environment import ProcessKind, variables
 
 if TYPE_CHECKING:
     from study.training import FunctionTrial
@@ -51,7 +51,7 @@ def accepted_arguments(function: str, where: str) -> list[str]:
     with open(answers, "rb") as told, tempfile.TemporaryDirectory() as folder:
         try:
             given = json.dumps([sys.path, function, where, answer])
-            runs = variables(Part.FUNCTION) | {"MLFLOW_TRACKING_URI": Path(folder).as_uri()}
+            runs = variables(ProcessKind.FUNCTION) | {"MLFLOW_TRACKING_URI": Path(folder).as_uri()}
             ended = subprocess.run([sys.executable, "-c", APART, given], pass_fds=[answer], env=os.environ | runs)
         finally:
             os.close(answer)

@@ -29,7 +29,7 @@ from study.text import counted, in_columns, moment
 
 
 @dataclass(frozen=True)
-class TieTold:
+class TieStatus:
     """A tie, and what is said of it."""
 
     tie: Tie = field(metadata=INNER)
@@ -45,7 +45,7 @@ class Remaining:
 
 
 @dataclass(frozen=True)
-class DeviceTold:
+class DeviceUse:
     """A device, see `study.home.provenance.Device`, and the number of trials that ran on it."""
 
     facts: Mapping[str, str] = field(metadata=INNER)
@@ -77,8 +77,8 @@ class Status:
     lead: result_sentences.LeadNumbers
     ablation: Progress | None
     pace: progress.Pace | None
-    ties: Sequence[TieTold]
-    devices: Sequence[DeviceTold]
+    ties: Sequence[TieStatus]
+    devices: Sequence[DeviceUse]
     unusable_nodes: Mapping[str, str]
     placement: Mapping[str, placement.PlacementChange]
     asked: Asked | None
@@ -96,8 +96,8 @@ def document(folder: StudyFolder) -> Status:
         result_sentences.document(results),
         ablation_steps.progress(results),
         StudyProgress(spec, record).pace(),
-        [TieTold(tie, str(tie)) for tie in results.ties],
-        [DeviceTold(device.facts, device.trials) for device in devices(record)],
+        [TieStatus(tie, str(tie)) for tie in results.ties],
+        [DeviceUse(device.facts, device.trials) for device in devices(record)],
         record.unusable,
         placement.placement_changes(results),
         asked(folder, record),

@@ -47,7 +47,7 @@ Cut = Annotated[Literal["biased", "unbiased"], Doc(ABOUT.partition(";")[0])]
 
 Indices = NDArray[np.int64]
 
-Part = TypeVar("Part", bound=Any)
+SplitLike = TypeVar("SplitLike", bound=Any)
 """A dataclass whose fields hold a value for each sample, or None."""
 
 
@@ -182,7 +182,7 @@ def together(*parts: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
     return whole[: len(rows)].astype(np.int64)
 
 
-def take(part: Part, members: Indices | NDArray[np.bool_]) -> Part:
+def take(part: SplitLike, members: Indices | NDArray[np.bool_]) -> SplitLike:
     """Select samples, by index or mask, from labels, a split or a list of files."""
     places = np.arange(len(part.target))[members]
     values = {field.name: getattr(part, field.name) for field in fields(part)}
@@ -194,7 +194,7 @@ def take(part: Part, members: Indices | NDArray[np.bool_]) -> Part:
     return replace(part, **chosen)
 
 
-def joined(first: Part, second: Part) -> Part:
+def joined(first: SplitLike, second: SplitLike) -> SplitLike:
     """Concatenate the samples of two splits, or of two lists of labels."""
     arrays = {}
     for name in (field.name for field in fields(first)):
@@ -203,13 +203,13 @@ def joined(first: Part, second: Part) -> Part:
     return replace(first, **arrays)
 
 
-def cut(part: Part, share: float, seed: int, kind: Kind = "biased") -> tuple[Part, Part]:
+def cut(part: SplitLike, share: float, seed: int, kind: Kind = "biased") -> tuple[SplitLike, SplitLike]:
     """Divide samples into those to keep and to hold out, by class and bias class, see `choose`."""
     kept, held = choose(cells(part), share, kind, seed)
     return take(part, kept), take(part, held)
 
 
-def with_val(whole: Mapping[str, Part], share: float, seed: int, kind: Kind = "biased") -> dict[str, Part]:
+def with_val(whole: Mapping[str, SplitLike], share: float, seed: int, kind: Kind = "biased") -> dict[str, SplitLike]:
     """Add a validation split that is cut from training; it replaces one that is there."""
     train, val = cut(whole["train"], share, seed, kind)
     return {"train": train, "val": val, **{name: part for name, part in whole.items() if name not in ("train", "val")}}

@@ -25,7 +25,7 @@ KINDS = ("DummyClassifier", "LogisticRegression", "HistGradientBoostingClassifie
 """Models that may be read."""
 
 
-class Rows(Encoder):
+class PassThrough(Encoder):
     """Encoder that passes on the model's inputs: a table's row, normalised pixels, or a frozen network's features."""
 
     def __init__(self, facts: Facts, network: Network) -> None:
@@ -106,7 +106,7 @@ def scores(model: Any, rows: Any, classes: int) -> Any:
 
 
 class Reference(Method):
-    """A fitted model as the classifier of the inputs that `Rows` passes on.
+    """A fitted model as the classifier of the inputs that `PassThrough` passes on.
 
     Args:
         fits: its name.
@@ -116,7 +116,7 @@ class Reference(Method):
     def __init__(self, fits: str, facts: Facts, network: Network) -> None:
         super().__init__()
         self.fits = fits
-        self.network = Network(Rows(facts, network), HeadOptions())
+        self.network = Network(PassThrough(facts, network), HeadOptions())
         self.classifier = Fitted(facts.classes)
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:

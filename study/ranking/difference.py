@@ -45,23 +45,23 @@ LUCKIEST = 12.0
 
 
 @cache
-def chosen_quantile(level: float, freedom: float, among: int = 1) -> float:
+def chosen_quantile(level: float, freedom: float, n_candidates: int = 1) -> float:
     """Return which t the chosen one of `among` configurations exceeds with probability 1 - `level` at most.
 
     Args:
         level: above 0.5.
         freedom: degrees of freedom of a single one's standard error.
-        among: 1: Student's quantile.
+        n_candidates: 1: Student's quantile.
     """
     import numpy as np  # here: what has no interval is told at once
     from scipy.special import chdtr, ndtr, stdtrit
 
     student = float(stdtrit(freedom, level))
-    if among == 1:
+    if n_candidates == 1:
         return student
-    bonferroni = -float(stdtrit(freedom, (1 - level) / among))
+    bonferroni = -float(stdtrit(freedom, (1 - level) / n_candidates))
     luck = np.linspace(0.0, LUCKIEST, 6001)
-    density = among * np.exp(-(luck**2) / 2) / np.sqrt(2 * np.pi) * ndtr(luck) ** (among - 1)
+    density = n_candidates * np.exp(-(luck**2) / 2) / np.sqrt(2 * np.pi) * ndtr(luck) ** (n_candidates - 1)
 
     def beyond(quantile: float) -> float:
         return float(np.trapezoid(density * chdtr(freedom, freedom * (luck / quantile) ** 2), luck)) - (1 - level)
@@ -105,8 +105,8 @@ class Side:
     luckiest of many.
 
     Attributes:
-        among: from how many configurations it was chosen by the very trials that it has here; 1: these had no part in
-            the choice.
+        n_candidates: from how many configurations it was chosen by the very trials that it has here; 1: these had no
+            part in the choice.
         joined: where the trials ran on all folds, what their samples together say.
     """
 
@@ -114,7 +114,7 @@ class Side:
     number: int
     trials: Sequence[TrialRecord]
     spec: StudySpec
-    among: int = 1
+    n_candidates: int = 1
     joined: Joined | None = None
 
     @property
@@ -150,9 +150,11 @@ class Side:
         draws = [side.joined.draws.get(name) if side.joined else None for side in (self, other)]
         both = [side.spread(name) for side in (self, other)]
         if not draws[0] or not draws[1] or not both[0] or not both[1]:
-            return difference(self.values(name), other.values(name), self.among)
+            return difference(self.values(name), other.values(name), self.n_candidates)
         error = statistics.stdev(mine - theirs for mine, theirs in zip(*draws, strict=True))
-        return _around(both[0].mean - both[1].mean, error, NORMAL_DEGREES_OF_FREEDOM, CONFIDENCE, True, self.among)
+        return _around(
+            both[0].mean - both[1].mean, error, NORMAL_DEGREES_OF_FREEDOM, CONFIDENCE, True, self.n_candidates
+        )
 
     def values(self, name: str) -> dict[int, float]:
         """Return a metric by seed, of the trials that have it; of a seed that ran twice the first."""
@@ -170,14 +172,14 @@ class Difference:
     Attributes:
         value: 0 where it is the noise of rounding (`study.ranking.NOISE`).
         paired: whether it is the mean over shared seeds of the difference on each.
-        among: from how many configurations the first was chosen, which the interval allows for.
+        n_candidates: from how many configurations the first was chosen, which the interval allows for.
         error, freedom: the standard error of the value and its degrees of freedom; None without an interval.
     """
 
     value: float
     interval: tuple[float, float] | None
     paired: bool = False
-    among: int = 1
+    n_candidates: int = 1
     error: float | None = None
     freedom: float | None = None
 
@@ -202,7 +204,7 @@ class Difference:
     def to_document(self) -> dict[str, Value]:
         """Return plain values for JSON: difference, interval, paired, among."""
         interval = list(self.interval) if self.interval else None
-        return {"difference": self.value, "interval": interval, "paired": self.paired, "among": self.among}
+        return {"difference": self.value, "interval": interval, "paired": self.paired, "among": self.n_candidates}
 
 
 def side_of(spec: StudySpec, candidate: Candidate | Reference) -> Side:
@@ -226,7 +228,7 @@ def side_of(spec: StudySpec, candidate: Candidate | Reference) -> Side:
 Values = Mapping[int, float] | SeedStatistics | None
 
 
-def difference(one: Values, other: Values, among: int = 1, confidence: float = CONFIDENCE) -> Difference | None:
+def difference(one: Values, other: Values, n_candidates: int = 1, confidence: float = CONFIDENCE) -> Difference | None:
     """Return `one` minus `other`, with the paired t interval by the seeds that both have.
 
     Where that is not possible, it is the difference of the means with Welch's interval: of spreads, as those of printed
@@ -235,19 +237,19 @@ def difference(one: Values, other: Values, among: int = 1, confidence: float = C
 
     Args:
         one, other: a metric by seed, or its spread alone.
-        among: from how many configurations `one` was chosen by these values, or by others of the same trials.
+        n_candidates: from how many configurations `one` was chosen by these values, or by others of the same trials.
 
     Returns:
         None if either has no value. Without an interval where a side has a single value.
     """
     if not isinstance(one, Mapping) or not isinstance(other, Mapping):
-        return _of_means(_spread(one), _spread(other), among, confidence)
+        return _of_means(_spread(one), _spread(other), n_candidates, confidence)
     by_seed = spread(one[seed] - other[seed] for seed in one if seed in other)
     noise = NOISE * max(map(abs, chain(one.values(), other.values())), default=0.0)
     if by_seed is None or by_seed.deviation is None or by_seed.deviation <= noise:
-        return _of_means(_spread(one), _spread(other), among, confidence)
+        return _of_means(_spread(one), _spread(other), n_candidates, confidence)
     error, value = by_seed.deviation / math.sqrt(by_seed.count), by_seed.mean
-    return _around(value if abs(value) > noise else 0.0, error, by_seed.count - 1, confidence, True, among)
+    return _around(value if abs(value) > noise else 0.0, error, by_seed.count - 1, confidence, True, n_candidates)
 
 
 def _spread(values: Values) -> SeedStatistics | None:
@@ -255,7 +257,7 @@ def _spread(values: Values) -> SeedStatistics | None:
 
 
 def _of_means(
-    one: SeedStatistics | None, other: SeedStatistics | None, among: int, confidence: float
+    one: SeedStatistics | None, other: SeedStatistics | None, n_candidates: int, confidence: float
 ) -> Difference | None:
     if one is None or other is None:
         return None
@@ -263,20 +265,22 @@ def _of_means(
     if abs(value) <= NOISE * max(abs(one.mean), abs(other.mean)):
         value = 0.0
     if one.deviation is None or other.deviation is None:
-        return Difference(value, None, False, among)
+        return Difference(value, None, False, n_candidates)
     variances = [side.deviation**2 / side.count for side in (one, other) if side.deviation is not None]
     total = sum(variances)
     if total == 0.0:
-        return Difference(value, (value, value), False, among, 0.0, math.inf)
+        return Difference(value, (value, value), False, n_candidates, 0.0, math.inf)
     shares = [variance / total for variance in variances]  # squares of these cannot vanish, as those of variances can
     freedom = 1 / sum(share**2 / (side.count - 1) for share, side in zip(shares, (one, other), strict=True))
-    return _around(value, math.sqrt(total), freedom, confidence, False, among)
+    return _around(value, math.sqrt(total), freedom, confidence, False, n_candidates)
 
 
-def _around(value: float, error: float, freedom: float, confidence: float, is_paired: bool, among: int) -> Difference:
+def _around(
+    value: float, error: float, freedom: float, confidence: float, is_paired: bool, n_candidates: int
+) -> Difference:
     """Return the difference with the interval of a value with this standard error."""
-    reach = chosen_quantile((1 + confidence) / 2, freedom, max(1, among)) * error
-    return Difference(value, (value - reach, value + reach), is_paired, among, error, freedom)
+    reach = chosen_quantile((1 + confidence) / 2, freedom, max(1, n_candidates)) * error
+    return Difference(value, (value - reach, value + reach), is_paired, n_candidates, error, freedom)
 
 
 def split_metrics(spec: StudySpec, compared: Sequence[Side | None]) -> list[str]:

@@ -88,7 +88,7 @@ def sentence(spec: StudySpec, remaining: RemainingGain, amount: Callable[[float]
     if remaining.gain is None:
         return f"What more search would gain is not known. {remaining.reason}"
     if remaining.is_any:
-        return f"What more search would gain is not known. The values allow all that {spec.metric} has left."
+        return f"What more search would gain is not known. The values so far rule out no gain in {spec.metric}."
     verb = "raise" if spec.mode == "max" else "lower"
     seeds = "the seeds" if len(spec.seeds) > 1 else "the seed"
     return (
@@ -112,9 +112,9 @@ def unsuitable(spec: StudySpec) -> str | None:
     if len(spec.objective.metrics) > 1:
         return "With several metrics there is no single best value."
     if SAMPLERS[search.sampler].every_cell:
-        return "A grid has a last cell: a finer or wider one is another search."
+        return "A grid ends with its last cell: a finer or wider grid is another search."
     if not SAMPLERS[search.sampler].foreseeable:
-        return f"It was not tried whether the statement holds for sampler {search.sampler}."
+        return f"The estimate was not validated for the sampler {search.sampler}."
     return None
 
 

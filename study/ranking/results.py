@@ -305,7 +305,7 @@ class Results:
     def sides(self) -> tuple[Side | None, Side | None]:
         """The baseline and the best searched configuration, each None if no such trial is complete."""
         best = next(iter(self.candidates), None)
-        chosen = replace(side_of(self.spec, best), among=self.chosen_among(best)) if best else None
+        chosen = replace(side_of(self.spec, best), n_candidates=self.chosen_among(best)) if best else None
         return side_of(self.spec, self.baseline) if self.baseline else None, chosen
 
     @cached_property

@@ -105,7 +105,7 @@ Values = Mapping[str, Value]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class SideSummary:
     """A configuration with the trials that its metrics are taken from, a reference, or a final training.
 
     Attributes:
@@ -137,9 +137,9 @@ class Found:
         search: the configuration that leads, where the result is a reference.
     """
 
-    baseline: Told | None
-    search: Told | None = field(default=None, metadata=KNOWN)
-    best: Told | None
+    baseline: SideSummary | None
+    search: SideSummary | None = field(default=None, metadata=KNOWN)
+    best: SideSummary | None
     searched: int
     search_ended_by: str | None
 
@@ -206,7 +206,7 @@ class Summary:
     test_readings: int
     failures: Mapping[int, str | None]
     untested: Mapping[int, str]
-    final: Told | None = field(default=None, metadata=KNOWN)
+    final: SideSummary | None = field(default=None, metadata=KNOWN)
     shown: Sequence[str]
     found: Found | None = field(default=None, metadata=INNER)
     references: References | None = field(default=None, metadata=INNER)
@@ -214,9 +214,9 @@ class Summary:
     chosen_by: str | None = field(default=None, metadata=KNOWN)
 
     @property
-    def sides(self) -> dict[str, Told]:
+    def sides(self) -> dict[str, SideSummary]:
         """Baseline, what leads the search if that is neither, best and final training, as far as there are any."""
-        found: dict[str, Told | None] = {"final": self.final}
+        found: dict[str, SideSummary | None] = {"final": self.final}
         if self.found:
             baseline, search = self.found.baseline, self.found.search
             is_baseline = search and baseline and search.trial == baseline.trial
@@ -323,7 +323,7 @@ def _study_metrics(spec: StudySpec) -> list[str]:
     return [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("test", "val")]
 
 
-def _shown(results: Results, sides: Iterable[Told | None]) -> list[str]:
+def _shown(results: Results, sides: Iterable[SideSummary | None]) -> list[str]:
     """Return the metrics for people: the study's own, and the leading ones that each side has."""
     of_each = [side.metrics for side in sides if side]
     known = [name for name in of_each[0] if all(name in metrics for metrics in of_each)] if of_each else []
@@ -392,7 +392,7 @@ def _front_lines(told: Summary) -> list[str]:
     return lines
 
 
-def _rows(rows: Iterable[tuple[str, Told]], metrics: Collection[str]) -> list[str]:
+def _rows(rows: Iterable[tuple[str, SideSummary]], metrics: Collection[str]) -> list[str]:
     lines = []
     for who, side in rows:
         lines += _values(who, side, side.metrics, metrics)
@@ -401,7 +401,7 @@ def _rows(rows: Iterable[tuple[str, Told]], metrics: Collection[str]) -> list[st
     return lines
 
 
-def _values(who: str, side: Told, values: Values, metrics: Collection[str]) -> list[str]:
+def _values(who: str, side: SideSummary, values: Values, metrics: Collection[str]) -> list[str]:
     lines, wide = [], max([26, *map(len, metrics)])
     folds = f"{len(side.folds)} folds, " if side.folds and len(side.folds) > 1 else ""
     for metric in metrics:
@@ -412,7 +412,7 @@ def _values(who: str, side: Told, values: Values, metrics: Collection[str]) -> l
     return lines
 
 
-def _what_is_meant(rows: Sequence[tuple[str, Told]]) -> list[str]:
+def _what_is_meant(rows: Sequence[tuple[str, SideSummary]]) -> list[str]:
     """Return what the intervals of such rows are of, where there are some."""
     if not any(value.interval for _, side in rows for value in side.metrics.values()):
         return []
@@ -429,7 +429,7 @@ def _epochs(told: Summary) -> list[str]:
     return [f"values are those {told.epoch}: {chosen}"]
 
 
-def _candidate(spec: StudySpec, candidate: Candidate) -> Told:
+def _candidate(spec: StudySpec, candidate: Candidate) -> SideSummary:
     violation = (candidate.confirmed_score or candidate.score).violation
     told = _told(spec, candidate.repeats or candidate.replicates, candidate.joined)
     of_trial = candidate.trial
@@ -438,14 +438,14 @@ def _candidate(spec: StudySpec, candidate: Candidate) -> Told:
     )
 
 
-def _reference(results: Results, stays: Reference) -> Told:
+def _reference(results: Results, stays: Reference) -> SideSummary:
     side = side_of(results.spec, stays)
     violation = stays.score.violation if stays.score else None
     return replace(_told(results.spec, side.trials, side.joined), reference=stays.name, params={}, violation=violation)
 
 
-def _told(spec: StudySpec, trials: Sequence[TrialRecord], joined: Joined | None = None) -> Told:
-    return Told(
+def _told(spec: StudySpec, trials: Sequence[TrialRecord], joined: Joined | None = None) -> SideSummary:
+    return SideSummary(
         seeds=[trial.seed for trial in trials],
         folds=sorted({trial.fold for trial in trials if trial.fold is not None}) or None,
         epochs=[epochs.values(spec.objective, trial)["epoch"] for trial in trials],

@@ -23,11 +23,11 @@ from study.analysis.tables.printed_table import Along
 from study.published import PublishedTable
 from study.ranking import SeedStatistics, spread
 from study.ranking.difference import CONFIDENCE, Difference, chosen_quantile, difference
-from study.reproduce.reproduction import Cells, Labels, Reproduction, paper_entry, places, title, verdicts
+from study.reproduce.reproduction import CellPlace, Cells, Reproduction, paper_entry, places, title, verdicts
 from study.spec.readings import Reading
 from study.text import counted, escaped
 
-Pair = tuple[Labels, Labels]
+Pair = tuple[CellPlace, CellPlace]
 """Two cells of one row or column; the first has the larger printed number."""
 
 
@@ -51,7 +51,7 @@ class ReadingResult:
     reproduction: Reproduction
     ours: Cells
     claims: Mapping[str, str]
-    cells: Mapping[Labels, str]
+    cells: Mapping[CellPlace, str]
     order: Mapping[int, float]
 
     @property
@@ -184,7 +184,7 @@ def by_seed(cell: Cell) -> Mapping[int, float]:
     return cell.by_seed or ({cell.seeds[0]: fmean(cell.values)} if cell.values and len(cell.seeds) == 1 else {})
 
 
-def _in_printed_order(table: PublishedTable, one: Labels, other: Labels) -> list[Pair]:
+def _in_printed_order(table: PublishedTable, one: CellPlace, other: CellPlace) -> list[Pair]:
     """Return the pair with its larger printed number first; nothing where the print does not tell them apart."""
     gap = difference(widest(paper_entry(table, one).spread), widest(paper_entry(table, other).spread))
     if gap is None or gap.value == 0 or gap.clear is False:
@@ -206,7 +206,7 @@ def _shared_seeds(found: Iterable[Cells]) -> list[int]:
     return sorted(set.intersection(*of_readings)) if of_readings else []
 
 
-def _cell_verdicts(table: PublishedTable, cells: Cells) -> Iterable[tuple[Labels, str]]:
+def _cell_verdicts(table: PublishedTable, cells: Cells) -> Iterable[tuple[CellPlace, str]]:
     for place, cell in cells.items():
         printed = paper_entry(table, place).spread
         if cell.values and printed is not None and table.no_verdict(*place) is None:

@@ -41,11 +41,11 @@ from study.spec.sampler_facts import SAMPLERS
 from study.spec.space import grid_cells
 from study.text import counted, escaped, flat
 
-Labels = tuple[str, str]
+CellPlace = tuple[str, str]
 """Labels of a cell's row and column."""
 
 
-def places(table: PublishedTable) -> list[Labels]:
+def places(table: PublishedTable) -> list[CellPlace]:
     """Return the labels of every cell of a table, row by row."""
     return list(product((row.label for row in table.rows), (column.label for column in table.columns)))
 
@@ -82,10 +82,10 @@ def _equal(value: Value, other: Value) -> bool:
     return isinstance(value, bool) == isinstance(other, bool) and value == other
 
 
-Cells = dict[Labels, Cell]
+Cells = dict[CellPlace, Cell]
 
 
-def _trials(table: PublishedTable, results: Results) -> dict[Labels, list[int]]:
+def _trials(table: PublishedTable, results: Results) -> dict[CellPlace, list[int]]:
     """Return the numbers of each cell's trials, none before any ran; cells that cannot have trials are left out."""
     trials = results.record.trials
     documents = {number: results.spec.trial_document(trial.params) for number, trial in trials.items()}
@@ -98,7 +98,7 @@ def _trials(table: PublishedTable, results: Results) -> dict[Labels, list[int]]:
 
 
 def _best_epoch(
-    table: PublishedTable, results: Results, frame: pd.DataFrame, trials: Mapping[Labels, list[int]]
+    table: PublishedTable, results: Results, frame: pd.DataFrame, trials: Mapping[CellPlace, list[int]]
 ) -> Cells:
     """Return each cell at the epoch that is best on the test split, as some papers choose it; optimistic.
 
@@ -118,18 +118,18 @@ def _best_epoch(
     return cells if results.spec.train.report_test else {}
 
 
-def _cell(table: PublishedTable, place: Labels, frame: pd.DataFrame) -> Cell:
+def _cell(table: PublishedTable, place: CellPlace, frame: pd.DataFrame) -> Cell:
     """Return a cell of these trials, in the printed unit, percent as shares."""
     fractions = cell(frame, table.metric_of(*place))
     return replace(fractions, values=tuple(value * printed_per_unit(table, place) for value in fractions.values))
 
 
-def printed_per_unit(table: PublishedTable, place: Labels) -> float:
+def printed_per_unit(table: PublishedTable, place: CellPlace) -> float:
     """Return the factor that brings our number to the printed unit; 1 for fractions, printed as percent."""
     return 1.0 if is_share(table.metric_of(*place)) else PER_UNIT[table.unit_of(*place)]
 
 
-def _choosing_metric(table: PublishedTable, place: Labels) -> str:
+def _choosing_metric(table: PublishedTable, place: CellPlace) -> str:
     """Return the metric that chooses a cell's epoch."""
     metric = table.metric_of(*place)
     return metric if metric.endswith("accuracy") else table.metric
@@ -144,7 +144,7 @@ def _at_best(frame: pd.DataFrame, epochs: pd.DataFrame, by: str) -> pd.DataFrame
     return frame.drop(columns=shared).join(best[shared])
 
 
-def seeds(cells: Mapping[Labels, Cell]) -> list[int]:
+def seeds(cells: Mapping[CellPlace, Cell]) -> list[int]:
     """Return the training seeds behind the numbers, sorted."""
     return sorted({seed for cell in cells.values() for seed in cell.seeds})
 
@@ -174,7 +174,7 @@ TrialSections = Mapping[str, Section]
 
 def _planned_cells(
     table: PublishedTable, spec: StudySpec, full: StudySpec
-) -> dict[Labels, tuple[TrialSections | None, TrialSections | None]]:
+) -> dict[CellPlace, tuple[TrialSections | None, TrialSections | None]]:
     """Return the sections of each cell's trials in two studies, None where one does not plan it.
 
     Cells that cannot have trials are left out.
@@ -189,9 +189,9 @@ def _planned_cells(
 
 def _missing(
     table: PublishedTable,
-    planned_cells: Mapping[Labels, tuple[TrialSections | None, TrialSections | None]],
-    ours: Mapping[Labels, Cell],
-) -> dict[Labels, str]:
+    planned_cells: Mapping[CellPlace, tuple[TrialSections | None, TrialSections | None]],
+    ours: Mapping[CellPlace, Cell],
+) -> dict[CellPlace, str]:
     """Return the reason, one of `MEANING`, for each cell without a value."""
     reasons = {}
     for place in places(table):
@@ -204,7 +204,7 @@ def _missing(
     return reasons
 
 
-def reasons_text(cells: Mapping[Labels, str], rows: Iterable[str], columns: Iterable[str]) -> list[str]:
+def reasons_text(cells: Mapping[CellPlace, str], rows: Iterable[str], columns: Iterable[str]) -> list[str]:
     """Return each reason with its cells as text; a whole row is named by the row's label alone."""
     across, lines = list(columns), []
     for reason, meaning in MEANING.items():
@@ -253,8 +253,8 @@ def _notes(
     results: Results,
     full: StudySpec,
     runs: Sequence[tuple[TrialSections, TrialSections]],
-    ours: Mapping[Labels, Cell],
-    missing: Mapping[Labels, str],
+    ours: Mapping[CellPlace, Cell],
+    missing: Mapping[CellPlace, str],
 ) -> list[str]:
     """Return notes on budget, variant of the loss and missing cells, and those of the transcription.
 
@@ -283,7 +283,7 @@ def spread_note(table: PublishedTable) -> str:
 def _budget(
     results: Results,
     full: StudySpec,
-    ours: Mapping[Labels, Cell],
+    ours: Mapping[CellPlace, Cell],
     runs: Sequence[tuple[TrialSections, TrialSections]],
     protocol: str,
 ) -> str:
@@ -352,7 +352,7 @@ class Reproduction:
     table: PublishedTable
     last: Cells
     best: Cells
-    missing: Mapping[Labels, str]
+    missing: Mapping[CellPlace, str]
     last_grid: Grid
     best_grid: Grid | None
     claims: pd.DataFrame
@@ -405,7 +405,7 @@ def verdicts(table: PublishedTable, cells: Cells) -> dict[str, ClaimResult]:
     return verdicts
 
 
-def judged(claim: Claim, cells: Mapping[Labels, Cell]) -> ClaimResult:
+def judged(claim: Claim, cells: Mapping[CellPlace, Cell]) -> ClaimResult:
     """Judge a claim by our cells; a cell that is absent has no value."""
     named = [cells.get(place, Cell("")) for place in claim.cells()]
     if claim.better:
@@ -417,7 +417,7 @@ def judged(claim: Claim, cells: Mapping[Labels, Cell]) -> ClaimResult:
     return increasing(named) if claim.increasing else decreasing(named)
 
 
-def paper_entry(table: PublishedTable, place: Labels) -> Entry:
+def paper_entry(table: PublishedTable, place: CellPlace) -> Entry:
     """Return a printed cell. A spread of an unknown number of trials is only text after the number."""
     printed, scale = table.cell(*place), printed_per_unit(table, place)
     if printed.value is None:
@@ -432,7 +432,7 @@ def paper_entry(table: PublishedTable, place: Labels) -> Entry:
     )
 
 
-def _grid(table: PublishedTable, ours: Cells, reasons: Mapping[Labels, str], notes: Sequence[str]) -> Grid:
+def _grid(table: PublishedTable, ours: Cells, reasons: Mapping[CellPlace, str], notes: Sequence[str]) -> Grid:
     rows, columns = [row.label for row in table.rows], [column.label for column in table.columns]
     paper = {place: paper_entry(table, place) for place in places(table)}
     grid = compare_with_paper(rows, columns, _with_numbers(ours), paper)
@@ -467,7 +467,7 @@ def _with_reason(entry: Entry, line_kind: str, reason: str | None, no_verdict: s
     return replace(entry, remark=reason) if line_kind == OURS else Entry() if line_kind == VERDICT else entry
 
 
-def _paper_line_label(row: str, reasons: Mapping[Labels, str]) -> str:
+def _paper_line_label(row: str, reasons: Mapping[CellPlace, str]) -> str:
     """Return the label of a row that has only the paper's line, with the reasons why we have none."""
     return f"{PAPER} ({', '.join(dict.fromkeys(reason for place, reason in reasons.items() if place[0] == row))})"
 

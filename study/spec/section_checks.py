@@ -220,11 +220,11 @@ def _elsewhere(key: Key) -> str:
     """Return which other networks, methods or data sets have a key of their section that the chosen one lacks."""
     if len(key) != 2 or key[0] not in ("data", "model", "method"):
         return ""
-    having: list[str] = {"data": _data_with, "model": _networks_with, "method": _methods_with}[key[0]](key[1])
+    having: list[str] = {"data": _data_sets_with, "model": _networks_with, "method": _methods_with}[key[0]](key[1])
     return f". {key[0]}.name with this key: {', '.join(having)}" if having else ""
 
 
-def _data_with(key: str) -> list[str]:
+def _data_sets_with(key: str) -> list[str]:
     return [name for name in data.names() if key in {knob.key for knob in data.data_knobs(name)}]
 
 

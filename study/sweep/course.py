@@ -17,7 +17,7 @@ from study.sweep.job_payload import JobPayload
 from study.training import PAUSE_PER_WRITE, DivergedError, FunctionTrial, Trial, TrialConfig, UnusableFileError
 from study.training.device import CUDA, CardFullError, NoDeviceError, before_cuda, facts, keep_to, try_cards
 from study.training.gpu_errors import fault
-from study.upstream.environment import Part, variables
+from study.upstream.environment import ProcessKind, variables
 
 if TYPE_CHECKING:
     from study.ranking.epochs import EpochChoice
@@ -82,7 +82,9 @@ def log_apart(job: JobPayload) -> None:
         shutil.rmtree(job.own_runs, ignore_errors=True)
     for name in [name for name in os.environ if name.startswith(MLFLOW_SERVER_PREFIXES)]:
         del os.environ[name]
-    os.environ |= variables(Part.FUNCTION, Part.MLFLOW_CLIENT) | {"MLFLOW_TRACKING_URI": job.own_runs.as_uri()}
+    os.environ |= variables(ProcessKind.FUNCTION, ProcessKind.MLFLOW_CLIENT) | {
+        "MLFLOW_TRACKING_URI": job.own_runs.as_uri()
+    }
 
 
 MLFLOW_SERVER_PREFIXES = ("MLFLOW_TRACKING_", "MLFLOW_REGISTRY_", "MLFLOW_EXPERIMENT_", "MLFLOW_RUN_")

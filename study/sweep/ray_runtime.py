@@ -23,7 +23,7 @@ from study.errors import UserError
 from study.files import writing
 from study.spec.schema import Resources
 from study.sweep.own_ray import OwnRay, Processes, disconnect, own_ray
-from study.upstream.environment import LOOPBACK_ALONE, RECONNECT, Part, set_here
+from study.upstream.environment import LOOPBACK_ALONE, RECONNECT, ProcessKind, set_here
 from study.upstream.logging import hush, is_verbose
 from study.upstream.ray_internals import (
     accelerator,
@@ -211,7 +211,7 @@ def set_variables(address: str | None) -> None:
     Args:
         address: see `ray_runtime`.
     """
-    set_here(Part.DRIVER, *([Part.OWN_RAY] if address is None else []))
+    set_here(ProcessKind.DRIVER, *([ProcessKind.OWN_RAY] if address is None else []))
     if address is None or is_loopback(_named(address).rpartition(":")[0]):
         os.environ |= LOOPBACK_ALONE  # whatever the user has set
 

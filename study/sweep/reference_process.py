@@ -33,7 +33,7 @@ from study.upstream.end_with_parent import end_with_parent
 
 if TYPE_CHECKING:
     from study.sweep.agenda import Agenda
-    from study.training.reference_fitting import Rows
+    from study.training.reference_fitting import ReferenceRows
 
 LATER = 5
 """Niceness of that process: trials come first."""
@@ -157,7 +157,7 @@ def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Re
     Args:
         tell: is told each event.
     """
-    begun, parts = time.process_time(), list[Mapping[str, "Rows"]]()
+    begun, parts = time.process_time(), list[Mapping[str, "ReferenceRows"]]()
     dataset: data.Dataset | None = None
     for name in names:
         try:
@@ -172,13 +172,13 @@ def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Re
         begun = time.process_time()
 
 
-def _parts(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapping[str, "Rows"]]:
+def _parts(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapping[str, "ReferenceRows"]]:
     """Yield the rows of each split, for each fold or once, as trials have them; with a frozen network, its features."""
     import torch
 
     from study.training.features import of_frozen
     from study.training.loop import with_share
-    from study.training.reference_fitting import Rows
+    from study.training.reference_fitting import ReferenceRows
 
     model, share = spec.model_sections[0], spec.train.data_share
     for fold in range(spec.folds) if spec.folds else (None,):
@@ -187,13 +187,13 @@ def _parts(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapp
         facts = models.without_maps(model, part.facts)
         judged = {split: part.splits[split] for split in ("val", *(["test"] if tests else []))}
         yield {
-            "train": Rows.training(part.splits["train"], facts, spec.seed),
-            **{split: Rows.of(samples, facts) for split, samples in judged.items()},
+            "train": ReferenceRows.training(part.splits["train"], facts, spec.seed),
+            **{split: ReferenceRows.of(samples, facts) for split, samples in judged.items()},
         }
 
 
 def _measured(
-    name: str, spec: StudySpec, dataset: data.Dataset, parts: Sequence[Mapping[str, "Rows"]]
+    name: str, spec: StudySpec, dataset: data.Dataset, parts: Sequence[Mapping[str, "ReferenceRows"]]
 ) -> tuple[Mapping[str, float], dict[str, list[float]] | None]:
     """Return the metrics of a reference, and with folds the draws of `Joiner.judged`.
 

@@ -22,9 +22,9 @@ from study.sweep.host_memory import Memory
 from study.sweep.job_payload import JobPayload, TuneConfig
 from study.training import FunctionTrial, Trial, TrialConfig, features
 from study.training.device import CPU, NoDeviceError, free_memory
-from study.upstream.environment import Part, set_here
+from study.upstream.environment import ProcessKind, set_here
 
-set_here(Part.TRIAL)
+set_here(ProcessKind.TRIAL)
 
 
 def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: Mapping[str, tuple[str, str]]) -> None:

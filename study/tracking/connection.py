@@ -18,7 +18,7 @@ from study.address import is_loopback
 from study.errors import UserError, disk_remedy, of_disk
 from study.home.folder import Home, address_of, path_of
 from study.text import public
-from study.upstream.environment import FILE_STORE, Part, set_here
+from study.upstream.environment import FILE_STORE, ProcessKind, set_here
 from study.upstream.logging import hush
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
     Raises:
         Exception: whatever MLflow, its database or the network raise; see `error_line`.
     """
-    set_here(Part.MLFLOW_CLIENT)
+    set_here(ProcessKind.MLFLOW_CLIENT)
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(timeout))
     os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"  # a request that is repeated unseen may make two runs
     from mlflow import MlflowClient

@@ -15,7 +15,7 @@ from mlflow.entities import Run
 
 from study.tracking.connection import pages
 from study.tracking.store import OWN_RUN_TAG, Point, RunUpdate, cut
-from study.upstream.environment import Part, variables
+from study.upstream.environment import ProcessKind, variables
 
 NOT_TAGS = (
     "mlflow.parentRunId",
@@ -89,7 +89,7 @@ def _update(found: _Found, run: Run, trial: int, status: str, end: int) -> RunUp
 @contextmanager
 def _allowed() -> Iterator[None]:
     """Let MLflow read such a folder in the block, which it does only where the environment says so."""
-    allowed = variables(Part.FUNCTION)
+    allowed = variables(ProcessKind.FUNCTION)
     before = {name: os.environ.get(name) for name in allowed}
     os.environ |= allowed
     try:

@@ -20,7 +20,7 @@ from study.home.folder import Home, StudyFolder, path_of
 from study.home.ledger import Tail
 from study.text import public, tell
 from study.tracking.connection import check_database, error_line, open_mlflow, relocate
-from study.upstream.environment import Part, variables
+from study.upstream.environment import ProcessKind, variables
 
 STUDY = "study"
 """Key of the study's own run; those of its trials are their numbers, as text."""
@@ -167,7 +167,7 @@ def serve(home: Home, port: int) -> None:
     artifacts = home.artifacts.as_uri()  # also of experiments that the MLflow of `study cluster up` made in this home
     command += ["--default-artifact-root", artifacts, "--artifacts-destination", artifacts]
     command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    environment = os.environ | variables(Part.MLFLOW_SERVER)
+    environment = os.environ | variables(ProcessKind.MLFLOW_SERVER)
     server = subprocess.Popen(command, env=environment, start_new_session=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -94,7 +94,7 @@ def computed(model: Mapping[str, Any], dataset: Dataset, device: torch.device, o
     Arguments and errors as of `of_frozen`.
     """
     width = models.seen(model, dataset.facts).shape[0]
-    kept = Rows(model, _network_key(model, dataset.facts), dataset.facts, width, device)
+    kept = FeatureRows(model, _network_key(model, dataset.facts), dataset.facts, width, device)
     total, done, inputs = sum(map(len, dataset.splits.values())), 0, {}
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         for name, split in dataset.splits.items():
@@ -202,7 +202,7 @@ def _on_more(on_rows: OnRows, before: int, total: int, count: int) -> None:
     on_rows(before + count, total)
 
 
-class Rows:
+class FeatureRows:
     """Rows of features by images' content, in a file for each network.
 
     Args:

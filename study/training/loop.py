@@ -344,12 +344,12 @@ class TrainingLoop:
     def _fitted(self, name: str) -> Iterator[dict[str, float]]:
         """Yield the one epoch of a model that is fitted at once, to the training split as it is."""
         from study.methods.fitted import Reference
-        from study.training.reference_fitting import Rows, fitted  # scikit-learn, which no other trial needs
+        from study.training.reference_fitting import ReferenceRows, fitted  # scikit-learn, which no other trial needs
 
         train, clock = self.dataset.splits["train"], Clock(self.device)
         with clock.phase("training"):
             facts = models.without_maps(self.config.model, self.dataset.facts)
-            rows = Rows.training(train, facts, self.options.seed)
+            rows = ReferenceRows.training(train, facts, self.options.seed)
             model = fitted(name, rows, self.options.seed)
         cast(Reference, self.method).classifier.take(model)
         with clock.phase("evaluation"):

@@ -34,7 +34,7 @@ is fitted to images.
 
 
 @dataclass(frozen=True)
-class Rows:
+class ReferenceRows:
     """Samples in the form in which these libraries take them.
 
     Attributes:
@@ -48,18 +48,18 @@ class Rows:
     facts: Facts
 
     @classmethod
-    def of(cls, split: Split, facts: Facts) -> "Rows":
+    def of(cls, split: Split, facts: Facts) -> "ReferenceRows":
         """Convert a split of data with these facts, to judge by."""
         return cls(inputs(split.samples, facts), split.target, split.bias, facts)
 
     @classmethod
-    def training(cls, split: Split, facts: Facts, seed: int) -> "Rows":
+    def training(cls, split: Split, facts: Facts, seed: int) -> "ReferenceRows":
         """Convert the samples to fit to: those with a class; of images at most `MOST_ROWS`, drawn by the seed."""
         index = np.flatnonzero(split.target >= 0)
         index = index if split.inputs.dtype == np.float32 else drawn(index, seed)
         return cls.of(holdout.take(split, index), facts)
 
-    def taken(self, index: NDArray[np.generic]) -> "Rows":
+    def taken(self, index: NDArray[np.generic]) -> "ReferenceRows":
         """Select rows by index or mask."""
         bias = None if self.bias is None else self.bias[index]
         return replace(self, inputs=self.inputs[index], target=self.target[index], bias=bias)
@@ -95,39 +95,39 @@ def inputs(samples: NDArray[np.generic], facts: Facts) -> NDArray[np.generic]:
     return scaled.reshape(len(samples), -1)
 
 
-Fit = Callable[[Rows, int], Any]
+Fit = Callable[[ReferenceRows, int], Any]
 """Function that fits a model of scikit-learn or fairlearn to rows, with a seed."""
 
 
-def majority(train: Rows, seed: int) -> DummyClassifier:
+def majority(train: ReferenceRows, seed: int) -> DummyClassifier:
     """Predict the most frequent class for all."""
     return DummyClassifier(strategy="most_frequent").fit(train.inputs, train.target)
 
 
-def logistic_regression(train: Rows, seed: int) -> LogisticRegression:
+def logistic_regression(train: ReferenceRows, seed: int) -> LogisticRegression:
     """Fit a logistic regression with scikit-learn's penalty, samples as they are."""
     return train.regression.fit(train.inputs, train.target)
 
 
-def logistic_regression_class_balanced(train: Rows, seed: int) -> LogisticRegression:
+def logistic_regression_class_balanced(train: ReferenceRows, seed: int) -> LogisticRegression:
     """Fit a logistic regression in which each class weighs alike."""
     return train.regression.set_params(class_weight="balanced").fit(train.inputs, train.target)
 
 
-def logistic_regression_cell_balanced(train: Rows, seed: int) -> LogisticRegression:
+def logistic_regression_cell_balanced(train: ReferenceRows, seed: int) -> LogisticRegression:
     """Fit a logistic regression in which each cell of class and bias class weighs alike."""
     assert train.bias is not None
     cells = train.target * (train.bias.max() + 1) + train.bias
     return train.regression.fit(train.inputs, train.target, compute_sample_weight("balanced", cells))
 
 
-def hist_gradient_boosting_class_balanced(train: Rows, seed: int) -> HistGradientBoostingClassifier:
+def hist_gradient_boosting_class_balanced(train: ReferenceRows, seed: int) -> HistGradientBoostingClassifier:
     """Fit boosted trees with scikit-learn's defaults; each class weighs alike."""
     model = HistGradientBoostingClassifier(class_weight="balanced", random_state=seed)
     return model.fit(train.inputs, train.target)
 
 
-def threshold_optimizer(train: Rows, seed: int) -> ThresholdOptimizer:
+def threshold_optimizer(train: ReferenceRows, seed: int) -> ThresholdOptimizer:
     """Fit a randomised threshold of a logistic regression for each bias class (Hardt et al. 2016).
 
     Of the thresholds with equal odds these have the highest balanced accuracy.
@@ -142,7 +142,7 @@ def threshold_optimizer(train: Rows, seed: int) -> ThresholdOptimizer:
     return optimizer.fit(train.inputs, train.target, sensitive_features=train.bias)
 
 
-def exponentiated_gradient(train: Rows, seed: int) -> ExponentiatedGradient:
+def exponentiated_gradient(train: ReferenceRows, seed: int) -> ExponentiatedGradient:
     """Fit a random choice among logistic regressions with equal odds; errors weigh alike (Agarwal et al. 2018)."""
     train = train.taken(drawn(np.arange(len(train.target)), seed))
     positive = float(train.target.mean())
@@ -168,12 +168,12 @@ FITS: Mapping[str, Fit] = {
 """Function of each reference, by its name in `study.methods.reference.REFERENCES`."""
 
 
-def fitted(name: str, train: Rows, seed: int) -> Any:
+def fitted(name: str, train: ReferenceRows, seed: int) -> Any:
     """Fit the model of scikit-learn or fairlearn of this name.
 
     Args:
         name: of `FITS`.
-        train: what it is fitted to, see `Rows.training`.
+        train: what it is fitted to, see `ReferenceRows.training`.
         seed: of all that it draws.
     """
     with warnings.catch_warnings():
@@ -181,7 +181,7 @@ def fitted(name: str, train: Rows, seed: int) -> Any:
         return FITS[name](train, seed)
 
 
-def measured(name: str, train: Rows, judged: Mapping[str, Rows], seed: int) -> dict[str, float]:
+def measured(name: str, train: ReferenceRows, judged: Mapping[str, ReferenceRows], seed: int) -> dict[str, float]:
     """Fit a reference and judge it as trials are judged.
 
     Args:
@@ -195,12 +195,12 @@ def measured(name: str, train: Rows, judged: Mapping[str, Rows], seed: int) -> d
     return judge(fitted(name, train, seed), judged, seed)
 
 
-def judge(model: Any, judged: Mapping[str, Rows], seed: int) -> dict[str, float]:
+def judge(model: Any, judged: Mapping[str, ReferenceRows], seed: int) -> dict[str, float]:
     """Compute the metrics of a fitted model, see `measured`."""
     return {key: value for split, rows in judged.items() for key, value in _judged(model, rows, split, seed)}
 
 
-def outputs(model: Any, rows: Rows, seed: int) -> tuple[NDArray[np.int64], NDArray[np.float32] | None]:
+def outputs(model: Any, rows: ReferenceRows, seed: int) -> tuple[NDArray[np.int64], NDArray[np.float32] | None]:
     """Return the class that a fitted model predicts for each row, (N,), and -log p of the row's own class, (N,).
 
     The second is None where the model does not rank classes.
@@ -210,13 +210,13 @@ def outputs(model: Any, rows: Rows, seed: int) -> tuple[NDArray[np.int64], NDArr
     return _predicted(model, rows, seed), losses
 
 
-def _scores(model: Any, rows: Rows) -> torch.Tensor | None:
+def _scores(model: Any, rows: ReferenceRows) -> torch.Tensor | None:
     if isinstance(model, ThresholdOptimizer | ExponentiatedGradient):
         return None
     return torch.as_tensor(scores(model, rows.inputs, rows.facts.classes))
 
 
-def _predicted(model: Any, rows: Rows, seed: int) -> NDArray[np.int64]:
+def _predicted(model: Any, rows: ReferenceRows, seed: int) -> NDArray[np.int64]:
     if isinstance(model, ThresholdOptimizer):
         found = model.predict(rows.inputs, sensitive_features=rows.bias, random_state=seed)
     elif isinstance(model, ExponentiatedGradient):
@@ -226,7 +226,7 @@ def _predicted(model: Any, rows: Rows, seed: int) -> NDArray[np.int64]:
     return np.asarray(found).astype(np.int64)
 
 
-def _judged(model: Any, rows: Rows, split: str, seed: int) -> list[tuple[str, float]]:
+def _judged(model: Any, rows: ReferenceRows, split: str, seed: int) -> list[tuple[str, float]]:
     found = metrics.compute(
         _scores(model, rows),
         torch.as_tensor(_predicted(model, rows, seed)),

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class Part(Enum):
+class ProcessKind(Enum):
     """The processes that a variable is for."""
 
     DRIVER = "the driver of a study and its trials, which inherit it"
@@ -28,19 +28,19 @@ class Setting(NamedTuple):
 
     variable: str
     value: str
-    parts: frozenset[Part]
+    parts: frozenset[ProcessKind]
     why: str
 
 
-def _for(*parts: Part) -> frozenset[Part]:
+def _for(*parts: ProcessKind) -> frozenset[ProcessKind]:
     return frozenset(parts)
 
 
-_TRIALS = _for(Part.DRIVER, Part.NODE, Part.LOCAL_NODE)
-_DRIVER = _for(Part.DRIVER)
-_LOOPBACK = _for(Part.OWN_RAY, Part.LOCAL_NODE)
-_OWN = _for(Part.OWN_RAY)
-_CLIENT, _SERVER = _for(Part.MLFLOW_CLIENT), _for(Part.MLFLOW_SERVER)
+_TRIALS = _for(ProcessKind.DRIVER, ProcessKind.NODE, ProcessKind.LOCAL_NODE)
+_DRIVER = _for(ProcessKind.DRIVER)
+_LOOPBACK = _for(ProcessKind.OWN_RAY, ProcessKind.LOCAL_NODE)
+_OWN = _for(ProcessKind.OWN_RAY)
+_CLIENT, _SERVER = _for(ProcessKind.MLFLOW_CLIENT), _for(ProcessKind.MLFLOW_SERVER)
 _MLFLOW = _CLIENT | _SERVER
 
 UV_HOOK = "RAY_ENABLE_UV_RUN_RUNTIME_ENV"
@@ -66,13 +66,15 @@ SETTINGS = (
     Setting(RECONNECT, "600", _OWN, "whether it lives is watched, see study.sweep.driver"),
     Setting("RAY_raylet_start_wait_time_s", "1", _OWN, "who waits asks again, and can be stopped between"),
     Setting("RAY_worker_register_timeout_seconds", "600", _LOOPBACK, "longer than 60 s: a process imports Ray first"),
-    Setting("RAY_agent_register_timeout_ms", "600000", _for(Part.LOCAL_NODE), "longer than 30 s, the same"),
+    Setting("RAY_agent_register_timeout_ms", "600000", _for(ProcessKind.LOCAL_NODE), "longer than 30 s, the same"),
     Setting("RAY_health_check_timeout_ms", "60000", _LOOPBACK, "longer than 10 s: a starved node answers late"),
     Setting("RAY_health_check_failure_threshold", "3", _LOOPBACK, "a killed one refuses at once, every 3 s"),
     Setting("RAY_task_events_report_interval_ms", "0", _OWN, "nobody asks it for the course of each call of a process"),
     Setting("RAY_enable_pipe_based_agent_to_parent_health_check", "1", _OWN, "what is in the agents' place ends by it"),
-    Setting("RAY_JOB_STOP_WAIT_TIME_S", "120", _for(Part.LOCAL_NODE), "else Ray kills a stopped driver after 3 s"),
-    Setting("RAY_JOB_STOP_WAIT_TIME_S", "60", _for(Part.NODE), "the same; MLflow shares no cores with it"),
+    Setting(
+        "RAY_JOB_STOP_WAIT_TIME_S", "120", _for(ProcessKind.LOCAL_NODE), "else Ray kills a stopped driver after 3 s"
+    ),
+    Setting("RAY_JOB_STOP_WAIT_TIME_S", "60", _for(ProcessKind.NODE), "the same; MLflow shares no cores with it"),
     Setting("RAY_AIR_NEW_OUTPUT", "0", _DRIVER, "its banner is printed whatever the verbosity"),
     Setting("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1", _DRIVER, "the ledger is the log"),
     Setting("TUNE_DISABLE_SIGINT_HANDLER", "1", _DRIVER, "stopping is the agenda's"),
@@ -80,8 +82,13 @@ SETTINGS = (
     Setting("TUNE_GLOBAL_CHECKPOINT_S", "3600", _DRIVER, "nobody reads Tune's snapshots"),
     Setting("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1", _DRIVER, "Tune knows none of the metrics"),
     Setting("TUNE_MAX_PENDING_TRIALS_PG", "10000", _DRIVER, "the searcher says how many trials there are at once"),
-    Setting("TUNE_FUNCTION_THREAD_TIMEOUT_S", "600", _for(Part.TRIAL), "a trial that ends frees its GPU, or cleans up"),
-    Setting(FILE_STORE, "true", _for(Part.FUNCTION), "its own runs go into a folder of the trial's"),
+    Setting(
+        "TUNE_FUNCTION_THREAD_TIMEOUT_S",
+        "600",
+        _for(ProcessKind.TRIAL),
+        "a trial that ends frees its GPU, or cleans up",
+    ),
+    Setting(FILE_STORE, "true", _for(ProcessKind.FUNCTION), "its own runs go into a folder of the trial's"),
     Setting("MLFLOW_DISABLE_TELEMETRY", "true", _MLFLOW, "nothing is sent to anybody"),
     Setting("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true", _CLIENT, "it prints two lines for each run that ends"),
     Setting("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false", _CLIENT, "its bars would cross the study's own lines"),
@@ -91,12 +98,12 @@ SETTINGS = (
 )
 
 
-def variables(*parts: Part) -> dict[str, str]:
+def variables(*parts: ProcessKind) -> dict[str, str]:
     """Return the variables of these parts, with their values."""
     return {name: value for name, value, whose, _ in SETTINGS if whose & set(parts)}
 
 
-def set_here(*parts: Part) -> None:
+def set_here(*parts: ProcessKind) -> None:
     """Set the variables of these parts here, unless the user has set them; before Ray or MLflow is imported."""
     for name, value in variables(*parts).items():
         os.environ.setdefault(name, value)

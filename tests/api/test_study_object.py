@@ -5,7 +5,7 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
-from helpers import Told, quickstart, write_ledger
+from helpers import Told, append_event, quickstart, write_ledger
 from matplotlib.figure import Figure
 
 import study
@@ -90,6 +90,15 @@ def test_the_best_and_the_baseline_with_their_seeds(mine: study.Study) -> None:
     assert (best.trial, best.params, best.seeds) == (3, params(0.05), (1, 2))
     assert best.metrics["val/accuracy"].mean == pytest.approx(0.65)
     assert (baseline.trial, baseline.seeds) == (0, (0,))
+
+
+def test_a_failed_study_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
+    folder = Home.locate().create(quickstart("name=mine"))
+    write_ledger(folder.ledger_file, Told("baseline", [], "running", params=dict(TRIALS[0].params)))
+    append_event(folder.ledger_file, "ended", trial=0, state="failed", kind="BUG", reason="ValueError: singular")
+    append_event(folder.ledger_file, "closed", state="failed")
+    assert str(study.load("mine")).endswith("trial 0 failed: BUG: ValueError: singular")
 
 
 def test_it_is_shown_as_study_status_shows_it_and_read_anew_when_asked(mine: study.Study) -> None:

@@ -44,9 +44,9 @@ def value(params: dict[str, Any], report: int) -> float:
 def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, parts: bool) -> dict[str, float]:
     """This project, tracked: everything of `study run` but the trial; `slots` trials at once, 0: one per core."""
 
-    from study.upstream.environment import Part, set_here
+    from study.upstream.environment import ProcessKind, set_here
 
-    set_here(Part.DRIVER, Part.OWN_RAY)  # before Ray is imported, as a driver does it
+    set_here(ProcessKind.DRIVER, ProcessKind.OWN_RAY)  # before Ray is imported, as a driver does it
     import study.sweep.worker as worker
     from study import data
     from study.home.folder import Home

@@ -16,7 +16,7 @@ from simulated_gpu import ROOT, gpu_environment, missing
 from study.home.folder import StudyFolder
 from study.home.ledger import read
 from study.home.line import Entry
-from study.upstream.environment import Part, variables
+from study.upstream.environment import ProcessKind, variables
 
 pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest.mark.long]
 
@@ -114,7 +114,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[
         cwd=work,
         env={
             **os.environ,
-            **variables(Part.DRIVER, Part.LOCAL_NODE),
+            **variables(ProcessKind.DRIVER, ProcessKind.LOCAL_NODE),
             "RAY_JEMALLOC_LIB_PATH": "",  # else Ray's own library is preloaded in place of the simulated device
             "STUDY_HOME": str(home),
             "PYTHONPATH": f"{ROOT}{os.pathsep}{work}",

@@ -144,7 +144,7 @@ def _summary(results: Results) -> pd.DataFrame:
             row[f"{name} seeds"] = tuple(side.seeds(metric)) if side else ()
         reference, best = by_name.get("baseline"), by_name.get("best")
         if reference and best:
-            gain = difference(best.values(metric), reference.values(metric), best.among)
+            gain = difference(best.values(metric), reference.values(metric), best.n_candidates)
             low, high = (gain and gain.interval) or (None, None)
             row |= {"difference": gain and gain.value, "low": low, "high": high}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")

@@ -26,7 +26,7 @@ def test_without_shared_seeds_the_interval_is_welchs(one, other):
         difference(spread(one), spread(other)),
     ):
         assert found.interval == pytest.approx((expected.low, expected.high))
-        assert (found.paired, found.among) == (False, 1)
+        assert (found.paired, found.n_candidates) == (False, 1)
 
 
 def test_on_shared_seeds_it_is_the_paired_t():

@@ -99,7 +99,7 @@ def test_pruned_trials_are_known_not_to_be_the_best() -> None:
             searched(VALUES),
             "2 of them are complete and keep the constraints, and at least 4 are needed.",
         ),
-        (["search.sampler=cmaes"], searched(VALUES), "It was not tried whether the statement holds for sampler cmaes."),
+        (["search.sampler=cmaes"], searched(VALUES), "The estimate was not validated for the sampler cmaes."),
         (["search.metric=[val/accuracy, val/equalized_odds]"], searched(VALUES), "With several metrics"),
     ],
 )
@@ -115,7 +115,7 @@ def test_what_cannot_be_known_has_a_reason(given: list[str], trials: StudyRecord
 def test_neither_a_grid_nor_a_final_training_goes_on() -> None:
     choices = ("search.space.method.alpha={choices: [0.1, 0.2]}", "search.space.method.lambda=0.5")
     grid = quickstart(*choices, "search.sampler=grid")
-    assert "A grid has a last cell" in str(remaining_gain(Results(grid, searched(VALUES))).reason)
+    assert "A grid ends with its last cell" in str(remaining_gain(Results(grid, searched(VALUES))).reason)
     finals = record(Told("final", [0.5]))
     assert remaining_gain(Results(final_study(SPEC, [0, 1]), finals)).reason == "A final training searches nothing."
 

@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 
 from command import Command
 
-from study.upstream.environment import Part, variables
+from study.upstream.environment import ProcessKind, variables
 
 IMPORTS = ["study.sweep.worker", "study.sweep.adapters", "study.tracking.writer", "study.analysis.report.write_report"]
 IMPORTS += ["study.driver.run", "study.commands.final_training", "study.sweep.search_stage", "plotly.offline"]
@@ -65,7 +65,7 @@ def _original() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(IMPORTS)
     plain = dict(os.environ)
-    os.environ.update(variables(Part.DRIVER, Part.OWN_RAY, Part.MLFLOW_CLIENT))
+    os.environ.update(variables(ProcessKind.DRIVER, ProcessKind.OWN_RAY, ProcessKind.MLFLOW_CLIENT))
     try:
         forkserver.ensure_running()
     finally:

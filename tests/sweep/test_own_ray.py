@@ -18,7 +18,7 @@ from own_process import as_driver
 from study.files import RUN
 from study.places import for_sockets
 from study.sweep.own_ray import MAX_FOLDER_CHARACTERS, STEP_TIMEOUT_S, OwnRay, RayStartError, StartWaiter, no_room
-from study.upstream.environment import Part, variables
+from study.upstream.environment import ProcessKind, variables
 from study.upstream.ray_internals import SESSION
 
 FAILS = """
@@ -139,7 +139,7 @@ def test_a_driver_that_is_killed_leaves_no_process() -> None:
         "with ray_runtime(None, None):\n    print('runs', flush=True)\n    time.sleep(100)"
     )
     place = tempfile.mkdtemp(dir="/tmp")
-    settings = {**os.environ, **variables(Part.DRIVER, Part.OWN_RAY), "TMPDIR": place}
+    settings = {**os.environ, **variables(ProcessKind.DRIVER, ProcessKind.OWN_RAY), "TMPDIR": place}
     with subprocess.Popen([sys.executable, "-c", script], env=settings, stdout=subprocess.PIPE, text=True) as driver:
         import psutil
 

@@ -22,7 +22,7 @@ from study.ranking import Results
 from study.tracking import registry
 from study.trained import Description
 from study.trained.model_files import best_model, keep_network
-from study.upstream.environment import Part, variables
+from study.upstream.environment import ProcessKind, variables
 
 pytestmark = pytest.mark.slow
 
@@ -83,7 +83,7 @@ def test_it_predicts_as_the_command_does_where_only_its_requirements_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
-    for name, value in variables(Part.MLFLOW_CLIENT).items():
+    for name, value in variables(ProcessKind.MLFLOW_CLIENT).items():
         monkeypatch.setenv(name, value)
     folder, table = made(tmp_path)
     model = best_model(folder, Results.load(folder))

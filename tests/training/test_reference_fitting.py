@@ -21,21 +21,21 @@ from sklearn.utils.class_weight import compute_sample_weight
 from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
 from study.methods.fitted import Fitted, scores
-from study.methods.fitted import Rows as Taken
+from study.methods.fitted import PassThrough as Taken
 from study.methods.reference import CAN_BE_USED, REFERENCES
 from study.models.backbone import BackboneOptions
 from study.models.encoder import Network
 from study.models.frozen import Frozen
 from study.models.network_keys import HeadOptions
 from study.training import TrainOptions, Trial, TrialConfig
-from study.training.reference_fitting import FITS, Rows, fitted, measured
+from study.training.reference_fitting import FITS, ReferenceRows, fitted, measured
 
 FACTS = Facts(2, 2, (5,), aligned=(0, 1))
 EXACT = 1e-12
 
 
 def split(count: int, seed: int, classes: int = 2) -> Split:
-    """Rows in which a class goes with its bias class in 80%, and one class is rarer."""
+    """ReferenceRows in which a class goes with its bias class in 80%, and one class is rarer."""
     random = np.random.default_rng(seed)
     target = np.minimum((random.random(count) < 0.4).astype(np.int64) + random.integers(0, classes - 1, count), 2)
     bias = np.where(random.random(count) < 0.8, target % 2, 1 - target % 2)
@@ -85,8 +85,8 @@ def by_hand(name: str, seed: int) -> np.ndarray:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of fairlearn's use of pandas
 @pytest.mark.parametrize("name", REFERENCES)
 def test_values_are_those_of_the_libraries_called_by_hand(name: str) -> None:
-    rows = Rows.training(TRAIN, FACTS, 3)
-    found = measured(name, rows, {"val": Rows.of(VAL, FACTS)}, seed=3)
+    rows = ReferenceRows.training(TRAIN, FACTS, 3)
+    found = measured(name, rows, {"val": ReferenceRows.of(VAL, FACTS)}, seed=3)
     predicted = by_hand(name, 3)
     cells = MetricFrame(
         metrics=accuracy_score,
@@ -119,14 +119,14 @@ def test_each_has_what_fits_it() -> None:
 def test_samples_without_a_class_are_not_fitted_to() -> None:
     unlabelled = replace(TRAIN, target=np.where(np.arange(400) < 50, -1, TRAIN.target))
     fewer = Split(TRAIN.inputs[50:], TRAIN.target[50:], TRAIN.bias[50:])
-    judged = {"val": Rows.of(VAL, FACTS)}
+    judged = {"val": ReferenceRows.of(VAL, FACTS)}
     name = "logistic_regression_cell_balanced"
-    found, expected = (measured(name, Rows.training(of, FACTS, 0), judged, 0) for of in (unlabelled, fewer))
+    found, expected = (measured(name, ReferenceRows.training(of, FACTS, 0), judged, 0) for of in (unlabelled, fewer))
     assert found == expected
 
 
 def test_a_class_that_training_lacks_ranks_last() -> None:
-    model = fitted("logistic_regression", Rows.of(TRAIN, FACTS), 0)
+    model = fitted("logistic_regression", ReferenceRows.of(TRAIN, FACTS), 0)
     ranked = scores(model, VAL.inputs.astype(np.float64), 4)
     assert ranked.shape == (200, 4)
     assert np.isneginf(ranked[:, 2:]).all()
@@ -142,7 +142,7 @@ def test_a_trial_fits_it_keeps_it_and_reads_it_back(name: str, classes: int, tmp
     config = TrialConfig(document["data"], document["model"], document["method"], TrainOptions(epochs=1))
     trial = Trial(config, dataset, "cpu")
     (reported,) = trial.run()
-    rows = {name: Rows.of(each, facts) for name, each in dataset.splits.items()}
+    rows = {name: ReferenceRows.of(each, facts) for name, each in dataset.splits.items()}
     expected = measured(name, rows["train"], {"val": rows["val"]}, 0)
     assert {key: reported[key] for key in expected} == pytest.approx(expected, abs=1e-6, nan_ok=True)
     trial.save(tmp_path / "model.safetensors")
@@ -177,11 +177,11 @@ def test_of_a_frozen_network_all_features_of_a_row_are_taken_without_the_maps_of
 def test_of_images_and_of_large_tables_only_so_many_are_fitted_to(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("study.training.reference_fitting.MOST_ROWS", 100)
     features = replace(TRAIN, inputs=TRAIN.inputs.astype(np.float16))
-    one, other, again = (Rows.training(features, FACTS, seed) for seed in (0, 1, 0))
+    one, other, again = (ReferenceRows.training(features, FACTS, seed) for seed in (0, 1, 0))
     assert len(one.target) == len(other.target) == 100
     assert np.array_equal(one.inputs, again.inputs)
     assert not np.array_equal(one.inputs, other.inputs)
-    table = Rows.training(TRAIN, FACTS, 0)
+    table = ReferenceRows.training(TRAIN, FACTS, 0)
     assert len(table.target) == 400
     gradients = [fitted("exponentiated_gradient", table, seed) for seed in (0, 0, 1)]
     weights = [gradient.predictors_[0].coef_.tolist() for gradient in gradients]

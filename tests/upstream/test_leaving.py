@@ -9,10 +9,10 @@ import pytest
 LEFT = """
 import os, signal, threading, time
 from functools import partial
-from study.upstream.environment import Part, set_here
+from study.upstream.environment import ProcessKind, set_here
 from study.upstream.ray_internals import with_own_signals
 
-set_here(Part.DRIVER, Part.OWN_RAY)
+set_here(ProcessKind.DRIVER, ProcessKind.OWN_RAY)
 import ray
 
 heard, over = [], threading.Event()

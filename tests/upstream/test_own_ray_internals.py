@@ -20,7 +20,7 @@ from contract import contract
 from packaging.version import Version
 
 from study.upstream import ray_internals
-from study.upstream.environment import SETTINGS, Part
+from study.upstream.environment import SETTINGS, ProcessKind
 
 OWN_RAY = "a study's own Ray, which starts what trials need and nothing else (study/sweep/own_ray.py)"
 PATIENCE = "a start of Ray that waits for a busy machine (study/sweep/own_ray.py)"
@@ -103,7 +103,7 @@ def test_ray_knows_the_settings_that_a_busy_machine_needs() -> None:
         python = "".join(
             (Path(ray.__file__).parent / "_private" / name).read_text(encoding="utf-8") for name in ("node.py",)
         )
-        names = {one.variable for one in SETTINGS if {Part.OWN_RAY, Part.LOCAL_NODE} & one.parts}
+        names = {one.variable for one in SETTINGS if {ProcessKind.OWN_RAY, ProcessKind.LOCAL_NODE} & one.parts}
         lower = {name for name in names if name.removeprefix("RAY_").islower()}
         assert len(lower) > 5
         unknown = {name for name in lower if name.encode() not in raylet and name not in python}

@@ -34,6 +34,7 @@ class OnFront(Statement):
         front: the best in the first metric first.
         chosen: of the front.
         judged: how many configurations it is taken from.
+        broken: how many of these break the limits.
         is_first: whether the front has one point, which is better in every metric than all else, references too.
     """
 
@@ -41,6 +42,7 @@ class OnFront(Statement):
     front: Sequence[Judged]
     chosen: Judged
     judged: int
+    broken: int
     is_first: bool
 
     @property
@@ -62,6 +64,10 @@ class OnFront(Statement):
             tied = f" (as {formatting.listed(others)} {'are' if others[1:] else 'is'})" if others else ""
             best = f"{chosen} is the best in every metric"
             said = best if self.is_first else f"none is better than {chosen} in any metric"
+            if self.broken:
+                limits = " and ".join(map(str, spec.objective.constraints))
+                is_alone = self.broken == self.judged - 1
+                said = f"{chosen} alone keeps {limits}" if is_alone else f"{said}, of those that keep {limits}"
             return f"Of {where} {said}{tied}: {_values(spec, *self.chosen)}."
         is_large = len(self.front) > MAX_TOLD_CONFIGURATIONS
         names = [_name(each) + ("" if is_large else f" ({_values(spec, each, score)})") for each, score in self.front]
@@ -119,7 +125,8 @@ def front_result(results: Results) -> Iterator[Statement]:
     rest = [score.gains for _, score in judged if not score.violation and score.gains != first.gains]
     is_first = all(ours > theirs for gains in rest for ours, theirs in zip(first.gains, gains, strict=True))
     # one of the references may be better in a metric
-    on_front = OnFront(spec, front, chosen, len(judged), is_first and not results.record.references)
+    broken = sum(score.violation > 0 for _, score in judged)
+    on_front = OnFront(spec, front, chosen, len(judged), broken, is_first and not results.record.references)
     yield on_front
     if on_front.verdict == "several points":
         yield ChosenOfFront(spec, chosen, not results.unbeaten)
@@ -132,10 +139,10 @@ def front_result(results: Results) -> Iterator[Statement]:
             yield FrontGain(reference, of_search, gains, best.trial.stage != "baseline")
 
 
-def _where(spec: StudySpec, front: Sequence[Judged], among: int) -> str:
+def _where(spec: StudySpec, front: Sequence[Judged], judged: int) -> str:
     """Return which configurations were judged, by which seeds."""
     candidate, score = front[0]
-    number = counted(among, "configuration")
+    number = counted(judged, "configuration")
     if score is candidate.confirmed_score:
         seeds = formatting.ran_on(side_of(spec, candidate), spec.metric)
         return f"the {number} that ran on {formatting.fresh(spec)}, by the mean over {seeds},"

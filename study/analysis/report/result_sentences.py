@@ -416,7 +416,7 @@ class ReferencesTook(Statement):
 
     def __str__(self) -> str:
         took = formatting.duration(self.seconds)
-        return f"{counted(self.references, 'reference')} without a search, beside it: {took} of one core."
+        return f"{counted(self.references, 'reference')} fitted beside the search: {took} of one core."
 
 
 class Readings(Statement):

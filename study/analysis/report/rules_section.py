@@ -63,7 +63,7 @@ def rules_section(results: Results) -> Section | None:
     if len(table.results) < 2:
         return None
     notes: list[Block] = [Text(" ".join(sentences)) for sentences in _notes(results, table) if sentences]
-    return Section(TITLE, [Table(printed_picks(results.spec, table)), *notes])
+    return Section(TITLE, [Table(printed_picks(results.spec, table)), *notes], folded=True)
 
 
 def _notes(results: Results, table: RulePicks) -> Iterator[list[str]]:

@@ -15,7 +15,7 @@ from study.analysis.report.reference_sentences import printed_references
 from study.analysis.report.result_sentences import lead
 from study.analysis.report.rules_section import rules_section
 from study.analysis.statistics import formatting
-from study.analysis.statistics.ablation_effects import Effect, Part, ablation_effects, frame_of, lines_of
+from study.analysis.statistics.ablation_effects import Effect, EffectKind, ablation_effects, frame_of, lines_of
 from study.analysis.statistics.debiasing_metrics import sampling_error, worst_group
 from study.analysis.tables import report_tables
 from study.analysis.tables.printed_table import ablation_notes, printed_ablation
@@ -78,7 +78,7 @@ def result(results: Results, ablation: Ablation, effects: Sequence[Effect]) -> I
         yield "No interaction is beyond the spread over seeds."
 
 
-def _clear(name: str, effects: Sequence[Effect], part: Part, words: str) -> Iterator[str]:
+def _clear(name: str, effects: Sequence[Effect], part: EffectKind, words: str) -> Iterator[str]:
     """Yield which steps of a part are beyond the spread over seeds."""
     clear = _of(effects, part, is_clear=True)
     if clear:
@@ -88,7 +88,7 @@ def _clear(name: str, effects: Sequence[Effect], part: Part, words: str) -> Iter
         yield f"No step is beyond the spread over seeds, {words}."
 
 
-def _of(effects: Sequence[Effect], part: Part, is_clear: bool) -> list[Effect]:
+def _of(effects: Sequence[Effect], part: EffectKind, is_clear: bool) -> list[Effect]:
     return [
         effect
         for effect in effects
@@ -272,7 +272,7 @@ def summary_note(results: Results) -> str:
     reference, best = results.result_sides
     if results.unbeaten:
         note += f" {_fitted(spec)}: no spread over seeds is known of it."
-    elif best and (reference or best.among > 1):
+    elif best and (reference or best.n_candidates > 1):
         note += f" {_seeds(spec, best)}"
     if best and reference:
         gains = (best.against(reference, name) for name in split_metrics(spec, (best, reference)))
@@ -309,9 +309,9 @@ def _interval(gain: Difference) -> str:
         method = (
             "Difference and 95% interval are by seed, over the seeds that both have (Student's t of the differences)"
         )
-    if gain.among == 1:
+    if gain.n_candidates == 1:
         return f"{method}."
-    chosen = counted(gain.among, "configuration")
+    chosen = counted(gain.n_candidates, "configuration")
     return f"{method}, widened because the best was chosen among {chosen} by the same trials."
 
 

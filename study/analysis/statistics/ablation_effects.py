@@ -24,8 +24,8 @@ from study.ranking.difference import CONFIDENCE, Difference, difference
 from study.spec import StudySpec
 from study.text import parameter
 
-Part = Literal["path", "gain", "adding", "removing", "interaction"]
-PARTS: Mapping[Part, str] = {
+EffectKind = Literal["path", "gain", "adding", "removing", "interaction"]
+PARTS: Mapping[EffectKind, str] = {
     "path": "step by step",
     "gain": "in all",
     "adding": "baseline with",
@@ -63,7 +63,7 @@ class Effect:
         pairs: on how many seeds both sides of it have a value.
     """
 
-    part: Part
+    part: EffectKind
     label: str
     keys: Step
     values: SeedStatistics | None
@@ -193,7 +193,7 @@ def frame_of(lines: Sequence[Mapping[str, object]]) -> pd.DataFrame:
 
 
 def _line(
-    part: Part,
+    part: EffectKind,
     label: str,
     values: BySeed,
     pair: tuple[BySeed, BySeed] = ({}, {}),

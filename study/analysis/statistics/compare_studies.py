@@ -17,7 +17,7 @@ from study.ranking.difference import (
     side_of,
 )
 from study.ranking.documents import INNER
-from study.ranking.summary import Summary, Told, summary
+from study.ranking.summary import SideSummary, Summary, summary
 from study.spec import StudySpec
 from study.spec.reference_models import REFERENCES
 from study.text import flat, parameter
@@ -35,7 +35,7 @@ class Gap:
 
     @classmethod
     def of(cls, gap: Difference) -> "Gap":
-        return cls(gap.value, gap.interval, gap.paired, gap.among, gap.is_vague)
+        return cls(gap.value, gap.interval, gap.paired, gap.n_candidates, gap.is_vague)
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def against(first: Results, other: Results) -> dict[str, Gap]:
     if one is None or two is None or is_same or _measured_by(first.spec) != _measured_by(other.spec):
         return {}
     gaps = {
-        name: difference(one.values(name), two.values(name), one.among * two.among)
+        name: difference(one.values(name), two.values(name), one.n_candidates * two.n_candidates)
         for name in _compared_metrics([summary(first)])
     }
     return {name: Gap.of(gap) for name, gap in gaps.items() if gap and gap.paired}
@@ -104,7 +104,7 @@ def _best(results: Results) -> Side | None:
     if results.spec.final_seeds is not None or results.unbeaten:
         return results.final_side or results.result_sides[1]
     chosen = results.best
-    return replace(side_of(results.spec, chosen), among=results.chosen_among(chosen) + 1) if chosen else None
+    return replace(side_of(results.spec, chosen), n_candidates=results.chosen_among(chosen) + 1) if chosen else None
 
 
 def _measured_by(spec: StudySpec) -> list[object]:
@@ -232,7 +232,7 @@ def _trials(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts[state]} {state}" for state in ENDED if counts[state]) or "none ended"
 
 
-def _number(side: Told | None, name: str) -> str:
+def _number(side: SideSummary | None, name: str) -> str:
     """Return a side's mean ± sd (n), `-` without values."""
     value = side.metrics.get(name) if side else None
     return (

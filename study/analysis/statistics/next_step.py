@@ -4,13 +4,14 @@ The steps that apply, in this order; the first is the one to take. Where what ne
 to take that comes before what more search may bring:
 
 1. `resume`: the study is not over.
-2. `widen`: the best configuration lies at the edge of a range, in more than chance (`edges`).
-3. `search`: the best configuration came, or with several metrics the front last grew, in the last `LATE_SHARE` of the
+2. `learn`: the result is not told from guessing, so that nothing is left to choose.
+3. `widen`: the best configuration lies at the edge of a range, in more than chance (`edges`).
+4. `search`: the best configuration came, or with several metrics the front last grew, in the last `LATE_SHARE` of the
    search's trials.
-4. `confirm`: the best configurations have not run on fresh seeds, not even as a rule's pick.
-5. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on one
+5. `confirm`: the best configurations have not run on fresh seeds, not even as a rule's pick.
+6. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on one
    or two seeds, or `MOST_SEEDS` paired seeds are more likely enough to tell than not.
-6. `enough`: none of these. How many seeds a difference may take is said all the same, and that few trials do not tell
+7. `enough`: none of these. How many seeds a difference may take is said all the same, and that few trials do not tell
    whether more of them or wider ranges are needed.
 """
 
@@ -24,6 +25,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from study.analysis.statistics import formatting
+from study.analysis.statistics.debiasing_metrics import guesses
 from study.knobs import Params, Range, Scalar
 from study.ranking import Reference, Results
 from study.ranking.difference import (
@@ -180,7 +182,7 @@ def peers_of_best(results: Results) -> Sequence[Side]:
         seen = [(candidate.score, replace(candidate, repeats=[], confirmed=None)) for candidate in ranked]
     least = next((score.violation for score, _ in seen), 0.0)
     peers = [side_of(results.spec, candidate) for score, candidate in seen if score.violation <= least]
-    return [replace(peer, among=among) for peer in peers[:1]] + peers[1:]
+    return [replace(peer, n_candidates=among) for peer in peers[:1]] + peers[1:]
 
 
 def _is_worse(spec: StudySpec, best: Side, other: Side) -> bool:
@@ -279,12 +281,12 @@ def seeds_needed(gap: Difference, seeds: int) -> SeedsNeeded:
     assert gap.error
     assert gap.freedom is not None
     measured, root, miss = abs(gap.value) / gap.error, math.sqrt(seeds), (1 - SEEDS_CONFIDENCE) / 2
-    clear = chosen_quantile((1 + CONFIDENCE) / 2, gap.freedom, gap.among)
-    lucky = chosen_quantile(1 - miss, gap.freedom, gap.among) / chosen_quantile(1 - miss, gap.freedom)
+    clear = chosen_quantile((1 + CONFIDENCE) / 2, gap.freedom, gap.n_candidates)
+    lucky = chosen_quantile(1 - miss, gap.freedom, gap.n_candidates) / chosen_quantile(1 - miss, gap.freedom)
     least = _noncentrality(measured / lucky, gap.freedom, 1 - miss)
     middle = _noncentrality(measured, gap.freedom, 0.5)
     largest = _noncentrality(measured, gap.freedom, miss, clear)
-    fewest, expected, most = (_enough_seeds(size / root, seeds, gap.among) for size in (largest, middle, least))
+    fewest, expected, most = (_enough_seeds(size / root, seeds, gap.n_candidates) for size in (largest, middle, least))
     next_step = max(fewest or 0, min(expected or MOST_SEEDS, max(2 * seeds, CONFIRMED), MOST_SEEDS))
     return SeedsNeeded(fewest, expected, most, next_step)
 
@@ -301,7 +303,7 @@ def _noncentrality(measured: float, freedom: float, level: float, limit: float =
     """
 
     def beyond(noncentrality: float) -> float:
-        return _below(measured, freedom, noncentrality) / _below(limit, freedom, noncentrality) - level
+        return _noncentral_t(measured, freedom, noncentrality) / _noncentral_t(limit, freedom, noncentrality) - level
 
     largest = float(_deviations(freedom)[-1]) * measured + 4
     if beyond(0.0) <= 0:
@@ -318,10 +320,10 @@ def power(size: float, seeds: int, among: int = 1) -> float:
         among: from how many configurations the better one was chosen.
     """
     limit = chosen_quantile((1 + CONFIDENCE) / 2, seeds - 1, among)
-    return 1 - _below(limit, seeds - 1, math.sqrt(seeds) * size)
+    return 1 - _noncentral_t(limit, seeds - 1, math.sqrt(seeds) * size)
 
 
-def _below(limit: float, freedom: float, noncentrality: float) -> float:
+def _noncentral_t(limit: float, freedom: float, noncentrality: float) -> float:
     """Return the noncentral t's distribution function, as the mean over its standard deviation.
 
     SciPy's fails where the noncentrality is large.
@@ -349,7 +351,7 @@ MIN_TRIALS = 8
 CONFIRMED = 5
 """Number of configurations and of seeds that are proposed for a first confirmation."""
 
-Kind = Literal["resume", "widen", "search", "confirm", "seeds", "enough"]
+Kind = Literal["resume", "learn", "widen", "search", "confirm", "seeds", "enough"]
 
 
 class StepReason(Statement):
@@ -381,6 +383,16 @@ STEP_REASONS = {
     "baseline on own seeds alone": "The baseline ran on the search's own seeds alone, so the gain is known on these "
     "only.",
 }
+
+
+class LearnFirst(Statement):
+    """The result is not told from guessing."""
+
+    def __str__(self) -> str:
+        return (
+            "Nothing here has learned the class, so there is nothing to train yet: give trials more to learn it with "
+            "(another network or pretrained weights under `model`, larger images, more `train.epochs`, more data)."
+        )
 
 
 class CameLate(Statement):
@@ -547,6 +559,8 @@ def next_steps(results: Results) -> list[Step]:
     reference, best = results.sides
     if best is None or results.spec.varied_data:
         return []
+    if guesses(results.record, (results.unbeaten and side_of(results.spec, results.unbeaten)) or best):
+        return [Step("learn", LearnFirst(), None)]
     when = came(results)
     found = [Step("widen", AtEdge(edge), None) for edge in edges(results) if edge.further]
     if when and when.late and not SAMPLERS[results.spec.search.sampler].every_cell and not is_used_up(results):

@@ -181,14 +181,14 @@ def _mean(cell: Cell) -> float:
 
 OURS, PAPER, VERDICT = "ours", "paper", "verdict"
 
-Labels = tuple[str, str]
+CellPlace = tuple[str, str]
 
 
 def compare_with_paper(
     rows: Sequence[str],
     columns: Sequence[str],
-    ours: Mapping[Labels, Cell],
-    paper: Mapping[Labels, Entry],
+    ours: Mapping[CellPlace, Cell],
+    paper: Mapping[CellPlace, Entry],
 ) -> Grid:
     """Tabulate three lines per row: our numbers, the paper's, the verdicts.
 
@@ -202,7 +202,7 @@ def compare_with_paper(
             paper prints no spread or does not say of how many values.
     """
     our_cells = list(ours.values())
-    lines: list[tuple[Labels, list[Entry]]] = []
+    lines: list[tuple[CellPlace, list[Entry]]] = []
     for row in rows:
         paper_entries = [paper.get((row, column), Entry()) for column in columns]
         if not any((row, column) in ours for column in columns):

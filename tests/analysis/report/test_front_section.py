@@ -124,14 +124,20 @@ def test_a_baseline_is_the_best_of_several_metrics_only_where_nothing_else_is_on
 
 
 @pytest.mark.parametrize(
-    ("gaps", "said"),
-    [((0.3, 0.3, 0.1), "trial 2 is the best in every metric"), ((0.1, 0.1, 0.1), "none is better than trial 2 in any")],
+    ("gaps", "limit", "said"),
+    [
+        ((0.3, 0.3, 0.1), 1.0, "trial 2 is the best in every metric: "),
+        ((0.1, 0.1, 0.1), 1.0, "none is better than trial 2 in any metric: "),
+        ((0.3, 0.3, 0.1), 0.2, f"trial 2 alone keeps {GAP} <= 0.2: "),
+        ((0.05, 0.3, 0.02), 0.2, f"trial 2 is the best in every metric, of those that keep {GAP} <= 0.2: "),
+    ],
 )
-def test_what_ties_with_others_in_a_metric_is_not_called_the_best_in_it(
-    tmp_path: Path, gaps: Sequence[float], said: str
+def test_a_front_of_one_point_is_said_to_be_no_more_than_it_is(
+    tmp_path: Path, gaps: Sequence[float], limit: float, said: str
 ) -> None:
     metrics = f"search.metric=[val/accuracy, {GAP}]"
-    spec = quickstart(metrics, "train.epochs=1", "search.early_stopping={name: none}", "search.trials=3")
+    limits = f"search.constraints=[{GAP} <= {limit}]"
+    spec = quickstart(metrics, limits, "train.epochs=1", "search.early_stopping={name: none}", "search.trials=3")
     pairs = zip((0.7, 0.8, 0.9), gaps, strict=True)
     trials = [
         Told("search" if number else "baseline", [value], params=PARAMS[number], further={GAP: gap})

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from study.analysis.statistics.ablation_effects import Effect, Part, StepWords, effects
+from study.analysis.statistics.ablation_effects import Effect, EffectKind, StepWords, effects
 from study.ranking.ablation_steps import Moved, configurations
 from study.ranking.difference import difference
 
@@ -34,12 +34,12 @@ def words(count: int) -> list[StepWords]:
     return [StepWords((f"knob {place}",), f"knob {place} = 1", f"knob {place} = 0") for place in range(count)]
 
 
-def of(found: Sequence[Effect], part: Part) -> list[Effect]:
+def of(found: Sequence[Effect], part: EffectKind) -> list[Effect]:
     """The effects of a part, the baseline's line left out."""
     return [effect for effect in found if effect.part == part and effect.difference]
 
 
-def truths(truth: Truth, count: int, part: Part) -> list[float]:
+def truths(truth: Truth, count: int, part: EffectKind) -> list[float]:
     """What the effects of a part are worth."""
     none, best = frozenset[int](), frozenset(range(count))
     alone = [truth(frozenset({place})) - truth(none) for place in range(count)]
@@ -60,7 +60,7 @@ def holds(effect: Effect, value: float) -> bool:
     return low <= value <= high
 
 
-NAMES: dict[Part, str] = {
+NAMES: dict[EffectKind, str] = {
     "path": "intervals of the path's steps, all at once",
     "adding": "intervals of steps added to the baseline, all at once",
     "removing": "intervals of steps in the best, all at once",
