@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypedDict
 from urllib.parse import quote, urlencode
 
 from study.address import check_jobs, refused, token
@@ -29,14 +29,34 @@ USAGE = re.compile(r"^(\S+)/\S+ (CPU|GPU)(?: |$)", re.MULTILINE)
 or `0.25/1.0 GPU (0.25 used of 0.5 reserved in placement groups)`."""
 
 
-def overview(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the number of living nodes, the lost ones (id, end in seconds since the epoch, why), and resources in use.
+class LostNode(TypedDict):
+    """A node that was lost: when it ended, in seconds since the epoch, and why."""
+
+    id: str
+    ended: float
+    why: str | None
+
+
+class Usage(TypedDict):
+    """What is there of a resource, and what is used of it; None: not known, as in a cluster's first seconds."""
+
+    used: float | None
+    there: float
+
+
+class Nodes(TypedDict):
+    """The number of living nodes, the lost ones by their end, and the resources by name."""
+
+    nodes: int
+    lost: list[LostNode]
+    usage: dict[str, Usage]
+
+
+def overview(answer: dict[str, Any]) -> Nodes:
+    """Return the nodes of a cluster.
 
     Args:
         answer: of the dashboard to `ray_internals.NODES`.
-
-    Returns:
-        `usage` has what is there of each resource, and what is used; None: not known, as in a cluster's first seconds.
 
     Raises:
         ValueError: it is another answer.
@@ -47,7 +67,7 @@ def overview(answer: dict[str, Any]) -> dict[str, Any]:
     nodes = [node["raylet"] for node in data["summary"] if node["raylet"].get("state")]
     alive = [node for node in nodes if node["state"] == "ALIVE"]
     there = _sum((name, amount) for node in alive for name, amount in node.get("resourcesTotal", {}).items())
-    lost = [  # the dashboard forgets the names of the dead
+    lost: list[LostNode] = [  # the dashboard forgets the names of the dead
         {"id": node["nodeId"], "ended": int(node.get("endTimeMs", 0)) / 1000, "why": node.get("stateMessage")}
         for node in nodes
         if node["state"] == "DEAD" and (node.get("deathInfo") or {}).get("reason") not in IN_ORDER
@@ -133,7 +153,7 @@ class Head:
         with self._as_ray_answers():
             return str(told["logs"])
 
-    def resources(self) -> dict[str, Any]:
+    def resources(self) -> Nodes:
         """Return the cluster's nodes and what of them is in use, see `overview`; raises as `jobs`."""
         told = self._json(ray_internals.NODES)
         with self._as_ray_answers():

@@ -601,7 +601,7 @@ UNEVEN = 0.2
 changes how frequent the classes are."""
 
 
-def _unevenly(gaps: "pd.Series", classes: "pd.DataFrame") -> str:
+def _unevenly(gaps: "pd.Series[bool]", classes: "pd.DataFrame") -> str:
     """Return a warning with the shares of incomplete rows of two classes where these differ much, else nothing."""
     shares = gaps.groupby([classes[name] for name in classes]).mean().sort_values()
     if not 2 <= len(shares) <= user_data.MOST_GROUPS or shares.iloc[-1] - shares.iloc[0] < UNEVEN:

@@ -2,13 +2,12 @@
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 from study.cluster.driver_job import FINAL, Job
-from study.cluster.head import DashboardUnreachableError, Head
+from study.cluster.head import DashboardUnreachableError, Head, Nodes
 from study.cluster.job_client import Jobs
 from study.cluster.mirror import Mirror, RemoteStudyNotFoundError
 from study.commands import final_training, status
@@ -56,11 +55,11 @@ class ClusterStatus:
     job: DriverJob
     study: status.Status | None
     reason: str | None
-    cluster: Mapping[str, Any]
+    cluster: Nodes
 
 
 def document(
-    name: str, drivers: Sequence[Job], cluster: Mapping[str, Any], study: status.Status | None, reason: str | None
+    name: str, drivers: Sequence[Job], cluster: Nodes, study: status.Status | None, reason: str | None
 ) -> ClusterStatus:
     """Return the status of a study on a cluster.
 
@@ -87,7 +86,7 @@ def text(told: ClusterStatus) -> str:
     return "\n".join([*lines, *_cluster(told.cluster)])
 
 
-def _cluster(cluster: Mapping[str, Any]) -> list[str]:
+def _cluster(cluster: Nodes) -> list[str]:
     """Return lines on the nodes, the resources in use, and lost nodes."""
     used = ", ".join(
         f"{'?' if amount['used'] is None else format(amount['used'], 'g')} of {amount['there']:g} {name}"

@@ -5,8 +5,8 @@ import io
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from ruamel.yaml import YAML
 
@@ -39,7 +39,7 @@ def serve(folder: StudyFolder, port: int) -> None:
     ends = (f":{port}", "") if port == 80 else (f":{port}",)
     hosts = {f"{host}{end}" for host in ("127.0.0.1", "localhost") for end in ends}
 
-    def only_from_here(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
+    def only_from_here(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         if environ.get("HTTP_HOST") in hosts:
             return page(environ, start)
         start("403 Forbidden", [("Content-Type", "text/plain")])  # a page of elsewhere whose name leads here

@@ -6,11 +6,12 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from study.data.folds import check_fold
 from study.errors import UserError
 from study.home.folder import Home
+from study.knobs import Value, texts
 from study.spec import StudySpec
 from study.training.function_loading import FILE, PICKLE, check_folds, digest, place
 from study.upstream.environment import ProcessKind, variables
@@ -54,11 +55,11 @@ def accepted_arguments(function: str, where: str) -> list[str]:
             ended = subprocess.run([sys.executable, "-c", APART, given], pass_fds=[answer], env=os.environ | runs)
         finally:
             os.close(answer)
-        found: dict[str, Any] = json.loads(told.read() or "{}")
+        found: dict[str, Value] = json.loads(told.read() or "{}")
     if "takes" not in found:
         why = f"its process ended with status {ended.returncode} while it was imported"
-        raise UserError(found.get("error", f"method.function: {function!r}: {why}"))
-    return [str(name) for name in found["takes"]]
+        raise UserError(str(found.get("error", f"method.function: {function!r}: {why}")))
+    return texts(found, "takes")
 
 
 def checked_function(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | None:

@@ -213,6 +213,8 @@ def _next_commands(end: RunEnd, steps: Sequence[Step], has_baseline: bool) -> li
     elif is_over is None:
         uses.append("keep the baseline, from which it is not told apart")
     why = wrapped("advice", str(steps[0].why)) if steps else []
+    if steps and steps[0].kind == "learn":
+        return why
     if steps and steps[0].command:
         uses.insert(0, steps[0].command)
     return [*why, *(f"{'or:   ' if place else 'next: '}{use}" for place, use in enumerate(uses))]

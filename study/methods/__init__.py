@@ -1,8 +1,9 @@
 """Methods by name: what a study file's `method` section trains.
 
-Each kind is one module with `NAMES`, `keys(method)`, `needs(method)` and `build(method, facts, new_network)`. The keys
-of a method are those that its kind yields for its section, and no others: a key that has no effect is an error. Other
-distributions can add methods, an entry point for each name: see `study.catalogue`.
+Each kind is one module with `NAMES`, `keys(method)`, `needs(method)` and `build(method, facts, new_network)`, or a row
+of `study.methods.other_methods`. The keys of a method are those that its kind yields for its section, and no others: a
+key that has no effect is an error. Other distributions can add methods, an entry point for each name: see
+`study.catalogue`.
 """
 
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from study.catalogue import Catalogue, later, modules
 from study.data.dataset import Facts
 from study.knobs import Knob, Section
 from study.methods.needs import UNKNOWN, Needs
+from study.methods.other_methods import METHODS
 from study.methods.own_function import OWN
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ MODULES = ("batch", "classifiers", "contrastive_method", "fitted", "two_networks
 @cache
 def _kinds() -> dict[str, Any]:
     kinds = modules("study.methods", "NAMES", MODULES).values()
-    return dict(sorted((name, module) for module in kinds for name in module.NAMES))
+    return dict(sorted({**{name: module for module in kinds for name in module.NAMES}, **METHODS}.items()))
 
 
 CATALOGUE = Catalogue("study.methods", ("NAMES", "keys", "needs", "build"), "study.methods", _kinds)

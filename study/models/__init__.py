@@ -1,7 +1,8 @@
-"""Networks by name: each is one module with a dataclass `Options` and two functions of `(options, facts)`.
+"""Networks by name: each is a row of `study.models.networks`, or a module of the same form.
 
-`unsuited` says why a data set does not suit the network, or returns None; `build` builds an `Encoder`. Here, `network`
-adds the projection head of the same section. Other distributions can add networks: see `study.catalogue`.
+It has a dataclass `Options` and two functions of `(options, facts)`: `unsuited` says why a data set does not suit the
+network, or returns None; `build` builds an `Encoder`. Here, `network` adds the projection head of the same section.
+Other distributions can add networks: see `study.catalogue`.
 """
 
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from study.errors import UserError
 from study.knobs import Knob, knobs, options
 from study.models.backbone import beside
 from study.models.network_keys import HeadOptions
+from study.models.networks import NETWORKS
 
 if TYPE_CHECKING:
     from study.models.encoder import Encoder, Network
@@ -29,7 +31,7 @@ MODULES = ("backbone_network", "efficientnet", "encoder", "frozen", "small_netwo
 
 
 def _own() -> Mapping[str, Any]:
-    return modules("study.models", "Options", MODULES)
+    return {**modules("study.models", "Options", MODULES), **NETWORKS}
 
 
 CATALOGUE = Catalogue("study.models", ("Options", "unsuited", "build"), "study.models", _own)

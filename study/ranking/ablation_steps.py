@@ -289,9 +289,11 @@ def missing(results: Results, ablation: Ablation | None) -> Iterator[tuple[Moved
 def to_test(results: Results) -> list[TrialRecord]:
     """Return the complete trials of the ablation that was asked for: test is read for each of them."""
     ablation = asked(results.record)
-    by_configuration = runs(results, ablation) if ablation else {}
-    trials = [trial for by_seed in by_configuration.values() for trial in by_seed.values()]
-    return [trial for trial in trials if trial.state == "complete"]
+    return [trial for trial in _trials(results, ablation) if trial.state == "complete"] if ablation else []
+
+
+def _trials(results: Results, ablation: Ablation) -> list[TrialRecord]:
+    return [trial for by_seed in runs(results, ablation).values() for trial in by_seed.values()]
 
 
 def is_measured(results: Results) -> bool:
@@ -299,8 +301,8 @@ def is_measured(results: Results) -> bool:
     ablation = asked(results.record)
     if ablation is None or next(missing(results, ablation), None):
         return False
-    trials = [trial for by_seed in runs(results, ablation).values() for trial in by_seed.values()]
-    return all(trial.state in ENDED and (trial.state != "complete" or _is_read(trial)) for trial in trials)
+    ended = (trial.state in ENDED for trial in _trials(results, ablation))
+    return all(ended) and all(trial.tested or trial.untested for trial in to_test(results))
 
 
 @dataclass(frozen=True)
@@ -326,14 +328,13 @@ def progress(results: Results) -> Progress | None:
     ablation = asked(results.record)
     if ablation is None:
         return None
-    trials = [trial for by_seed in runs(results, ablation).values() for trial in by_seed.values()]
     return Progress(
         ablation.reference.number,
         ablation.best.number,
         ablation.steps,
         list(ablation.seeds),
         len(ablation.configurations) * len(ablation.seeds),
-        sum(trial.state == "complete" for trial in trials),
+        len(to_test(results)),
         is_measured(results),
     )
 
@@ -342,7 +343,3 @@ def as_event(ablation: Ablation) -> Ablating:
     """Convert an ablation to its event in the ledger."""
     steps = tuple(tuple(step) for step in ablation.steps)
     return Ablating(ablation.best.number, steps, ablation.seeds[0], len(ablation.seeds))
-
-
-def _is_read(trial: TrialRecord) -> bool:
-    return bool(trial.tested or trial.untested)

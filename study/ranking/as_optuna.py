@@ -57,12 +57,14 @@ def as_optuna(results: Results) -> optuna.Study:
     Optuna's figures look for a trial's value at the place of its number: any other number has a trial that waits.
     """
     domains = of_domains(results.spec.search.space, results.integers)
-    trials = {each.trial.number: _frozen(results.spec, each, domains) for each in results.without_extensions.searched}
-    for number in range(max(trials, default=0)):
-        trials.setdefault(number, create_trial(state=TrialState.WAITING))
-    for number, trial in trials.items():
-        trial.number = number
-    return in_memory(results.spec, [trials[number] for number in sorted(trials)])
+    candidates = {each.trial.number: each for each in results.without_extensions.searched}
+    trials = []
+    for number in range(max(candidates, default=-1) + 1):
+        each = candidates.get(number)
+        waiting = create_trial(state=TrialState.WAITING)
+        waiting.number = number
+        trials.append(_whole(results.spec, number, each.trial, each, domains) if each else waiting)
+    return in_memory(results.spec, trials)
 
 
 def in_memory(spec: StudySpec, trials: Sequence[FrozenTrial]) -> optuna.Study:
@@ -157,14 +159,6 @@ def _whole(
     for name, excess in zip(spec.search.constraints, candidate.score.excesses if candidate else (), strict=False):
         found.set_constraint(name, excess)
     return found
-
-
-def _frozen(spec: StudySpec, candidate: Candidate, domains: Mapping[str, BaseDistribution]) -> FrozenTrial:
-    """Return a configuration as Optuna's trial, with the search's values and by how much it misses each constraint."""
-    score = candidate.score
-    params, known = _params(candidate.trial.params, domains)
-    limits = dict(zip(spec.search.constraints, score.excesses, strict=True))
-    return create_trial(params=params, distributions=known, values=score.values, constraints=limits)
 
 
 def _params(

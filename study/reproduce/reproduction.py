@@ -39,7 +39,7 @@ from study.spec.load import declared_readings
 from study.spec.readings import is_of
 from study.spec.sampler_facts import SAMPLERS
 from study.spec.space import grid_cells
-from study.text import counted, escaped
+from study.text import counted, escaped, flat
 
 CellPlace = tuple[str, str]
 """Labels of a cell's row and column."""
@@ -296,7 +296,7 @@ def _budget(
     trial_time = f"{formatting.duration(record.busy)} of trials" if record.busy else "no trial has run yet"
     differing: dict[str, dict[tuple[str, str], None]] = {}
     for ours_run, theirs_run in runs:
-        mine, theirs = _flat(ours_run), _flat(theirs_run)
+        mine, theirs = flat(ours_run), flat(theirs_run)
         for key in mine.keys() & theirs.keys():
             if mine[key] != theirs[key] and key not in NO_BUDGET:
                 differing.setdefault(key, {})[formatting.setting(mine[key]), formatting.setting(theirs[key])] = None
@@ -320,17 +320,12 @@ def _reading(table: PublishedTable, spec: StudySpec) -> Iterator[str]:
 def _variants(documents: Iterator[Mapping[str, Section]]) -> Iterator[str]:
     """Yield which variant of the losses was run."""
     values_by_key: dict[str, dict[str, None]] = {}
-    for document in documents:
-        flat = _flat(document)
+    for values in map(flat, documents):
         for key in VARIANTS:
-            if flat.get(key) is not None:
-                values_by_key.setdefault(key, {})[formatting.setting(flat[key])] = None
-    text = "; ".join(f"{key} {' / '.join(values)}" for key, values in values_by_key.items())
+            if values.get(key) is not None:
+                values_by_key.setdefault(key, {})[formatting.setting(values[key])] = None
+    text = "; ".join(f"{key} {' / '.join(settings)}" for key, settings in values_by_key.items())
     yield f"Variant of the loss: {text}." if text else "Variant of the loss: the paper's equation."
-
-
-def _flat(document: Mapping[str, Section]) -> dict[str, Value]:
-    return {f"{section}.{key}": value for section, values in document.items() for key, value in values.items()}
 
 
 BARE_NUMBER = re.compile(r"\d+(\.\d+)?")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
 CONSTRAINT = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
 
@@ -236,7 +237,7 @@ def _fronts(scores: Sequence[Score]) -> Sequence[float]:
     return list(ranks)
 
 
-def _dominates(gains: "np.ndarray") -> "np.ndarray":
+def _dominates(gains: "NDArray[np.float64]") -> "NDArray[np.bool_]":
     """Return as (N, N) whether one row of gains (N, metrics) dominates the other."""
     import numpy as np
 

@@ -157,11 +157,15 @@ UNREACHABLE = {
 """Messages about a server that cannot be reached, by what the libraries say."""
 
 
-def pages(search: Callable[..., Page[Found]], **given: object) -> Iterator[Found]:
-    """Yield all that a search of MLflow's client finds, page by page."""
+def pages(search: Callable[[str | None], Page[Found]]) -> Iterator[Found]:
+    """Yield all that a search of MLflow's client finds.
+
+    Args:
+        search: returns the page of a token, the first one of None.
+    """
     token: str | None = None
     while token != "":
-        page = search(**given, page_token=token)
+        page = search(token)
         yield from page
         token = page.token or ""
 

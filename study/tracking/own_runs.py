@@ -52,11 +52,12 @@ class _Found:
 
     def __init__(self, client: MlflowClient) -> None:
         self.client = client
-        experiments = [one.experiment_id for one in pages(client.search_experiments)]
-        runs = [*pages(client.search_runs, experiment_ids=experiments)] if experiments else []
+        experiments = [one.experiment_id for one in pages(lambda token: client.search_experiments(page_token=token))]
+        runs = [*pages(lambda token: client.search_runs(experiments, page_token=token))] if experiments else []
         self.runs = sorted(runs, key=lambda run: int(run.info.start_time))
         self.ids = {run.info.run_id for run in runs}
-        self.models = [*pages(client.search_logged_models, experiment_ids=experiments)] if experiments else []
+        models = pages(lambda token: client.search_logged_models(experiments, page_token=token))
+        self.models = [*models] if experiments else []
 
 
 def _update(found: _Found, run: Run, trial: int, status: str, end: int) -> RunUpdate:

@@ -7,7 +7,7 @@ import warnings
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from study.catalogue import FITTED
 from study.data.table_columns import Column
@@ -95,7 +95,7 @@ def _column(column: Column) -> "ColSpec":
     """
     from mlflow.types.schema import AnyType, ColSpec, DataType
 
-    any_type: Any = AnyType()
+    any_type = cast(DataType, AnyType())  # MLflow's own type leaves it out
     return ColSpec(any_type if column.values is None or column.is_truth else DataType.string, column.name)
 
 

@@ -95,7 +95,7 @@ def _models(client: "MlflowClient", experiment_id: str, study: str) -> Iterator[
     from mlflow.exceptions import MlflowException
 
     try:
-        for model in pages(client.search_logged_models, experiment_ids=[experiment_id]):
+        for model in pages(lambda token: client.search_logged_models([experiment_id], page_token=token)):
             if model.tags.get("study.id") == study:
                 yield model
     except MlflowException as error:
@@ -107,5 +107,5 @@ def _runs(client: "MlflowClient", experiment_id: str, query: str = "") -> Iterat
     """Yield the id of every run that is not marked as deleted."""
     from mlflow.entities import ViewType
 
-    given = {"filter_string": query, "run_view_type": ViewType.ACTIVE_ONLY, "max_results": 1000}
-    yield from (run.info.run_id for run in pages(client.search_runs, experiment_ids=[experiment_id], **given))
+    of = [experiment_id], query, ViewType.ACTIVE_ONLY, 1000
+    yield from (run.info.run_id for run in pages(lambda token: client.search_runs(*of, page_token=token)))

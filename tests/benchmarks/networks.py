@@ -32,7 +32,7 @@ from study import data
 from study.commands import init
 from study.commands.answers import Asker
 from study.data import Dataset, colour_bias
-from study.models import Encoder, small_conv_net
+from study.models import Encoder, small_networks
 from study.spec import load_study
 from study.training import Trial
 
@@ -124,9 +124,9 @@ def assignments(size: int | None) -> list[str]:
 
 def measured(file: Path, network: str, size: int | None, seeds: int, *more: str) -> str:
     """Test accuracies in percent and CPU seconds of an epoch, as cells of a table."""
-    own, spent, found = small_conv_net.build, [], []
+    own, spent, found = small_networks.SmallConvNet, [], []
     if network in OLD:
-        small_conv_net.build = lambda options, facts: Old(*OLD[network])
+        small_networks.SmallConvNet = lambda shape, width: Old(*OLD[network])
     model = [] if network in {*OLD, NOW} else [f"model={{name: {network}}}"]
     for seed in range(seeds):
         spec = load_study(str(file), [*assignments(size), *FAIR, *model, *more])
@@ -135,7 +135,7 @@ def measured(file: Path, network: str, size: int | None, seeds: int, *more: str)
         epochs = len(list(trial.run()))
         spent.append((time.process_time() - started) / epochs)
         found.append(f"{100 * trial.evaluate('test')['test/accuracy']:.0f}")
-    small_conv_net.build = own
+    small_networks.SmallConvNet = own
     return f"{', '.join(found)} | {min(spent):.2f}"
 
 

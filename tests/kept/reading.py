@@ -10,6 +10,7 @@ import math
 import platform
 import random
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -171,6 +172,51 @@ def documents(name: str) -> dict[str, dict[str, Any]]:
         printed = CliRunner().invoke(app, [*given, "--json"], env={"STUDY_HOME": str(home)}).stdout
         found[command] = _leaves(json.loads(printed)) if printed else {}
     return found
+
+
+FORMS = {
+    "list": ("list",),
+    "report": ("report", "single", "-o", "{out}/report"),
+    "export": ("export", "single", "-o", "{out}/best.yaml"),
+    "plan": ("plan", "fairkl_digits"),
+    "trial": ("trial", "fairkl_digits", "--set", "train.epochs=1"),
+    "suite --plan": ("suite", "quickstart_suite", "--plan"),
+    "suite --report": ("suite", "quickstart_suite", "--report"),
+    "reproduce --report": ("reproduce", "fairkl-table12", "--report"),
+    "reproduce --readings": ("reproduce", "fairkl-table12", "--readings", "all", "--report"),
+    "spaces": ("spaces",),
+    "data list": ("data", "list"),
+    "data prepare": ("data", "prepare", "biased_digits"),
+    "models list": ("models", "list"),
+    "cluster status": ("cluster", "status"),
+}
+"""Commands of whose `--json` the form is kept: their values depend on the machine, or on what is shipped."""
+
+
+def forms() -> dict[str, dict[str, str]]:
+    """Of each of these commands the keys of what it prints, in their order, each with the kinds of its values."""
+    with tempfile.TemporaryDirectory() as out:
+        shutil.copytree(folder("single").path, Path(out, "home", "single"))
+        write_format(Path(out, "home"))
+        env = {"STUDY_HOME": f"{out}/home", "STUDY_DATA": f"{out}/data"}
+        asked = {name: [word.format(out=out) for word in words] for name, words in FORMS.items()}
+        printed = {name: CliRunner().invoke(app, [*words, "--json"], env=env).stdout for name, words in asked.items()}
+    return {name: _form(json.loads(text)) for name, text in printed.items()}
+
+
+KINDS_OF_JSON = {dict: "mapping", list: "list", str: "text", bool: "truth", int: "number", float: "number"}
+
+
+def _form(value: Any, place: str = "") -> dict[str, str]:
+    """Of a document its places with the kinds of their values; all elements of a list have one place."""
+    found: dict[str, set[str]] = {place: {KINDS_OF_JSON.get(type(value), "null")}}
+    inner = (
+        value.items() if isinstance(value, dict) else ((("*", one) for one in value) if isinstance(value, list) else ())
+    )
+    for key, one in inner:
+        for at, kinds in _form(one, f"{place}.{key}" if place else str(key)).items():
+            found.setdefault(at, set()).update(kinds.split(" or "))
+    return {at: " or ".join(sorted(kinds)) for at, kinds in found.items()}
 
 
 def _leaves(value: Any, place: str = "") -> dict[str, Any]:

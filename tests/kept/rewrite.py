@@ -1,7 +1,7 @@
 """Keeps what the program computes now, and lists what changes: `python tests/kept/rewrite.py [--only PART ...]`.
 
 Read the list before you commit: each line is a number, a decision or a sentence that users get otherwise than before.
-PART is the name of a study, `words`, `losses` or `metrics`.
+PART is the name of a study, `words`, `forms`, `losses` or `metrics`.
 """
 
 import argparse
@@ -13,7 +13,7 @@ sys.path[:0] = [str(Path(__file__).parents[number]) for number in (1, 2)] + [str
 
 from kept import keeping, reading  # noqa: E402 (the folders of the tests come first)
 
-OTHERS = ("words", "losses", "metrics")
+OTHERS = ("words", "forms", "losses", "metrics")
 
 
 def main(only: list[str]) -> None:
@@ -31,6 +31,8 @@ def main(only: list[str]) -> None:
     if printed := [name for name in reading.STUDIES if name in wanted]:
         kept = keeping.load("documents.json.gz")
         _rewrite("documents.json.gz", "documents", kept | {name: reading.documents(name) for name in printed})
+    if "forms" in wanted:
+        _rewrite("forms.json", "forms", reading.forms())
     if "losses" in wanted:
         _rewrite("losses.json", "losses", reading.losses())
     if "metrics" in wanted:

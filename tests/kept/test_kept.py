@@ -18,7 +18,7 @@ from study.ranking.documents import Statement
 def test_every_study_has_kept_values() -> None:
     files = {path.name for path in keeping.VALUES.iterdir()}
     packed = {f"{name}.json.gz" for name in (*reading.STUDIES, "documents")}
-    assert files == packed | {"words.json", "losses.json", "metrics.json"}
+    assert files == packed | {"words.json", "losses.json", "metrics.json", "forms.json"}
     assert sum(path.stat().st_size for path in reading.HERE.rglob("*") if path.is_file()) < 1_500_000
 
 
@@ -46,6 +46,13 @@ def test_commands_print_their_kept_documents(name: str) -> None:
         command: list(values) for command, values in kept.items()
     }
     _same(kept, now, name)
+
+
+@pytest.mark.slow
+def test_commands_print_documents_of_the_kept_forms() -> None:
+    kept, now = keeping.load("forms.json"), reading.forms()
+    _same(kept, now, "forms")
+    assert {name: list(form) for name, form in now.items()} == {name: list(form) for name, form in kept.items()}
 
 
 def test_what_each_sentence_rests_on_is_there() -> None:

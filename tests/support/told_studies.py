@@ -252,6 +252,14 @@ def grouped() -> StudyRecord:
     return found
 
 
+def guessed() -> StudyRecord:
+    """A complete study whose best is right in half of its conflicting samples and wrong in as many aligned ones."""
+    shares = {"val/unbiased_accuracy": 0.52, "val/unbiased_accuracy_standard_error": 0.04}
+    found = over(Told("baseline", [0.9], further=shares), Told("search", [0.91], further=shares))
+    found.groups = Groups({"val": [[40, 8], [6, 30]]}, ["cat", "dog"], ["dark", "light"])
+    return found
+
+
 def of_other_data() -> tuple[StudySpec, StudyRecord]:
     """Four configurations on two kinds of data."""
     space = "search.space={data.rho: {choices: [0.9, 0.99]}, method.lambda: {choices: [0.5, 1.0]}}"
@@ -277,6 +285,7 @@ def all_told() -> dict[str, Results]:
         "a margin without errors": (incumbent_spec(), over(*incumbents(0.5, 0.7, 0.65, 0.71, error=None))),
         "traded": (AGAINST, traded()),
         "groups": (ALONE, grouped()),
+        "guessed": (quickstart(), guessed()),
         "other data": of_other_data(),
         "not begun": (ALONE, record()),
         "running": (ALONE, record(Told("baseline", [0.5]), Told("search", [0.6], "running"))),

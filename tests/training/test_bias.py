@@ -99,7 +99,6 @@ def large() -> Dataset:
 
 @pytest.mark.slow
 def test_features_of_a_bias_capturing_network(home: Path) -> None:
-    pytest.importorskip("study.models.bagnet")
     method = {"name": "soft_con", "bias_source": "model", "bias_epochs": 1}
     labels = known(config(method), large())
     assert labels.bias is None
@@ -123,7 +122,6 @@ def test_a_bias_capturing_network_needs_images_with_room_for_its_patch(name: str
 
 
 def test_a_bias_capturing_network_of_a_final_training_that_trains_on_val_too() -> None:
-    pytest.importorskip("study.models.bagnet")
     method = {"name": "soft_con", "bias_source": "model", "bias_epochs": 1}
     (last,) = trained(method, large(), epochs=1, with_val=True)[1]
     assert not [name for name in last if name.startswith("val/")]

@@ -8,7 +8,7 @@ from typing import Literal
 from study.analysis.report.front_section import front_result
 from study.analysis.report.reference_sentences import reference_notes, reference_result
 from study.analysis.statistics import formatting
-from study.analysis.statistics.debiasing_metrics import samples, with_error
+from study.analysis.statistics.debiasing_metrics import Guesses, guesses, samples, with_error
 from study.analysis.statistics.next_step import is_used_up
 from study.home.record import StudyRecord
 from study.ranking import Results, SeedStatistics, epochs
@@ -154,7 +154,7 @@ def conclusions(results: Results) -> list[Statement]:
     if spec.final_seeds is not None:
         if final is None:
             return [NothingYet("final")]
-        return [*too_small(results, final), *_final(results, final), *told_alone(results, final)]
+        return [*too_little(results, final), *_final(results, final), *told_alone(results, final)]
     if best is None:
         return [NothingYet("search" if results.record.trials else "any", reference)]
     if spec.varied_data:
@@ -163,12 +163,12 @@ def conclusions(results: Results) -> list[Statement]:
     stays = results.unbeaten and side_of(spec, results.unbeaten)
     if stays:
         front = front_result(results) if spec.objective.several else ()
-        return [*too_small(results, stays), *beside, *front, *told_alone(results, stays)]
+        return [*too_little(results, stays), *beside, *front, *told_alone(results, stays)]
     if spec.objective.several:
-        return [*too_small(results, best), *front_result(results), *beside, *of_a_rule]
+        return [*too_little(results, best), *front_result(results), *beside, *of_a_rule]
     if reference:
         after = [*of_a_rule, *incumbent_stays(results), *told_alone(results, best)]
-        return [*too_small(results, best), *_gain(results, reference, best), *beside, *after]
+        return [*too_little(results, best), *_gain(results, reference, best), *beside, *after]
     if _is_alone(results):
         return [Reached("alone", best), *beside, *of_a_rule, *told_alone(results, best)]
     first = Reached("first" if results.above else "best", best)
@@ -485,13 +485,15 @@ class TooSmall(Statement):
         )
 
 
-def too_small(results: Results, side: Side) -> Iterator[TooSmall]:
-    """Yield each split that is too small to tell the study's metric, whatever the seeds say."""
+def too_little(results: Results, side: Side) -> Iterator[TooSmall | Guesses]:
+    """Yield each split that is too small to tell the study's metric, whatever the seeds say; and if a side guesses."""
     for name in (results.spec.test_metric, results.spec.metric):
         found = with_error(results.record, side, name)
         if found and found.is_share and (found.split_error or 0.0) >= TOO_SMALL:
             count = samples(results.record, side, name.split("/")[0], "conflicting_accuracy")
             yield TooSmall(name, side, found.interval(), count)
+    if guess := guesses(results.record, side):
+        yield guess
 
 
 class FinalReached(Statement):

@@ -20,7 +20,7 @@ from study.ranking.documents import INNER
 from study.ranking.summary import SideSummary, Summary, summary
 from study.spec import StudySpec
 from study.spec.reference_models import REFERENCES
-from study.text import parameter
+from study.text import flat, parameter
 
 
 @dataclass(frozen=True)
@@ -210,16 +210,13 @@ def _data(results: Results) -> str:
 
 
 def _settings(spec: StudySpec) -> dict[str, Value]:
-    flat = {f"{section}.{key}": value for section, values in spec.base.items() for key, value in values.items()}
-    flat |= {f"search.{key}": value for key, value in spec.search.model_dump(include=COMPARED).items()}
-    nested = spec.search.model_dump(include=NESTED)
-    flat |= {f"search.{key}.{name}": value for key, values in nested.items() for name, value in values.items()}
+    found = flat({**spec.base, "search": spec.search.model_dump(include=set(COMPARED))})
     if spec.final_seeds is not None:
-        flat.pop("train.seed")  # each of its trials has its own
-    return {key: value for key, value in flat.items() if key not in spec.search.space}
+        found.pop("train.seed")  # each of its trials has its own
+    return {key: value for key, value in found.items() if key not in spec.search.space}
 
 
-COMPARED, NESTED = {"sampler", "trials", "seed", "replicates", "constraints"}, {"early_stopping", "confirm"}
+COMPARED = ("sampler", "trials", "seed", "replicates", "constraints", "early_stopping", "confirm")
 """Keys of `search` that are compared; those of sections in it are compared one by one."""
 
 

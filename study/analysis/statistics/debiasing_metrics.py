@@ -3,12 +3,15 @@
 import math
 from dataclasses import replace
 
+from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
-from study.metrics import is_share
+from study.metrics import is_share, printed
 from study.metrics.worst_group import Counts, WorstGroup
 from study.metrics.worst_group import worst_group as worst
 from study.ranking import SeedStatistics
 from study.ranking.difference import Side
+from study.ranking.documents import Statement
+from study.text import sentence_case
 
 
 def counts(record: StudyRecord, side: Side, split: str) -> Counts | None:
@@ -73,3 +76,49 @@ def samples(record: StudyRecord, side: Side, split: str, metric: str) -> int | N
         known = found.known.values() if found else ()
         return min(known, key=lambda of: of[0] / of[1])[1] if known else None
     return None
+
+
+class Guesses(Statement):
+    """A result that is not told from guessing, nor from one that knows the bias alone.
+
+    Attributes:
+        metric: an `unbiased_accuracy`.
+        interval: of the metric, with the split's error; None: not known.
+        chance: what guessing has of it.
+    """
+
+    metric: str
+    side: Side
+    interval: tuple[float, float] | None
+    chance: float
+
+    def __str__(self) -> str:
+        has = (
+            f"{formatting.between(self.metric, self.interval)} (95% interval)"
+            if self.interval
+            else formatting.measured(self.side, self.metric)
+        )
+        return (
+            f"{sentence_case(self.side.words)} is not told from guessing: {self.metric} is {has}, and guessing has "
+            f"{printed(self.metric, self.chance)}, as has any model that knows the bias and nothing else."
+        )
+
+
+def guesses(record: StudyRecord, side: Side) -> Guesses | None:
+    """Tell whether a side is no better than guessing by its unbiased accuracy; None where it is, or nothing tells.
+
+    Of C classes guessing has 1/C in each (class, bias class) cell. So has, by the mean over all cells, any prediction
+    that depends on the bias class alone. A side whose 95% interval is above that on the validation or the test split is
+    better. Splits in which a cell is empty tell nothing.
+    """
+    found = []
+    for split in ("val", "test"):
+        cells, name = record.groups.cells.get(split), f"{split}/unbiased_accuracy"
+        value = with_error(record, side, name) if cells and all(map(all, cells)) else None
+        if not cells or value is None:
+            continue
+        ends, chance = value.interval(), 1 / len(cells)
+        if (ends[0] if ends else value.mean) > chance:
+            return None
+        found.append(Guesses(name, side, ends, chance))
+    return found[0] if found else None

@@ -4,13 +4,14 @@ The steps that apply, in this order; the first is the one to take. Where what ne
 to take that comes before what more search may bring:
 
 1. `resume`: the study is not over.
-2. `widen`: the best configuration lies at the edge of a range, in more than chance (`edges`).
-3. `search`: the best configuration came, or with several metrics the front last grew, in the last `LATE_SHARE` of the
+2. `learn`: the result is not told from guessing, so that nothing is left to choose.
+3. `widen`: the best configuration lies at the edge of a range, in more than chance (`edges`).
+4. `search`: the best configuration came, or with several metrics the front last grew, in the last `LATE_SHARE` of the
    search's trials.
-4. `confirm`: the best configurations have not run on fresh seeds, not even as a rule's pick.
-5. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on one
+5. `confirm`: the best configurations have not run on fresh seeds, not even as a rule's pick.
+6. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran on one
    or two seeds, or `MOST_SEEDS` paired seeds are more likely enough to tell than not.
-6. `enough`: none of these. How many seeds a difference may take is said all the same, and that few trials do not tell
+7. `enough`: none of these. How many seeds a difference may take is said all the same, and that few trials do not tell
    whether more of them or wider ranges are needed.
 """
 
@@ -24,6 +25,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from study.analysis.statistics import formatting
+from study.analysis.statistics.debiasing_metrics import guesses
 from study.knobs import Params, Range, Scalar
 from study.ranking import Reference, Results
 from study.ranking.difference import (
@@ -349,7 +351,7 @@ MIN_TRIALS = 8
 CONFIRMED = 5
 """Number of configurations and of seeds that are proposed for a first confirmation."""
 
-Kind = Literal["resume", "widen", "search", "confirm", "seeds", "enough"]
+Kind = Literal["resume", "learn", "widen", "search", "confirm", "seeds", "enough"]
 
 
 class StepReason(Statement):
@@ -381,6 +383,16 @@ STEP_REASONS = {
     "baseline on own seeds alone": "The baseline ran on the search's own seeds alone, so the gain is known on these "
     "only.",
 }
+
+
+class LearnFirst(Statement):
+    """The result is not told from guessing."""
+
+    def __str__(self) -> str:
+        return (
+            "Nothing here has learned the class, so there is nothing to train yet: give trials more to learn it with "
+            "(another network or pretrained weights under `model`, larger images, more `train.epochs`, more data)."
+        )
 
 
 class CameLate(Statement):
@@ -547,6 +559,8 @@ def next_steps(results: Results) -> list[Step]:
     reference, best = results.sides
     if best is None or results.spec.varied_data:
         return []
+    if guesses(results.record, (results.unbeaten and side_of(results.spec, results.unbeaten)) or best):
+        return [Step("learn", LearnFirst(), None)]
     when = came(results)
     found = [Step("widen", AtEdge(edge), None) for edge in edges(results) if edge.further]
     if when and when.late and not SAMPLERS[results.spec.search.sampler].every_cell and not is_used_up(results):

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import Told, quickstart, record
-from told_studies import of_other_data, only, said
+from told_studies import of_other_data, only, over, said
 
 from study import data
 from study.analysis.report.caveats import (
@@ -25,8 +25,10 @@ from study.analysis.report.caveats import (
     conclusions,
 )
 from study.analysis.report.result_sentences import lead
+from study.analysis.statistics.debiasing_metrics import Guesses
 from study.analysis.statistics.next_step import next_steps
 from study.data import inventory
+from study.home.events import Groups
 from study.ranking import Results
 from study.spec import load_study
 
@@ -166,3 +168,35 @@ def test_a_column_that_tells_the_class_is_named_and_a_result_of_nearly_all_is_do
     doubted = [(one.metric, one.side.number, one.inputs) for one in said(Doubted, results)]
     inputs = None if leaks is None else int(leaks)
     assert doubted == ([("val/accuracy", 1, inputs)] if reached > 0.99 else [])
+
+
+@pytest.mark.parametrize(
+    ("share", "error", "cells", "says"),
+    [
+        (0.5, 0.0, [[40, 8], [6, 30]], True),  # by the bias alone: no error is known
+        (0.56, 0.04, [[40, 8], [6, 30]], True),
+        (0.44, 0.02, [[40, 8], [6, 30]], True),
+        (0.62, 0.04, [[40, 8], [6, 30]], False),
+        (0.5, 0.04, [[40, 0], [6, 30]], False),  # half of three cells is more than a guess
+        (0.5, 0.04, [[40, 8], [6, 30], [9, 9]], False),  # of three classes a guess has a third
+    ],
+)
+def test_a_best_that_is_no_better_than_guessing_is_not_to_be_trained(
+    share: float, error: float, cells: list[list[int]], says: bool
+) -> None:
+    metric = "val/unbiased_accuracy"
+    further = {metric: share, f"{metric}_standard_error": error}
+    told = over(Told("baseline", [0.9], further=further), Told("search", [0.95], further=further))
+    told.groups = Groups({"val": cells})
+    results = Results(quickstart(), told)
+    found = said(Guesses, results)
+    assert [(one.metric, one.chance) for one in found] == ([(metric, 1 / len(cells))] if says else [])
+    assert (next_steps(results)[0].kind == "learn") is says
+
+
+def test_a_test_split_on_which_the_best_is_better_denies_that_it_guesses() -> None:
+    val, test = ({f"{split}/unbiased_accuracy": share} for split, share in (("val", 0.52), ("test", 0.8)))
+    errors = {f"{split}/unbiased_accuracy_standard_error": 0.05 for split in ("val", "test")}
+    told = over(Told("search", [0.9], further={**val, **errors}, tested={"test/accuracy": 0.9, **test}))
+    told.groups = Groups({split: [[40, 8], [6, 30]] for split in ("val", "test")})
+    assert not said(Guesses, Results(quickstart("search.baseline=null"), told))

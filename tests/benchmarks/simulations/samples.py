@@ -14,7 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from study.analysis.statistics.debiasing_metrics import guesses
 from study.commands.plan import FEW_SAMPLES
+from study.home.events import Groups
 from study.home.record import Epoch, TrialRecord
 from study.home.trial_record import Stretch
 from study.metrics.worst_group import wilson
@@ -46,6 +48,7 @@ def rows(draws: int) -> Iterator[Row]:
     yield from reported_errors(draws)
     yield smallest_group(draws)
     yield from cards(draws)
+    yield from guessing(draws)
     yield blind(draws)
     yield from plans(draws)
     yield from chosen(draws)
@@ -109,6 +112,27 @@ def cards(draws: int) -> Iterator[Row]:
             float(np.mean(inside)),
             draws,
         )
+
+
+def guessing(draws: int) -> Iterator[Row]:
+    """How often it is said of predictions by the bias alone, and of better ones."""
+    said, where = "is not told from guessing", "cells of 340, 20, 20, 340 samples"
+    for name, own, low, high in (
+        ("predictions by the bias alone, 95% of them aligned", [[0.95, 0.05], [0.05, 0.95]], 0.95, 1.0),
+        ("predictions by the bias alone", [[1.0, 0.0], [0.0, 1.0]], 1.0, 1.0),
+        ("60% right where it conflicts, 90% elsewhere", [[0.9, 0.6], [0.6, 0.9]], 0.0, 0.05),
+    ):
+        generator, found = np.random.default_rng(8), 0
+        for _ in range(draws // 10):
+            counts = counted(generator, BIASED, own)
+            metric, error = "val/unbiased_accuracy", float(ERRORS["unbiased_accuracy"](counts))
+            further = {metric: value(counts, "unbiased_accuracy"), f"{metric}_standard_error": error}
+            told = record(Told("search", [0.9], further=further))
+            told.groups = Groups({"val": [list(row) for row in BIASED]})
+            best = Results(quickstart("search.baseline=null"), told).sides[1]
+            found += best is not None and guesses(told, best) is not None
+        promised = f"at least {low:.0%}" if low else f"at most {high:.0%}"
+        yield Row(said, "report, run", f"{name}; {where}", promised, low, high, found / (draws // 10), draws // 10)
 
 
 def blind(draws: int) -> Row:

@@ -1,0 +1,192 @@
+"""Methods that are more than a loss with what can be added to it: the keys of each, its needs, and how it is built.
+
+Each is a row of `METHODS`, whose building function has the method's name and docstring.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from typing_extensions import Doc
+
+from study.data.dataset import Facts
+from study.knobs import Knob, Range, Searched, Section, knobs, options
+from study.losses.difficulty import Form
+from study.losses.ranges import DebiasedTemperature, Prior
+from study.methods.balance import balance_knobs
+from study.methods.debiasing import AdversaryOptions, source_knobs
+from study.methods.needs import PLAIN, Needs
+
+if TYPE_CHECKING:
+    from study.methods.batch import Method, NewNetwork
+
+
+@dataclass(frozen=True)
+class DeclaredMethod:
+    """A method, of the form that `study.methods` asks of a module.
+
+    Attributes:
+        build: builds it of a complete, checked section.
+        Options: its own keys.
+        requirements: what it needs of the data.
+        asks_source: whether `bias_source` says where the bias is known from.
+    """
+
+    build: "Callable[[Section, Facts, NewNetwork], Method]"
+    Options: type
+    requirements: Needs
+    asks_source: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", self.build.__doc__)
+
+    def keys(self, method: Section) -> Iterator[Knob]:
+        """Yield the keys of a `method` section."""
+        yield from knobs(self.Options)
+        yield from balance_knobs(method)
+        if self.asks_source:
+            yield from source_knobs(method, takes_features=False, takes_unknown=False)
+
+    def needs(self, method: Section) -> Needs:
+        """Return what it needs of the data, whatever its keys say."""
+        return self.requirements
+
+
+@dataclass(frozen=True)
+class GroupDroOptions:
+    """Keys of the method. Its strong L2 penalty is `train.weight_decay` (FSCL Table 10: search both)."""
+
+    group_step: Annotated[float, Range(low=0.0), Doc("step size of the groups' weights")] = 0.01
+    group_adjustment: Annotated[
+        float,
+        Range(low=0.0),
+        Searched(0.0, 5.0),
+        Doc("C: a group of n training samples has C / sqrt(n) added to its loss"),
+    ] = 0.0
+
+
+def group_dro(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+    """group_dro: the worst group of class and bias counts most (Group DRO, Sagawa et al. 2020; FSCL paper Table 10)."""
+    from study.methods.classifiers import GroupDro
+
+    asked = options(GroupDroOptions, method)
+    return GroupDro(asked.group_step, asked.group_adjustment, facts, new_network())
+
+
+def laftr(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+    """laftr: a classifier of rows from whose features, and the class, an adversary cannot tell the bias.
+
+    LAFTR for equalized odds, Madras et al. 2018; WCL paper Table 3.
+    """
+    from study.methods.classifiers import Laftr
+
+    return Laftr(options(AdversaryOptions, method), facts, new_network())
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """Keys of the method: there are none of its own."""
+
+
+def equalized_odds_postprocessing(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+    """equalized_odds_postprocessing: a cross entropy classifier with thresholds per bias class (WCL paper Table 3).
+
+    Hardt et al. 2016. Training knows nothing of it; the thresholds are fitted when the classifier is evaluated.
+    """
+    from study.methods.classifiers import EqualizedOddsPostprocessing
+
+    return EqualizedOddsPostprocessing({"name": PLAIN}, facts, new_network())
+
+
+@dataclass(frozen=True)
+class LearningFromFailureOptions:
+    """Keys of the method."""
+
+    q: Annotated[
+        float,
+        Range(low=0.0, high=1.0),
+        Searched(0.0, 1.0),
+        Doc(
+            "q of the biased classifier's generalised cross entropy (1 - p^q) / q; 0 is the cross entropy. "
+            "To be searched (WCL paper 6.2): where classes are noisy, as in COMPAS, a large one makes the "
+            "noise weigh most"
+        ),
+    ] = 0.7
+    memory: Annotated[
+        float,
+        Range(low=0.0, below=1.0),
+        Doc("share of the old value in a sample's running loss"),
+    ] = 0.7
+
+
+def learning_from_failure(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+    """learning_from_failure: what a classifier drawn to easy samples fails on weighs more for a second one.
+
+    LfF, Nam et al. 2020; WCL paper 5.1 and Table 3.
+    """
+    from study.methods.two_networks import LearningFromFailure
+
+    asked = options(LearningFromFailureOptions, method)
+    return LearningFromFailure(asked.q, asked.memory, facts, new_network(), new_network())
+
+
+@dataclass(frozen=True)
+class JustTrainTwiceOptions:
+    """Keys of the method."""
+
+    identification: Annotated[
+        float,
+        Range(above=0.0, below=1.0),
+        Searched(0.05, 0.5),
+        Doc("share of the epochs that train the first network, at least one; the rest trains the second"),
+    ] = 0.2
+    upweight: Annotated[
+        float,
+        Range(low=1.0),
+        Searched(4.0, 100.0, log=True),
+        Doc("weight in the second training of a sample that the first network got wrong (lambda_up)"),
+    ] = 20.0
+
+
+def just_train_twice(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+    """just_train_twice: a second training, where what a first one got wrong weighs more (JTT, Liu et al. 2021)."""
+    from study.methods.two_networks import JustTrainTwice
+
+    asked = options(JustTrainTwiceOptions, method)
+    return JustTrainTwice(asked.identification, asked.upweight, facts, new_network(), new_network())
+
+
+@dataclass(frozen=True)
+class WclOptions:
+    """Keys of the method."""
+
+    temperature: DebiasedTemperature = 0.5
+    tau_plus: Annotated[
+        Prior, Doc("probability that two samples share their class, in both losses; 0 in the triplet's is Eq. 5")
+    ] = 0.1
+    form: Form = "sum"
+
+
+def wcl(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+    """wcl: two encoders without labels; what the biased one finds hard weighs more for the debiased one (WCL paper)."""
+    from study.methods.two_networks import Wcl
+
+    asked = options(WclOptions, method)
+    return Wcl(asked.temperature, asked.tau_plus, asked.form, new_network(), new_network())
+
+
+ROWS = (
+    DeclaredMethod(group_dro, GroupDroOptions, Needs(labels="name", bias="name"), asks_source=True),
+    DeclaredMethod(laftr, AdversaryOptions, Needs(labels="name", bias="name", only_tables=True), asks_source=True),
+    DeclaredMethod(equalized_odds_postprocessing, NoOptions, Needs(labels="name", bias="name", only_binary=True)),
+    DeclaredMethod(learning_from_failure, LearningFromFailureOptions, Needs(labels="name")),
+    DeclaredMethod(
+        just_train_twice,
+        JustTrainTwiceOptions,
+        Needs(labels="name", epochs=("name", 2), total="identification"),
+    ),
+    DeclaredMethod(wcl, WclOptions, Needs(views="name", varies=None)),
+)
+
+METHODS = {row.build.__name__: row for row in ROWS}
+"""Methods by name."""

@@ -1,0 +1,246 @@
+"""The networks that `model.name` may name: the keys of each, which data suit it, and how it is built.
+
+Each is a row of `NETWORKS`: a function that builds it, whose name and docstring are the network's, its keys, and a
+function that says why data do not suit it. Those that need PyTorch are imported where they are built. A network can
+also be a module of this package, or of another distribution, with `Options`, `unsuited` and `build`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from typing_extensions import Doc
+
+from study.data.dataset import Facts
+from study.knobs import Range
+from study.models.backbone import Architecture, BackboneOptions, ResNetOptions, unsuited_resnet, wrong_weights
+from study.models.network_keys import Width, not_images, not_rows, size
+from study.models.published import TIMM
+
+if TYPE_CHECKING:
+    from study.models.encoder import Encoder
+
+LENET_SIDE = 32
+"""Pixels of a side of the images that LeNet sees; smaller ones get a margin."""
+
+
+@dataclass(frozen=True)
+class DeclaredNetwork:
+    """A network, of the form that `study.models` asks of a module.
+
+    Attributes:
+        build: builds its encoder for data of these facts, with these options.
+        Options: its keys.
+        unsuited: says why data do not suit it, ready to show; None if they do.
+    """
+
+    build: "Callable[[Any, Facts], Encoder]"
+    Options: type
+    unsuited: Callable[[Any, Facts], str | None]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", self.build.__doc__)
+
+
+@dataclass(frozen=True)
+class LeNetOptions:
+    """Keys of the `model` section: there are none."""
+
+
+def lenet(options: LeNetOptions, facts: Facts) -> "Encoder":
+    """lenet: LeNet-5 with tanh, the CCL-K paper's network for ColorMNIST (protocol 2)."""
+    from study.models.small_networks import LeNet
+
+    return LeNet(facts.shape[0], LENET_SIDE)
+
+
+def unsuited_lenet(options: LeNetOptions, facts: Facts) -> str | None:
+    """Say why the data do not suit: they must be images of 28 or 32 pixels a side, with any number of channels."""
+    if (problem := not_images(facts)) is not None:
+        return problem
+    if all(side in (28, LENET_SIDE) for side in facts.shape[1:]):
+        return None
+    return f"takes images of 28 x 28 or {LENET_SIDE} x {LENET_SIDE} pixels, not of {size(facts)}"
+
+
+@dataclass(frozen=True)
+class LinearOptions:
+    """Keys of the `model` section."""
+
+    features: Annotated[int, Range(low=1), Doc("width of the features")] = 128
+
+
+def linear(options: LinearOptions, facts: Facts) -> "Encoder":
+    """linear: one fully connected layer for tables; with a classifier behind it a logistic regression."""
+    from study.models.small_networks import Linear
+
+    return Linear(facts.shape[0], options.features)
+
+
+@dataclass(frozen=True)
+class MLPOptions:
+    """Keys of the `model` section."""
+
+    depth: Annotated[int, Range(low=1), Doc("number of layers")] = 2
+    width: Annotated[Width, Doc("units of each layer but the last")] = 128
+    features: Annotated[Width, Doc("units of the last layer")] = 128
+
+
+def mlp(options: MLPOptions, facts: Facts) -> "Encoder":
+    """mlp: fully connected layers for tables, as the WCL paper's section 6.2 has them."""
+    from study.models.small_networks import MLP
+
+    return MLP(facts.shape[0], options.depth, options.width, options.features)
+
+
+@dataclass(frozen=True)
+class SimpleConvNetOptions:
+    """Keys of the `model` section."""
+
+    activation: Annotated[
+        Literal["tanh", "relu"],
+        Doc("activation after the last convolution; in the protocol tanh without a projection head, relu with one"),
+    ] = "tanh"
+
+
+def simple_conv_net(options: SimpleConvNetOptions, facts: Facts) -> "Encoder":
+    """simple_conv_net: four 7 x 7 convolutions, the FairKL paper's network for Biased-MNIST (protocol 1)."""
+    from study.models.small_networks import SimpleConvNet
+
+    return SimpleConvNet(facts.shape[0], options.activation)
+
+
+@dataclass(frozen=True)
+class SmallConvNetOptions:
+    """Keys of the `model` section."""
+
+    width: Annotated[
+        int,
+        Range(low=1),
+        Doc("channels of the first convolution, doubled at each of the next two; a quarter of the features"),
+    ] = 16
+
+
+def small_conv_net(options: SmallConvNetOptions, facts: Facts) -> "Encoder":
+    """small_conv_net: 3 x 3 convolutions and a linear layer, for trials of seconds on a CPU and images of any size."""
+    from study.models.small_networks import SmallConvNet
+
+    return SmallConvNet(facts.shape, options.width)
+
+
+@dataclass(frozen=True)
+class BagNetOptions:
+    """Keys of the `model` section."""
+
+    receptive_field: Annotated[Literal[9, 17, 33], Doc("side of the patches, in pixels")] = 17
+    width: Annotated[
+        int, Range(low=1), Doc("channels of the first stage, doubled in each of the three further ones")
+    ] = 64
+
+
+def bagnet(options: BagNetOptions, facts: Facts) -> "Encoder":
+    """bagnet: a network that sees small patches only (Brendel & Bethge 2019), to capture a bias such as texture.
+
+    It has 8 * width features. With the blocks of ResNet-18 it is the bias-capturing model of the FairKL paper (appendix
+    B.2.4) and of SoftCon.
+    """
+    from study.models.small_networks import BagNet
+
+    return BagNet(facts.shape[0], options.receptive_field, options.width)
+
+
+def unsuited_bagnet(options: BagNetOptions, facts: Facts) -> str | None:
+    """Say why the data do not suit: they must be images with room for one patch."""
+    if (problem := not_images(facts)) is not None:
+        return problem
+    if min(facts.shape[1:]) >= options.receptive_field:
+        return None
+    return f"with receptive_field {options.receptive_field} takes images of at least that, not of {size(facts)} pixels"
+
+
+def resnet18(options: ResNetOptions, facts: Facts) -> "Encoder":
+    """resnet18: the FSCL paper's network (cifar stem; protocol 3) and the WCL paper's for CelebA and Waterbirds."""
+    from study.models.backbone_network import resnet
+
+    return resnet("resnet18", options, facts)
+
+
+def resnet50(options: ResNetOptions, facts: Facts) -> "Encoder":
+    """resnet50: the network of DCL, HCL and WCL (cifar stem; protocol 4) and of the CCL-K paper."""
+    from study.models.backbone_network import resnet
+
+    return resnet("resnet50", options, facts)
+
+
+def efficientnet_lite0(options: BackboneOptions, facts: Facts) -> "Encoder":
+    """efficientnet_lite0: EfficientNet-Lite0, for two cores; its weights of ImageNet come as a Python package."""
+    from study.models.backbone_network import Backbone
+    from study.models.efficientnet import EfficientNetLite0
+
+    return Backbone(EfficientNetLite0(), "efficientnet_lite0", options, facts)
+
+
+def unsuited_efficientnet(options: BackboneOptions, facts: Facts) -> str | None:
+    """Say why the data do not suit: they must be colour images."""
+    if (problem := not_images(facts)) is not None:
+        return problem
+    if facts.shape[0] != 3:
+        return f"takes colour images, not those of {facts.shape[0]} channels"
+    return wrong_weights("efficientnet_lite0", options, facts)
+
+
+@dataclass(frozen=True)
+class TimmOptions(BackboneOptions):
+    """Keys of the `model` section."""
+
+    architecture: Architecture = ""
+
+
+@dataclass(frozen=True)
+class TorchvisionOptions(BackboneOptions):
+    """Keys of the `model` section."""
+
+    architecture: Architecture = "convnext_tiny"
+
+
+def timm(options: TimmOptions, facts: Facts) -> "Encoder":
+    """timm: any classification network of the library timm of which weights are published, by its name."""
+    return _of_library(TIMM, options, facts)
+
+
+def torchvision(options: TorchvisionOptions, facts: Facts) -> "Encoder":
+    """torchvision: any classification network of torchvision, ConvNeXt, EfficientNet, Swin, ViT and others, by name."""
+    return _of_library("", options, facts)
+
+
+def _of_library(prefix: str, options: TimmOptions | TorchvisionOptions, facts: Facts) -> "Encoder":
+    from study.models.backbone_network import Backbone, plain
+
+    name = f"{prefix}{options.architecture}"
+    return Backbone(plain(name, options.weights, facts.shape[1]), name, options, facts)
+
+
+def unsuited_to_library(prefix: str, options: TimmOptions | TorchvisionOptions, facts: Facts) -> str | None:
+    """Say why the data or keys do not suit: data must be colour images as large as the network needs."""
+    from study.models.backbone_network import unsuited_to
+
+    return unsuited_to(f"{prefix}{options.architecture}", options, facts)
+
+
+ROWS = (
+    DeclaredNetwork(bagnet, BagNetOptions, unsuited_bagnet),
+    DeclaredNetwork(efficientnet_lite0, BackboneOptions, unsuited_efficientnet),
+    DeclaredNetwork(lenet, LeNetOptions, unsuited_lenet),
+    DeclaredNetwork(linear, LinearOptions, lambda _, facts: not_rows(facts)),
+    DeclaredNetwork(mlp, MLPOptions, lambda _, facts: not_rows(facts)),
+    DeclaredNetwork(resnet18, ResNetOptions, partial(unsuited_resnet, "resnet18")),
+    DeclaredNetwork(resnet50, ResNetOptions, partial(unsuited_resnet, "resnet50")),
+    DeclaredNetwork(simple_conv_net, SimpleConvNetOptions, lambda _, facts: not_images(facts)),
+    DeclaredNetwork(small_conv_net, SmallConvNetOptions, lambda _, facts: not_images(facts)),
+    DeclaredNetwork(timm, TimmOptions, partial(unsuited_to_library, TIMM)),
+    DeclaredNetwork(torchvision, TorchvisionOptions, partial(unsuited_to_library, "")),
+)
+
+NETWORKS = {row.build.__name__: row for row in ROWS}
+"""Networks by name."""
