@@ -1,7 +1,7 @@
 """Sections that trials are made of: a study file's own, alternatives to them, and what they become in a trial."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import get_origin
@@ -119,13 +119,13 @@ def _knobs(section: str, values: Section) -> Mapping[str, Knob]:
     if section == "model":
         return models.model_knobs(values)
     hashable = ((key, tuple(value) if isinstance(value, list) else value) for key, value in values.items())
-    return _of_method(methods.CATALOGUE.find(str(values["name"])).keys, frozenset(hashable))
+    return _of_method(str(values["name"]), frozenset(hashable))
 
 
 @cache
-def _of_method(keys: Callable[[Section], Iterable[Knob]], values: frozenset[tuple[str, Value]]) -> Mapping[str, Knob]:
-    """Return the knobs that a method's `keys` yields: the same are asked for again and again."""
-    return {knob.key: knob for knob in keys(dict(values))}
+def _of_method(name: str, values: frozenset[tuple[str, Value]]) -> Mapping[str, Knob]:
+    """Return the knobs of a method: the same are asked for again and again."""
+    return {knob.key: knob for knob in methods.CATALOGUE.find(name).keys(dict(values))}
 
 
 @cache
