@@ -13,7 +13,7 @@ from study.ranking import Candidate, Results
 from study.ranking.difference import Difference, Side, side_of
 from study.ranking.documents import Statement
 from study.spec import StudySpec, objective
-from study.spec.objective import Objective, Score
+from study.spec.objective import Score
 from study.text import counted
 
 if TYPE_CHECKING:
@@ -173,8 +173,7 @@ def printed_front(results: Results) -> "pd.DataFrame":
     """Return the front as text, the best in the first metric first; empty with one metric.
 
     Columns: the trial, and whether it is the chosen one; each metric as it was judged, on fresh seeds or in the search;
-    on test, over the seeds on which it was read; whether it is also on the front of those whose test was read; the
-    parameters.
+    on test, over the seeds on which it was read; the parameters.
     """
     import pandas as pd  # here, so that sentences alone are told at once
 
@@ -184,9 +183,7 @@ def printed_front(results: Results) -> "pd.DataFrame":
     keys = param_keys(results.spec, results.record.trials.values())
     best = None if results.unbeaten else results.best
     where = "on fresh seeds" if front and front[0][1] is front[0][0].confirmed_score else "in the search"
-    on_test, rows = _on_test(results.spec, front), []
-    read = [candidate for candidate, _ in front if candidate.trial.number in on_test]
-    where_read = " on fresh seeds" if all(candidate.confirmed for candidate in read) else ""
+    rows, where_read = [], " on fresh seeds" if all(each.confirmed for each in _read(results.spec, front)) else ""
     for candidate, score in front:
         judged, tested = _judged(results.spec, candidate, score), side_of(results.spec, candidate)
         row = {"trial": numbered(candidate.trial) + ", chosen" * bool(best and _is(candidate, best))}
@@ -194,7 +191,6 @@ def printed_front(results: Results) -> "pd.DataFrame":
             title = f"{formatting.with_direction(results.spec, name)} {where}"
             row[title] = formatting.mean(name, judged.spread(name))
         row |= {f"{name}{where_read}": formatting.mean(name, tested.spread(name)) for name in _tests(results.spec)}
-        row["on the front on test"] = on_test.get(candidate.trial.number, "not read")
         rows.append(row | {key: shown(results.spec, candidate.trial, key) for key in keys})
     return pd.DataFrame(rows)
 
@@ -214,13 +210,9 @@ def front_note(results: Results) -> str:
     limits = f", of those that keep {', '.join(spec.search.constraints)}" if spec.search.constraints else ""
     note = [f"No other configuration beats one of these in every metric on the validation split{limits}."]
     note += [*_not_on_it(results, front), "Nothing is chosen on test."]
-    read = len(_on_test(spec, front))
-    if read == len(front):
-        note.append("The last column before the parameters says which of these are a front on test, too.")
-    elif read:
-        note.append(f"Test was read for {read} of these {len(front)}; the front on test is that of those read.")
-    else:
-        note.append("Test was read for none of them, so the front on test is not known.")
+    read = len(_read(spec, front))
+    if read < len(front):
+        note.append(f"Test was read for {read or 'none'} of these {len(front)}.")
     if read < len(front) and (top := _not_confirmed(results)):
         note.append(f"study confirm {spec.name} --top {top} runs them on fresh seeds.")
     if front[1:]:
@@ -254,13 +246,7 @@ def _tests(spec: StudySpec) -> list[str]:
     return [f"test/{name.split('/')[1]}" for name in spec.objective.metrics]
 
 
-def _on_test(spec: StudySpec, front: list[Judged]) -> Mapping[int, str]:
-    """Return which configurations whose test was read are on its front, by trial: yes or no."""
-    goal, scores = Objective(tuple(_tests(spec)), spec.objective.modes), {}
-    for candidate, _ in front:
-        side = side_of(spec, candidate)
-        spreads = {name: side.spread(name) for name in goal.metrics}
-        if score := goal.score({name: spread.mean for name, spread in spreads.items() if spread}):
-            scores[side.number] = score
-    places = objective.front(list(scores.values()))
-    return {number: "yes" if place in places else "no" for place, number in enumerate(scores)}
+def _read(spec: StudySpec, front: list[Judged]) -> list[Candidate]:
+    """Return the configurations of which every metric was read on test."""
+    sides = [(candidate, side_of(spec, candidate)) for candidate, _ in front]
+    return [candidate for candidate, side in sides if all(side.spread(name) for name in _tests(spec))]

@@ -111,7 +111,7 @@ def trade_off(results: Results) -> Iterator[TradeOff | Milder]:
     """Yield how accuracy changed from the baseline to the result, with the bias, against it and over all.
 
     A method that helps samples against the bias often loses some that go with it. A configuration that costs less
-    accuracy follows, where the best costs much. Empty where the study's own metrics say it all.
+    accuracy follows, where the best costs much. Empty where nothing changed, or the study's own metrics say it all.
     """
     reference, best = results.result_sides
     if results.spec.function or results.spec.final_seeds is not None or best is None or reference is None:
@@ -120,7 +120,7 @@ def trade_off(results: Results) -> Iterator[TradeOff | Milder]:
     told = {name.split("/")[1] for name in results.spec.objective.metrics}
     names = [f"{split}/{name}" for name in ON if name not in told]
     changes = {name: change for name in names if (change := best.against(reference, name))}
-    if not changes:
+    if not any(change.value for change in changes.values()):
         return
     yield TradeOff(split, reference, best, changes)
     lost = best.against(reference, "val/accuracy")

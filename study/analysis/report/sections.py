@@ -23,7 +23,7 @@ from study.data.dataset import DatasetSummary
 from study.home.events import entry_of
 from study.home.provenance import devices, in_words
 from study.home.record import StudyRecord
-from study.metrics import group_names
+from study.metrics import find, group_names
 from study.metrics.selection_rules import DEBIASED
 from study.ranking import NORMAL_DEGREES_OF_FREEDOM, Results, epochs
 from study.ranking.ablation_steps import Ablation, asked, is_chosen_by, runs
@@ -262,6 +262,13 @@ def _named(record: StudyRecord) -> str | None:
     return f"Groups by name: {'; '.join(f'{name}: {words}' for name, words in found.items())}." if found else None
 
 
+def _metrics_meant(spec: StudySpec) -> Iterator[str]:
+    """Yield what each of the study's metrics is, in words; nothing of a function's own."""
+    for name in () if spec.function else spec.objective.metrics:
+        if metric := find(name):
+            yield f"{name}: {metric.about}{' Smaller is better.' * (metric.better == 'min')}"
+
+
 def summary_note(results: Results) -> str:
     """Return a sentence each on the spread, the seeds, and the interval where there is one."""
     spec = results.spec
@@ -356,7 +363,7 @@ def report_page(results: Results, pictures: Container[str], beside: pd.DataFrame
     beneath = report_tables.printed_beside(results)
     tables = [table for table in (with_references, first, beneath) if table is first or len(table)]
     listed = "Configurations" if results.above else "Best configurations"
-    notes = [summary_note(results), *groups(results)]
+    notes = [*_metrics_meant(results.spec), summary_note(results), *groups(results)]
     open_points = list(map(str, caveats(results)))
     has_result = results.final_side is not None or any(results.sides)
     sections = [

@@ -9,10 +9,12 @@ from told_studies import grouped, only, said
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.caveats import NoNumber, NotAllStarted
+from study.analysis.report.page import Text
 from study.analysis.report.result_sentences import Cost, Groups, Readings
-from study.analysis.report.sections import groups
+from study.analysis.report.sections import groups, report_page
 from study.analysis.statistics.next_step import Enough, NotToldApart, SeedsNeeded, next_steps
 from study.home.record import StudyRecord
+from study.metrics import METRICS
 from study.ranking import Results, summary
 from study.ranking.documents import text_of
 from study.spec import StudySpec
@@ -26,6 +28,15 @@ CONFIRMED = quickstart("search.confirm={top: 1, seeds: 3}", "train.epochs=1", "s
 
 def lines(spec: StudySpec, told: StudyRecord) -> list[str]:
     return summary.lines(summary.summary(Results(spec, told)))
+
+
+def test_the_page_says_what_its_metric_is() -> None:
+    spec = quickstart("search.metric=val/log_loss", "search.confirm={top: 0}")
+    page = report_page(Results(spec, record(Told("baseline", [0.5], metric="val/log_loss"))), {})
+    (numbers,) = [section for section in page.sections if section.title == "What these numbers are"]
+    first = numbers.blocks[0]
+    assert isinstance(first, Text)
+    assert first.text == f"val/log_loss: {METRICS['log_loss'].about} Smaller is better."
 
 
 def test_the_cost_is_counted() -> None:

@@ -98,7 +98,6 @@ def test_the_values_of_the_front_are_those_that_it_was_judged_by(tmp_path: Path)
     front = printed_front(Results(spec, record))
     assert list(front[f"{GAP} (lower is better) on fresh seeds"]) == ["0.300 ± 0.000", "0.020 ± 0.000"]
     assert list(front["test/accuracy on fresh seeds"]) == ["89.3 ± 0.0%", "89.0 ± 0.0%"]
-    assert list(front["on the front on test"]) == ["yes", "yes"]
     files = export(folder, Results(spec, record), tmp_path / "front.yaml", Choice(pareto=spec.objective.metrics))
     assert [file.candidate.trial.number for file in files] == [1, 2]
     listed = printed_configurations(Results(spec, record))
