@@ -30,8 +30,8 @@ listed among those that can be searched."""
 
 
 @cache
-def modules(package: str, having: str, apart: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the modules of a package that define `having`, by name; packages within it and `apart` are left out.
+def modules(package: str, having: str, without: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the modules of a package that define `having`, by name; packages within it and `without` are left out.
 
     A new dataset, model or method is one new file in its package; nothing else lists it.
     """
@@ -39,7 +39,7 @@ def modules(package: str, having: str, apart: Sequence[str] = ()) -> dict[str, A
     loaded = {
         entry.name: importlib.import_module(f"{package}.{entry.name}")
         for entry in pkgutil.iter_modules(parent.__path__)
-        if not entry.ispkg and entry.name not in apart
+        if not entry.ispkg and entry.name not in without
     }
     return {name: module for name, module in sorted(loaded.items()) if hasattr(module, having)}
 
@@ -105,8 +105,6 @@ class Catalogue:
             UserError: there is none, it cannot be loaded, it is not of the right form, or the name is taken.
         """
         entries = _entries(self.group).get(name, ())
-        if name in self.unlisted and not entries:
-            return importlib.import_module(f"{self.package}.{name}")  # without `own`: other modules need PyTorch
         own = self.own()
         if not entries:
             if name in own:

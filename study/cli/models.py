@@ -10,7 +10,7 @@ from study.cli.cluster import Follow, is_elsewhere, options, show_submitted
 from study.cli.options import AnyAddress, Json, Quiet, Rename, Set, Spec, print_json, show, view
 from study.errors import UserError
 from study.metrics import is_standard_error
-from study.text import counted, tell
+from study.text import counted, quoted, some, tell
 
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
@@ -188,26 +188,32 @@ def evaluate(
     with find_model(home, model, seed) as description:
         found = evaluating.evaluate(home, description, split, data, assignments or (), device, strict)
         groups = evaluating.group_words(description, found.metrics)
-    worst, left_out = found.worst_group, len(found.left_out)
+    worst, left_out, foreign = found.worst_group, len(found.left_out), list(found.foreign_bias)
     for line in table_columns.summary(found.left_out):
         tell(f"left out: {line}", sys.stderr)
     if as_json:
         named: dict[str, Any] = {"groups": groups} if groups else {}
         named |= {"worst_group": worst.to_document()} if worst else {}
         named |= {"left_out": left_out} if left_out else {}
+        named |= {"foreign_bias": foreign} if foreign else {}
         print_json({**found.metrics, "samples": found.samples, **named})
         return
     is_new = data is not None or any(assignment.startswith("data.path") for assignment in assignments or ())
     part = f", the {split} split of these data; --split all takes every sample" if is_new and split != "all" else ""
     note = f"; {counted(left_out, 'row')} of the table left out, which the model cannot take"
     tell(f"{found.samples} samples{part}{note if left_out else ''}")
+    if foreign:
+        names = f"bias class{'es' * (len(foreign) > 1)} {some(list(map(quoted, foreign)))}"
+        tell(f"{names}: not among the model's, so these samples count in what is measured by class alone")
+    undefined = [name for name, value in found.metrics.items() if value is None and not is_standard_error(name)]
     for name, value in found.metrics.items():
-        if is_standard_error(name):
+        if value is None or is_standard_error(name):
             continue
         error = found.metrics.get(f"{name}_standard_error")
-        number = "not defined" if value is None else f"{value:.6g}"
-        line = f"{name:<32} {number}{'' if error is None else f' ± {error:.2g}'}"
+        line = f"{name:<32} {value:.6g}{'' if error is None else f' ± {error:.2g}'}"
         tell(f"{line:<44} {groups[name]}" if name in groups else line)
+    if undefined:
+        tell(f"not defined on these samples: {', '.join(undefined)}")
     if any(map(is_standard_error, found.metrics)):
         tell("±: standard error, as the split is a sample")
     if worst:

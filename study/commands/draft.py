@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from study import data, methods, models
 from study.data import Facts
@@ -13,6 +13,9 @@ from study.spec.document import apply_profile, dump_flow, parse
 from study.spec.load import resolve
 from study.text import typed
 from study.training import augment
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 Known = Literal["labels", "some_labels", "none"]
 """Which samples have bias labels."""
@@ -301,108 +304,14 @@ BATCHES, STEPS = (128, 64, 32), 20
 """Batch sizes, and the steps that an epoch should have: a study of images takes the first size that gives as many, else
 the last; measured on 690 images by `tests/benchmarks/networks.py`."""
 
-TEXT = """\
-{schema}# {about}
-# {plan} shows what would run, {trial} runs one trial, {run} all.
-name: {name}
-
-# The data set and its keys: study data list prints what there is.
-{validation}{notes}data:   {data}
-# The network; head: mlp puts a projection head between its features and the loss.
-{begin}model:  {model}
-# The loss; study spaces prints what each is.
-{methods}
-method: {method}
-train:  {train}
-
-search:
-{alternatives}{ranges}  space:
-{space}
-  # What the result is compared with: the ordinary loss, at the file's own learning rate.
-  baseline: {baseline}
-  # And models of scikit-learn and fairlearn that need no search: what is chosen has to be better than these.
-  references: true
-{enqueue}  sampler: tpe
-  trials: {trials}
-  # {metric_words}
-  # With a name that there is not, study plan lists all there are.
-  metric: {metric}
-  # At half of the epochs only the best third goes on. On biased data an earlier order misleads.
-  early_stopping: {{name: asha, reduction: 3}}
-{confirm}
-# What one trial takes; as many run at once as fit.
-resources: {resources}
-profiles:
-  # With --profile {profile}:
-  {profile}: {overrides}
-"""
-
-VALIDATION = {
-    "biased": "# val: biased: validation is cut from training, and as biased; unbiased takes each pair of class\n"
-    "# and bias as often, as far as there are samples.\n",
-    "given": "# val: given: the validation split is your own.\n",
-}
-"""The note on the validation split of the user's own files."""
-
-BEGIN = """\
-# From published weights, once study models prepare resnet18 has fetched them:
-# model:  {name: resnet18, weights: imagenet, lr_factor: 0.1}
-"""
-
-PAPERS = """\
-  # What the papers found good is tried first.
-  enqueue: papers
-"""
-
-MARGIN = """\
-  # It is chosen, too, unless another configuration is ahead by more than {margin} standard errors.
-  margin: {margin}
-"""
-"""Stands beside the papers' configurations on images; measured by `tests/benchmarks/overtuning.py`, with folds by
-`tests/benchmarks/folds.py`."""
+MARGIN, MARGIN_ON_FOLDS = 1.5, 0.5
+"""Standard errors by which another configuration has to be ahead of the papers' on images; measured by
+`tests/benchmarks/overtuning.py`, with folds by `tests/benchmarks/folds.py`."""
 
 FOLDS, FEW_SAMPLES = 5, 2400
 """Number of folds, and training samples up to which a study with bias labels has folds: measured on about as many, and
 on 20,000, by `tests/benchmarks/folds.py`. On images it also has a fitted probe: in so few steps the online one does not
 come to rest (`tests/benchmarks/results/draft-space.md`)."""
-
-FOLDED = """\
-# folds: all but the test split is divided into {folds} parts. Each configuration is validated on one of them in turn,
-# the best ones on all.
-"""
-
-CONFIRM = """\
-  # The best configurations and the baseline run again on fresh seeds: that is the result.
-  confirm: {top: 2, seeds: 3}
-"""
-
-CONFIRM_ON_FOLDS = """\
-  # The best configurations and the baseline run again on every fold, each time on a fresh seed: that is the result.
-  confirm: {top: 3}
-"""
-
-RANGES = """\
-  # paper: the range that the papers' tables span. Others: {low: 0.1, high: 1.0, log: true}, {choices: [0.1, 0.5]}
-"""
-
-FIRST = """\
-  # Tried first: a logistic regression whose classes weigh alike.
-  enqueue: [{point}]
-"""
-
-FIRST_ROWS = """\
-  # Tried first, and chosen unless another configuration is ahead by more than 1.5 standard errors.
-  enqueue: [{point}]
-  margin: 1.5
-"""
-"""Stands in place of `FIRST` for a classifier on a frozen network's features."""
-
-ALTERNATIVES = """\
-  # Methods that have other keys than the one above, by what search.space calls them.
-  alternatives:
-    method:
-{sections}
-"""
 
 OVERRIDES: Mapping[str, Params] = {
     "cpu": {"train.epochs": 20, "train.precision": "float32", "resources.gpu": 0},
@@ -484,50 +393,53 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
         del space["train.learning_rate"]
         train["schedule"] = "cosine"
         point = {"method.name": ON_FEATURES, "train.weight_decay": decay}
-    others = [f"      {label}: {dump_flow(values)}" for label, values in labelled.items() if label != values["name"]]
     metric = default_metric(facts)
     if METRICS[metric].of_inferred:
         train["inferred_groups"] = EARLY if wishes.network else "gce"
     profile = "cpu" if wishes.gpu else "gpu"
     has_folds = _has_folds(wishes, metric)
-    margin = "" if facts.is_table else MARGIN.format(margin="0.5" if has_folds else "1.5")
-    enqueued = PAPERS + margin if wishes.papers and in_papers(sections, space) else ""
-    text = TEXT.format(
-        schema=f"# yaml-language-server: $schema={schema}\n" if schema else "",
+    text = _template().render(
+        schema=schema,
         about=f"{wishes.name}: {', '.join(names)} on {facts.title or wishes.data['name']}.",
         **{verb: typed(verb, file) for verb in ("plan", "trial", "run")},
         name=wishes.name,
-        notes=f"# {wishes.note}\n" if wishes.note else "",
-        validation=VALIDATION.get(str(wishes.data.get("val")), "") + FOLDED.format(folds=FOLDS) * has_folds,
-        data=dump_flow({**wishes.data, "folds": FOLDS} if has_folds else wishes.data),
-        model=dump_flow(model),
-        begin=BEGIN if not trained.is_table and facts.shape[0] == 3 and min(facts.shape[1:]) >= PHOTOS else "",
-        methods="\n".join(f"# {method_words(section)}" for section in sections),
-        method=dump_flow(sections[0]),
-        ranges=RANGES,
-        alternatives=ALTERNATIVES.format(sections="\n".join(others)) if others else "",
-        train=dump_flow(train),
-        space="\n".join(
-            f"    {key}: {dump_flow(domain) if isinstance(domain, Mapping) else domain}"
-            for key, domain in space.items()
-        ),
-        baseline=dump_flow(baseline(sections, space)),
-        enqueue=(FIRST_ROWS if on_features else FIRST).format(point=dump_flow(point))
-        if wishes.papers and point
-        else enqueued,
+        note=wishes.note,
+        data={**wishes.data, "folds": FOLDS} if has_folds else wishes.data,
+        folds=FOLDS if has_folds else None,
+        model=model,
+        are_photos=not trained.is_table and facts.shape[0] == 3 and min(facts.shape[1:]) >= PHOTOS,
+        methods=[method_words(section) for section in sections],
+        method=sections[0],
+        alternatives={label: values for label, values in labelled.items() if label != values["name"]},
+        train=train,
+        space=space,
+        baseline=baseline(sections, space),
+        first=point if wishes.papers else None,
+        on_features=on_features,
+        papers=wishes.papers and in_papers(sections, space),
+        margin=None if facts.is_table else MARGIN_ON_FOLDS if has_folds else MARGIN,
         trials=wishes.trials,
         metric_words=METRICS[metric].about + (" Smaller is better." if lower_is_better(metric) else ""),
         metric=f"val/{metric}",
-        confirm=CONFIRM_ON_FOLDS if has_folds else CONFIRM,
         resources="{cpu: 2, gpu: 0.5}" if wishes.gpu else "{cpu: 1, gpu: 0}",
         profile=profile,
-        overrides=dump_flow(OVERRIDES[profile]),
+        overrides=OVERRIDES[profile],
     )
     for chosen in (None, profile):
         document = parse(text, file)
         apply_profile(document, chosen)
         resolve(document)
     return text
+
+
+def _template() -> "Template":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("study.commands"), undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters["flow"] = dump_flow
+    return environment.get_template("draft.yaml.j2")
 
 
 def _has_folds(wishes: DraftAnswers, metric: str) -> bool:

@@ -1,6 +1,7 @@
-"""Data sets by name: each is a module of the form `DataSet`, or a row of `sets.listed_images.SETS`."""
+"""Data sets by name: each is a module of the form `DataSet`, or a row of `SETS` in a module of `sets`."""
 
 import json
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -100,8 +101,8 @@ class DataSet(Protocol):
 
 
 def _own() -> Mapping[str, Any]:
-    (listed_images,) = modules("study.data.sets", "SETS").values()
-    return {**modules("study.data.sets", "Options"), **listed_images.SETS}
+    rows = [module.SETS for module in modules("study.data.sets", "SETS").values()]
+    return dict(ChainMap(modules("study.data.sets", "Options"), *rows))
 
 
 CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), "study.data.sets", _own)

@@ -16,6 +16,7 @@ from study.data.dataset import DatasetSummary
 from study.knobs import Section
 from study.spec import StudySpec
 from study.text import printed
+from study.tracking.connection import pages
 from study.tracking.tracking_state import STUDY, VIEW
 
 
@@ -218,13 +219,9 @@ class Store:
             since: leave out runs that began before, in milliseconds since the epoch.
         """
         query = f"tags.`study.id` = '{study}' and attributes.start_time >= {since}"
-        token = None
-        while token != "":
-            page = self.client.search_runs(
-                [experiment], query, ViewType.ACTIVE_ONLY, 1000, ["attributes.start_time ASC"], token
-            )
-            yield from ((_key(run.data.tags), run.info.run_id) for run in page)
-            token = page.token or ""
+        of = [experiment], query, ViewType.ACTIVE_ONLY, 1000, ["attributes.start_time ASC"]
+        for run in pages(lambda token: self.client.search_runs(*of, page_token=token)):
+            yield _key(run.data.tags), run.info.run_id
 
     def attach(self, run_id: str, path: Path, folder: str | None) -> None:
         """Log a file, or all in a folder, as artifacts of a run."""

@@ -48,12 +48,14 @@ class Evaluated:
         samples: number of the split.
         worst_group: groups that are served worst; None where that is not known, or all are served alike.
         left_out: rows of the table that the model cannot take.
+        foreign_bias: bias classes that the model was not trained on; samples of theirs are in no group.
     """
 
     metrics: Mapping[str, float | None]
     samples: int
     worst_group: WorstGroup | None
     left_out: Faults
+    foreign_bias: Sequence[str]
 
 
 def evaluate(
@@ -83,8 +85,7 @@ def evaluate(
 
     Raises:
         UserError: the device, the model or the data cannot be used, the data are not of the model's kind, have
-            classes or bias classes that it does not know, no such split, or are the model's own and the split is
-            `ALL`.
+            classes that it does not know, no such split, or are the model's own and the split is `ALL`.
     """
     description = Description.read(model)
     assignments = list(assignments)
@@ -96,9 +97,13 @@ def evaluate(
     dataset, left_out = (of_fold(data.load(section), None), {}) if encoding is None else data.encoded(section, encoding)
     if strict and left_out:
         raise UserError("\n".join(["--strict: the model cannot take every row", *table_columns.summary(left_out)]))
-    if faults := list(trial_faults({**description.config, "data": section}, dataset.facts)):
-        raise UserError("\n".join(f"the model: {'.'.join(at)}: {why}" for at, why in faults))
+    foreign = foreign_bias(dataset.facts, description.facts)
     dataset = numbered_as(dataset, description.facts)
+    used = {**description.config, "data": section}
+    if dataset.facts.bias_classes is None and any(trial_faults(used, dataset.facts)):
+        dataset = _of_unknown_bias(dataset, description.facts)  # the method needs it to train, which is over
+    if faults := list(trial_faults(used, replace(dataset.facts, some_bias=description.facts.some_bias))):
+        raise UserError("\n".join(f"the model: {'.'.join(at)}: {why}" for at, why in faults))
     known = description.told["test_fingerprint"] if split in ("test", ALL) else None
     is_own = known is not None and fingerprint_of_test(dataset) == known
     if split == ALL:
@@ -122,7 +127,7 @@ def evaluate(
         trial.load(below(model.parent, description.weights))
         try:
             measured = finite(trial.evaluate(split, final=True))
-            return Evaluated(measured, len(dataset.splits[split]), _groups(trial, split, measured), left_out)
+            return Evaluated(measured, len(dataset.splits[split]), _groups(trial, split, measured), left_out, foreign)
         except DivergedError as diverged:
             raise UserError(f"{model}: {diverged}: the model cannot be measured on these data") from None
 
@@ -219,22 +224,28 @@ def numbered_as(dataset: Dataset, model: Facts) -> Dataset:
     """Return the data set with each class and bias class numbered as the model numbers the one of this name.
 
     Names that the data lack are fine. Where either side has no names its numbers stay as they are, and the data's bias
-    stays where the model has none. Data that are numbered so already are returned as they are.
+    stays where the model has none. A sample of a bias class that the model does not know is one of unknown bias (-1).
+    Data that are numbered so already are returned as they are.
 
     Args:
         model: the facts of the data that the model was trained on.
 
     Raises:
-        UserError: the data have a class or a bias class that the model does not know.
+        UserError: the data have a class that the model does not know.
     """
     facts = dataset.facts
-    target = _numbers("class", "classes", facts.class_names, model.class_names)
-    bias = _numbers("bias class", "bias classes", facts.bias_names, model.bias_names)
+    if foreign := _foreign(facts.class_names, model.class_names):
+        raise UserError(
+            f"data: {'class' if len(foreign) == 1 else 'classes'} {some(list(map(quoted, foreign)))} given, the model "
+            f"was trained on the classes {some(list(map(quoted, model.class_names or ())))}. Take out these rows, or "
+            "write the model's names if they mean the same"
+        )
+    target = _numbers(facts.class_names, model.class_names)
+    bias = _numbers(facts.bias_names, model.bias_names)
     if target is not None:
         facts = replace(facts, classes=model.classes, class_names=model.class_names)
     if bias is not None:
-        facts = replace(facts, bias_classes=model.bias_classes, bias_names=model.bias_names)
-        facts = replace(facts, aligned=model.aligned, alike=model.alike)  # whatever other rows say
+        facts = replace(_with_bias(facts, model), some_bias=facts.some_bias or bool(foreign_bias(facts, model)))
     if facts == dataset.facts:
         return dataset
     splits = {
@@ -248,14 +259,33 @@ def numbered_as(dataset: Dataset, model: Facts) -> Dataset:
     return Dataset(facts, splits)
 
 
-def _numbers(one: str, several: str, given: Names, known: Names) -> NDArray[np.int64] | None:
-    """Return the model's number for each of the data's, with -1 (not known) for -1; None: the numbers stay."""
+def _of_unknown_bias(dataset: Dataset, model: Facts) -> Dataset:
+    """Return the data set with the model's bias classes, of which no sample's is known."""
+    splits = {name: replace(split, bias=np.full(len(split), -1)) for name, split in dataset.splits.items()}
+    return Dataset(replace(_with_bias(dataset.facts, model), bias_splits=None, some_bias=True), splits)
+
+
+def _with_bias(facts: Facts, model: Facts) -> Facts:
+    """Return facts with the model's bias classes, whatever other rows say of what goes with which class."""
+    known = replace(facts, bias_classes=model.bias_classes, bias_names=model.bias_names)
+    return replace(known, aligned=model.aligned, alike=model.alike)
+
+
+def foreign_bias(facts: Facts, model: Facts) -> list[str]:
+    """Return the bias classes of data that the model does not know."""
+    return _foreign(facts.bias_names, model.bias_names)
+
+
+def _foreign(given: Names, known: Names) -> list[str]:
+    return [name for name in given or () if known and name not in known]
+
+
+def _numbers(given: Names, known: Names) -> NDArray[np.int64] | None:
+    """Return the model's number for each of the data's, with -1 (not known) for -1 and where the model has none.
+
+    None: the numbers stay.
+    """
     if not given or not known:
         return None
-    if foreign := [name for name in given if name not in known]:
-        what = one if len(foreign) == 1 else several
-        raise UserError(
-            f"data: {what} {some(list(map(quoted, foreign)))} given, the model was trained on the {several} "
-            f"{some(list(map(quoted, known)))}. Take out these rows, or write the model's names if they mean the same"
-        )
-    return np.array([*map(list(known).index, given), -1], np.int64)
+    numbers = {name: number for number, name in enumerate(known)}
+    return np.array([*(numbers.get(name, -1) for name in given), -1], np.int64)

@@ -9,7 +9,7 @@ import pytest
 from study import data
 from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
-from study.trained.evaluate import numbered_as
+from study.trained.evaluate import foreign_bias, numbered_as
 
 
 def named(target: list[str], bias: list[str] | None, classes: tuple[str, ...], biases: tuple[str, ...] | None):
@@ -51,9 +51,12 @@ def test_a_model_without_bias_takes_the_datas_bias_and_the_other_way_round():
     assert numbered_as(unbiased, MODEL.facts) is unbiased
 
 
-def test_foreign_names_are_refused_with_the_models():
-    with pytest.raises(UserError, match=r"bias class 'x' given, the model was trained on the bias classes 'f', 'm'"):
-        numbered_as(named(["no"], ["x"], ("no", "yes"), ("m", "x")), MODEL.facts)
+def test_a_foreign_bias_class_is_an_unknown_bias_and_a_foreign_class_is_refused_with_the_models():
+    foreign = named(["no", "yes"], ["x", "m"], ("no", "yes"), ("m", "x"))
+    found = numbered_as(foreign, MODEL.facts)
+    assert found.splits["val"].bias.tolist() == [-1, 1]
+    assert (found.facts.bias_names, found.facts.some_bias) == (("f", "m"), True)
+    assert foreign_bias(foreign.facts, MODEL.facts) == ["x"]
     with pytest.raises(UserError, match=r"classes 'a', 'b' given, the model was trained on the classes 'no', 'yes'"):
         numbered_as(named(["a"], ["m"], ("a", "b"), ("m",)), MODEL.facts)
 

@@ -8,7 +8,7 @@ from data_files import COMPAS_COLUMNS, compas_row, write_adult, write_compas
 
 from study import data
 from study.data.dataset import Dataset
-from study.data.sets import adult
+from study.data.sets import people_tables
 from study.errors import UserError
 
 PAIR = ("African-American", "Caucasian")
@@ -31,7 +31,7 @@ def test_both_files_of_adult_are_put_together(root: Path) -> None:
     assert (target == 1 - bias).all()  # the made-up women earn more
     assert inputs.dtype == np.float32
     numbers, one_hot = inputs[:, :6], inputs[:, 6:]
-    assert (one_hot.sum(1) == len(adult.CATEGORIES)).all()
+    assert (one_hot.sum(1) == len(people_tables.CATEGORIES)).all()
     assert np.isin(one_hot, (0, 1)).all()
     assert (numbers[:, 0].argsort(kind="stable")[:40] == np.flatnonzero(target)).all()  # 37 before 39
 

@@ -304,6 +304,36 @@ def test_figures_of_groups_have_their_names_beside_them(loans: StudyFolder) -> N
     assert json.loads(done.stdout)["groups"]["val/group_0_1_accuracy"] == "class 'no', bias class 'm'"
 
 
+def test_rows_of_a_bias_class_that_the_model_does_not_know_are_measured_by_class_alone(
+    loans: StudyFolder, here: Path
+) -> None:
+    place, home = loans.description_file(0), Home(here / "home")
+    known = evaluate(home, place, "all", assignments=later(loans, {}), device="cpu")
+    some = evaluate(home, place, "all", assignments=later(loans, {"m": "x"}), device="cpu")
+    assert (known.foreign_bias, some.foreign_bias) == ([], ["x"])
+    by_class = ("all/accuracy", "all/balanced_accuracy", "all/log_loss")
+    assert [some.metrics[name] for name in by_class] == pytest.approx([known.metrics[name] for name in by_class])
+    assert some.metrics["all/group_0_0_accuracy"] == known.metrics["all/group_0_0_accuracy"]
+    assert some.metrics["all/group_0_1_accuracy"] is None
+    done = CliRunner().invoke(app, ["evaluate", str(place), "--device", "cpu", "--data", "later.csv"])
+    assert done.exit_code == 0, done.stderr
+    assert "'x'" in done.stdout
+
+
+@pytest.mark.parametrize("method", ["bias_balanced_cross_entropy", "group_dro", "fair_sup_con"])
+def test_a_model_whose_method_needs_the_bias_is_measured_on_rows_without_it(here: Path, method: str) -> None:
+    rows = pd.read_csv(people(here / "people.csv"))
+    Path("people.yaml").write_text(TABLE.replace("PATH", str(here / "people.csv")))
+    spec = load_study("people.yaml", ["data.bias=sex", f"method={{name: {method}}}"])
+    model = train_study(Home(here / "home"), final_study(spec, [3], "needing")).description_file(0)
+    rows.iloc[::-1].to_csv("turned.csv", index=False)
+    home, path = Home(here / "home"), f"data.path={Path('turned.csv').absolute()}"
+    known = evaluate(home, model, "all", assignments=[path], device="cpu").metrics
+    found = evaluate(home, model, "all", assignments=[path, "data.bias=null"], device="cpu").metrics
+    assert found["all/accuracy"] == known["all/accuracy"]
+    assert found["all/unbiased_accuracy"] is None
+
+
 def test_other_rows_come_into_the_groups_of_numbers_that_the_model_has(here: Path) -> None:
     """Not into the quartiles of their own."""
     rows = pd.read_csv(people(here / "people.csv"))
@@ -318,8 +348,8 @@ def test_other_rows_come_into_the_groups_of_numbers_that_the_model_has(here: Pat
     found = evaluate(Home(here / "home"), model, "train", assignments=["data.path=low.csv"], device="cpu").metrics
     assert found["train/group_0_0_accuracy"] >= 0
     assert found["train/group_0_1_accuracy"] is None
-    with pytest.raises(UserError, match=r"bias classes '24 and over', 'under 24' given, the model was trained on"):
-        evaluate(Home(here / "home"), model, "train", assignments=["data.path=low.csv", "data.bias_bins=[24]"])
+    other = evaluate(Home(here / "home"), model, "train", assignments=["data.path=low.csv", "data.bias_bins=[24]"])
+    assert set(other.foreign_bias) == {"under 24", "24 and over"}
 
 
 def test_texts_with_a_decimal_comma_are_numbers_where_training_said_so(loans: StudyFolder) -> None:

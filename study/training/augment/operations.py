@@ -1,4 +1,4 @@
-"""Operations of recipes: callables of samples and a generator, each with random parameters of its own per sample.
+"""Operations of augmentations: callables of samples and a generator, each with random parameters of its own per sample.
 
 All draw on the generator's device and read nothing back, so that a step on a GPU waits for none of them. With small
 networks a GPU waits for the CPU's launches: hence all views in one call, and choices as numbers (a mask, a matrix)

@@ -1,0 +1,341 @@
+"""Tables about people: one-hot categories, numbers standardised over the training rows, seeded splits.
+
+Each is a row of `SETS`: its keys, its files, its columns, and a function that reads its rows, whose name and docstring
+are those of the data set.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Doc
+
+from study.data import holdout, label_files
+from study.data.cache import cached
+from study.data.dataset import Dataset, Facts, Kind, Labels, Raw, Split
+from study.data.source import Source
+from study.errors import UserError
+from study.knobs import Range
+
+if TYPE_CHECKING:  # imported where it is used: every process that knows the data sets' names would wait for it
+    import pandas as pd
+
+TEST_SHARE = 0.15
+"""Share of the test split, as in the WCL paper (section 6.2)."""
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Keys of the `data` section of each table; the shares are those of the same paper."""
+
+    split_seed: holdout.SplitSeed = 0
+    folds: holdout.Folds = None
+    val: holdout.Cut = "biased"
+    val_share: Annotated[float, Range(above=0.0, high=0.5), Doc("share of all rows that is the validation split")] = (
+        0.15
+    )
+    aligned: Annotated[
+        Literal["by_number"] | None,
+        Doc(
+            "null: no group has a class of its own; `by_number`: the group of a class's number is its own, as in "
+            "studies of earlier versions"
+        ),
+    ] = None
+    sensitive_input: Annotated[bool, Doc("whether gender (adult) or race (compas) is among the inputs")] = True
+
+
+Keys = TypeVar("Keys", bound=TableOptions)
+
+Categories = Mapping[str, Sequence[str]]
+"""Column names and the values that each may have, in the order of the one-hot columns."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table before it is split: `numbers` (N, K), `one_hot` (N, F - K), classes `target` and `bias` (N,)."""
+
+    numbers: NDArray[np.float64]
+    one_hot: NDArray[np.float64]
+    target: NDArray[np.int64]
+    bias: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PeopleTable(Generic[Keys]):
+    """A table about people, of the form that `study.data` asks of a module.
+
+    Attributes:
+        rows: reads its rows, for these options.
+        Options: its keys.
+        SOURCES: its files; all are part of its fingerprint.
+        title: its name in figures.
+        numbers: its columns of numbers.
+        categories: its other columns with their values, for these options.
+        bias_classes: number of bias classes, for these options.
+    """
+
+    rows: Callable[[Keys], Rows]
+    Options: type[Keys]
+    SOURCES: tuple[Source, ...]
+    title: str
+    numbers: Sequence[str]
+    categories: Callable[[Keys], Categories]
+    bias_classes: Callable[[Keys], int]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", self.rows.__doc__)
+
+    @property
+    def name(self) -> str:
+        """Name of the data set in a study file."""
+        return self.rows.__name__
+
+    def describe(self, options: Keys) -> Facts:
+        """Return the facts: two classes, and a row of one-hot and standardised numbers."""
+        width = len(self.numbers) + sum(len(values) for values in self.categories(options).values())
+        return Facts(classes=2, bias_classes=self.bias_classes(options), shape=(width,), title=self.title)
+
+    def load(self, options: Keys) -> Dataset:
+        """Read the rows, encode, split."""
+        return cached(self.name, options, self.describe(options), lambda: self.labels(options), self.SOURCES)
+
+    def labels(self, options: Keys) -> dict[str, Split]:
+        """Split the whole table, which is read in less than a second."""
+        return split(self.rows(options), options)
+
+    def raw(self, options: Keys) -> Raw:
+        """Split the rows before the numbers are standardised."""
+        return unscaled(self.rows(options), options)
+
+
+def read(path: Path, columns: Sequence[str], empty: Collection[str] = (), **reading: Any) -> "pd.DataFrame":
+    """Read these columns of a file, as text without surrounding spaces.
+
+    Args:
+        empty: columns in which a row may have no value.
+        reading: further arguments of `pandas.read_csv`.
+
+    Raises:
+        UserError: the file is not a table, lacks a column, or lacks a value, as in a file that is cut short.
+    """
+    table = label_files.read(path, usecols=list(columns), **reading)[list(columns)]
+    table = table.apply(lambda column: column.str.strip())
+    for column in [name for name in columns if name not in empty]:
+        lacking = table[column] == ""
+        if lacking.any():
+            raise UserError(f"{path}: row {int(lacking.argmax()) + 1} has no {column}; cut short? Get it again")
+    return table
+
+
+def one_hot(frame: "pd.DataFrame", categories: Categories, path: Path) -> NDArray[np.float64]:
+    """Encode each column one-hot, all side by side."""
+    parts = [
+        np.eye(len(values))[label_files.codes(frame[column], path, column, values)]
+        for column, values in categories.items()
+    ]
+    return np.concatenate(parts, axis=1)
+
+
+def split(rows: Rows, options: TableOptions) -> dict[str, Split]:
+    """Split the rows at random; the numbers get mean 0 and deviation 1 over the training rows.
+
+    Validation is drawn at random, too, or, with `val: unbiased`, in equal counts of each (class, bias class) from the
+    same rows. Test has the same rows either way.
+
+    Raises:
+        UserError: too few rows.
+    """
+    members = _members(rows, options)
+    train_numbers = rows.numbers[members["train"]]
+    deviation = train_numbers.std(axis=0)
+    scaled = (rows.numbers - train_numbers.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    inputs = np.concatenate([scaled, rows.one_hot], axis=1).astype(np.float32)
+    return {name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen]) for name, chosen in members.items()}
+
+
+def unscaled(rows: Rows, options: TableOptions) -> Raw:
+    """Split the rows as `split` does, without standardising the numbers."""
+    inputs = np.concatenate([rows.numbers, rows.one_hot], axis=1)
+    splits = {
+        name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen])
+        for name, chosen in _members(rows, options).items()
+    }
+    kinds: tuple[Kind, ...] = ("number",) * rows.numbers.shape[1] + ("plain",) * rows.one_hot.shape[1]
+    return Raw(splits, kinds)
+
+
+def _members(rows: Rows, options: TableOptions) -> dict[str, NDArray[np.int64]]:
+    order = np.random.default_rng(options.split_seed).permutation(len(rows.target))
+    first, second = (round(len(order) * share) for share in (1 - TEST_SHARE - options.val_share, 1 - TEST_SHARE))
+    rest, test = order[:second], order[second:]
+    train, val = rest[:first], rest[first:]
+    if options.val == "unbiased":
+        cells = holdout.cells(Labels(rows.target[rest], rows.bias[rest]))
+        kept, held = holdout.balanced(cells, options.val_share / (1 - TEST_SHARE), options.split_seed)
+        train, val = rest[kept], rest[held]
+    members = {"train": train, "val": val, "test": test}
+    if not all(len(chosen) for chosen in members.values()):
+        raise UserError(f"{len(order)} rows are too few for splits of 70, 15 and 15%. Is the file complete?")
+    return members
+
+
+_IN_FILE_ORDER = (
+    "age workclass fnlwgt education education-num marital-status occupation relationship race sex capital-gain "
+    "capital-loss hours-per-week native-country income"
+)
+ADULT_COLUMNS = _IN_FILE_ORDER.split()
+ADULT_NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
+GENDERS = ("Female", "Male")
+INCOMES = ("<=50K", ">50K")
+
+CATEGORIES = {
+    column: values.split()
+    for column, values in {
+        "workclass": "Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov Without-pay Never-worked ?",
+        "education": "Bachelors Some-college 11th HS-grad Prof-school Assoc-acdm Assoc-voc 9th 7th-8th 12th Masters "
+        "1st-4th 10th Doctorate 5th-6th Preschool",
+        "marital-status": "Married-civ-spouse Divorced Never-married Separated Widowed Married-spouse-absent "
+        "Married-AF-spouse",
+        "occupation": "Tech-support Craft-repair Other-service Sales Exec-managerial Prof-specialty Handlers-cleaners "
+        "Machine-op-inspct Adm-clerical Farming-fishing Transport-moving Priv-house-serv Protective-serv "
+        "Armed-Forces ?",
+        "relationship": "Wife Own-child Husband Not-in-family Other-relative Unmarried",
+        "race": "White Asian-Pac-Islander Amer-Indian-Eskimo Other Black",
+        "sex": "Female Male",
+        "native-country": "United-States Cambodia England Puerto-Rico Canada Germany Outlying-US(Guam-USVI-etc) India "
+        "Japan Greece South China Cuba Iran Honduras Philippines Italy Poland Jamaica Vietnam Mexico Portugal Ireland "
+        "France Dominican-Republic Laos Ecuador Taiwan Haiti Columbia Hungary Guatemala Nicaragua Scotland Thailand "
+        "Yugoslavia El-Salvador Trinadad&Tobago Peru Hong Holand-Netherlands ?",
+    }.items()
+}
+"""Values as adult.names lists them; `?`, unknown, is a value of its own."""
+
+UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult"
+ADULT_SOURCES = (
+    Source(
+        "adult/adult.data",
+        f"{UCI}/adult.data",
+        "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+        "From the UCI Machine Learning Repository, data set Adult.",
+    ),
+    Source(
+        "adult/adult.test",
+        f"{UCI}/adult.test",
+        "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+        "From the UCI Machine Learning Repository, data set Adult.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Adult(TableOptions):
+    """Keys of the `data` section."""
+
+    unknown: Annotated[bool, Doc("keep people with an unknown (`?`) value: 48,842 instead of 45,222")] = True
+
+
+def _adult_categories(options: Adult) -> dict[str, list[str]]:
+    return {name: values for name, values in CATEGORIES.items() if options.sensitive_input or name != "sex"}
+
+
+def adult(options: Adult) -> Rows:
+    """adult: whether a person of the 1994 US census earns more than 50K a year; sensitive attribute: gender."""
+    parts = [_adult_part(source.find(), options) for source in ADULT_SOURCES]
+    fields = ("numbers", "one_hot", "target", "bias")
+    return Rows(*(np.concatenate([getattr(part, field) for part in parts]) for field in fields))
+
+
+def _adult_part(path: Path, options: Adult) -> Rows:
+    # the test file begins with a line that is not a row, and its labels end in a full stop
+    frame = read(path, ADULT_COLUMNS, header=None, names=ADULT_COLUMNS, comment="|", skipinitialspace=True)
+    frame["income"] = frame["income"].str.rstrip(".")
+    if not options.unknown:
+        frame = frame.loc[~(frame == "?").any(axis=1)]
+    return Rows(
+        label_files.numbers(frame, ADULT_NUMBERS, path).astype(np.float64),
+        one_hot(frame, _adult_categories(options), path),
+        label_files.codes(frame["income"], path, "income", INCOMES),
+        label_files.codes(frame["sex"], path, "sex", GENDERS),
+    )
+
+
+COMPAS_NUMBERS = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
+RACES = {
+    "two": ("African-American", "Caucasian"),
+    "all": ("African-American", "Asian", "Caucasian", "Hispanic", "Native American", "Other"),
+}
+CHARGES, SEXES, OUTCOMES = ("F", "M"), ("Female", "Male"), ("0", "1")
+FILTER = ("days_b_screening_arrest", "is_recid", "c_charge_degree", "score_text")
+COMPAS_COLUMNS = (*dict.fromkeys([*COMPAS_NUMBERS, "sex", "race", *FILTER, "two_year_recid"]),)
+
+COMPAS_SOURCES = (
+    Source(
+        "compas/compas-scores-two-years.csv",
+        "https://raw.githubusercontent.com/propublica/compas-analysis/bafff5da3f2e45eca6c2d5055faad269defd135a/"
+        "compas-scores-two-years.csv",
+        note="From ProPublica's repository propublica/compas-analysis.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Compas(TableOptions):
+    """Keys of the `data` section."""
+
+    filtered: Annotated[bool, Doc("keep only the 6,172 of 7,214 rows that ProPublica's analysis keeps")] = True
+    races: Annotated[
+        Literal["two", "all"], Doc("`two`: African-American and Caucasian defendants; `all`: all six values")
+    ] = "two"
+
+
+def _compas_categories(options: Compas) -> dict[str, tuple[str, ...]]:
+    races = {"race": RACES[options.races]} if options.sensitive_input else {}
+    return {"sex": SEXES, "c_charge_degree": CHARGES, **races}
+
+
+def compas(options: Compas) -> Rows:
+    """compas: whether a defendant is arrested again within two years; sensitive attribute: race.
+
+    ProPublica's table identifies people. Only the columns above are ever read from it: no name, date of birth or case.
+    """
+    path = COMPAS_SOURCES[0].find()
+    frame = read(path, COMPAS_COLUMNS, empty=FILTER)
+    if options.filtered:
+        frame = frame.loc[_kept(frame)]
+    if options.races == "two":
+        frame = frame.loc[frame["race"].isin(RACES["two"])]
+    return Rows(
+        label_files.numbers(frame, COMPAS_NUMBERS, path).astype(np.float64),
+        one_hot(frame, _compas_categories(options), path),
+        label_files.codes(frame["two_year_recid"], path, "two_year_recid", OUTCOMES),
+        label_files.codes(frame["race"], path, "race", RACES[options.races]),
+    )
+
+
+def _kept(frame: "pd.DataFrame") -> "pd.Series[bool]":
+    """Select the rows of ProPublica's analysis: arrest near the screening, a known outcome, charge and score."""
+    import pandas as pd
+
+    days = pd.to_numeric(frame["days_b_screening_arrest"], errors="coerce")
+    known = (frame["is_recid"] != "-1") & (frame["c_charge_degree"] != "O") & (frame["score_text"] != "N/A")
+    return days.between(-30, 30) & known
+
+
+ROWS = (
+    PeopleTable(adult, Adult, ADULT_SOURCES, "Adult", ADULT_NUMBERS, _adult_categories, lambda _: len(GENDERS)),
+    PeopleTable(
+        compas,
+        Compas,
+        COMPAS_SOURCES,
+        "COMPAS",
+        COMPAS_NUMBERS,
+        _compas_categories,
+        lambda options: len(RACES[options.races]),
+    ),
+)
+
+SETS = {row.name: row for row in ROWS}
+"""Data sets by name."""
