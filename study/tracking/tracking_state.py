@@ -162,7 +162,8 @@ def serve(home: Home, port: int) -> None:
         except OSError:
             raise UserError(f"--port {port}: taken on this machine; another one: study ui --port {port + 1}") from None
     check_database(home)
-    tell(f"MLflow UI of {home.path}: {experiments_page(f'http://127.0.0.1:{port}')} (Ctrl-C ends it)")
+    page = experiments_page(f"http://127.0.0.1:{port}")
+    tell(f"MLflow UI of {home.path}: {page}, in some seconds. Views, Trials shows the trials; Ctrl-C ends it")
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", home.tracking_uri]
     artifacts = home.artifacts.as_uri()  # also of experiments that the MLflow of `study cluster up` made in this home
     command += ["--default-artifact-root", artifacts, "--artifacts-destination", artifacts]

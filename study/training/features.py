@@ -146,8 +146,8 @@ class Making:
     def words(self, network: str) -> str:
         """Describe it for `study plan`."""
         return (
-            f"features: {self.pictures} pictures go through {network} once, in about {self.seconds:.2g} s here at the "
-            f"pace of one batch, and take {self.megabytes:.2g} MB; those that are kept already do not"
+            f"features: {self.pictures} pictures go through {network} once, in about {self.seconds:.0f} s here at the "
+            f"pace of one batch, and take {self.megabytes:.3g} MB; those that are kept already do not"
         )
 
 

@@ -170,6 +170,14 @@ def trials(numbers: Sequence[int]) -> str:
     return f"trial{'s' if len(numbers) > 1 else ''} {listed(numbers)}"
 
 
+def seed_list(numbers: Sequence[int]) -> str:
+    """Return `1, 2, 3`; of more than three in a row `1 to 5`; `-` for none."""
+    in_a_row = range(numbers[0], numbers[0] + len(numbers)) if numbers else ()
+    if len(numbers) > 3 and list(numbers) == list(in_a_row):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers)) or MISSING
+
+
 def seeds(numbers: Sequence[int], folds: int = 0) -> str:
     """Return `seed 0`, `3 seeds (1, 2, 3)`, or `5 folds, each time on a seed of its own (...)`.
 

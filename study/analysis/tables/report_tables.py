@@ -45,7 +45,7 @@ def printed_configurations(results: Results) -> pd.DataFrame:
 
 
 def _on_fresh_seeds(spec: StudySpec, candidate: Candidate) -> dict[str, str]:
-    seeds = ", ".join(str(trial.seed) for trial in candidate.repeats)
+    seeds = formatting.seed_list([trial.seed for trial in candidate.repeats])
     side, metrics = replace(side_of(spec, candidate), trials=candidate.repeats), spec.objective.metrics
     titles = (
         [f"{name} on {formatting.fresh(spec)}" for name in metrics]
@@ -53,7 +53,7 @@ def _on_fresh_seeds(spec: StudySpec, candidate: Candidate) -> dict[str, str]:
         else [f"confirmed on {formatting.fresh(spec)}"]
     )
     means = (formatting.mean(name, side.spread(name)) for name in metrics)
-    return {**dict(zip(titles, means, strict=True)), "seeds": seeds or formatting.MISSING}
+    return {**dict(zip(titles, means, strict=True)), "seeds": seeds}
 
 
 def _title(spec: StudySpec, name: str) -> str:
@@ -129,9 +129,7 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
 
 def _seeds_of(side: Side, metric: str) -> str:
     """Return the seeds behind a side's value; what needs no search has none."""
-    if side.number == NO_TRIAL:
-        return "no seed"
-    return ", ".join(map(str, side.seeds(metric))) or "none"
+    return "no seed" if side.number == NO_TRIAL else formatting.seed_list(side.seeds(metric))
 
 
 def _measured(metrics: Sequence[str], by_name: dict[str, Side | None]) -> list[str]:

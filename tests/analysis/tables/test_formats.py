@@ -3,11 +3,13 @@
 import csv
 import io
 
+import pytest
 from helpers import Told, quickstart, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.analysis import ablation, sensitivity, to_csv, to_latex, to_markdown, trials_frame
+from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Cell
 from study.analysis.tables.formats import latex
 from study.analysis.tables.paper_comparison import better, claims_table, compare_with_paper, decreasing
@@ -224,3 +226,11 @@ def test_marks_are_those_of_the_printed_numbers(drawn: list[list[float | None]])
         marked = [entry for entry in line if entry.mark]
         assert len(marked) == sum(value in ranks[:2] for value in printed) or len(printed) == 1
     assert [[entry.mark for entry in line] for line in grid.entries] == [[None] * 3] * len(drawn)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "shown"),
+    [([], "-"), ([4], "4"), ([1, 2, 3], "1, 2, 3"), ([1, 2, 3, 4, 5], "1 to 5"), ([1, 2, 3, 5], "1, 2, 3, 5")],
+)
+def test_many_seeds_in_a_row_are_a_range(seeds: list[int], shown: str) -> None:
+    assert formatting.seed_list(seeds) == shown
