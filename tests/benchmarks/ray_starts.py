@@ -99,11 +99,11 @@ def by_command() -> None:
 
     own_ray = module("study.sweep.own_ray")
     from study.upstream import end_with_parent
-    from study.upstream.environment import LOOPBACK_ALONE, Part, set_here
+    from study.upstream.environment import LOOPBACK_ALONE, ProcessKind, set_here
     from study.upstream.ray_internals import AGENTS_PORTS, preloading, with_own_signals
 
     patient()
-    set_here(Part.DRIVER, Part.OWN_RAY)
+    set_here(ProcessKind.DRIVER, ProcessKind.OWN_RAY)
     os.environ |= LOOPBACK_ALONE
     opened = ExitStack()
     folder = opened.enter_context(files.scratch_folder(RUN, for_sockets(own_ray.MAX_FOLDER_CHARACTERS)))
