@@ -182,7 +182,7 @@ BELOW = "ray"
 def let_trials_inherit_environment() -> None:
     """Make the Tune of this process run trials in whatever processes the node has ready.
 
-    By itself it asks for processes with a variable for PyTorch Lightning, which Ray would have to start first.
+    By itself it asks for processes with a variable for PyTorch Lightning, which a node without agents cannot start.
     """
     import ray
     from ray.tune.execution import tune_controller

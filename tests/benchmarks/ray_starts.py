@@ -217,7 +217,7 @@ def with_rays_lines() -> None:
 
 def with_tunes_classes() -> None:
     """Ours, but Tune asks for processes with an environment of its own."""
-    module("study.sweep.driver").let_trials_inherit_environment = bool
+    module("study.upstream.ray_internals").let_trials_inherit_environment = bool
 
 
 def _without(name: str) -> None:
