@@ -9,7 +9,7 @@ from study.data.sets import image_folder
 from study.errors import UserError
 from study.knobs import Section, options
 from study.models import published
-from study.models.backbone import LATE_STAGES, is_file
+from study.models.network_keys import LATE_STAGES, is_file
 
 NETWORKS = ("efficientnet_lite0", "resnet18", "resnet50")
 """Networks that are drafted; where the weights of several are there, the first of them is taken."""

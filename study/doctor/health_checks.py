@@ -142,15 +142,15 @@ FULL = 0.95
 
 def cpus() -> Iterator[Finding]:
     """Yield how many CPUs this machine has and on how many Ray would place trials: a container may have fewer."""
-    from study.upstream.ray_internals import cpus
+    from study.upstream.cgroup import processors
 
-    count, placed = os.cpu_count() or 1, cpus()
-    message = f"{count}, and Ray would place trials on {placed}"
+    count, placed = os.cpu_count() or 1, processors()
+    message = f"{count}, and trials may use {placed}"
     if placed < count:
         remedy = f"resources.cpu above {placed} never fits here: give the container more CPUs, or lower train.threads"
         yield Finding("CPUs", "warning", message, remedy)
     else:
-        yield Finding("CPUs", "ok", f"{count}, all of them for Ray")
+        yield Finding("CPUs", "ok", f"{count}, all of them for trials")
 
 
 def memory() -> Iterator[Finding]:
@@ -236,7 +236,6 @@ class GpuReport:
         why: torch's reason for using none and the remedy, empty if it gives none.
         needs: the oldest branch of the driver that torch runs with, as 580; None: not known.
         code: the architectures that torch has code for, as `sm_75`.
-        ray: number of GPUs on which Ray would place trials.
         hidden: the variable that hides GPUs from processes, with its value, None if none does.
     """
 
@@ -246,7 +245,6 @@ class GpuReport:
     torch: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
     why: str = ""
-    ray: int = 0
     hidden: str | None = None
     needs: int | None = None
     code: tuple[str, ...] = ()
@@ -282,19 +280,13 @@ def gpu_findings(observed: GpuReport) -> Iterator[Finding]:
         message = f"{cards}, which torch (CUDA {observed.built}) cannot use: {why or 'it gives no reason'}"
         usual = "check that nvidia-smi works; in a container, that it was given the GPUs"
         yield Finding("GPUs", "problem", message, remedy or usual)
-    if observed.ray != len(observed.torch):
-        message = f"Ray would place trials on {observed.ray} GPUs, torch sees {len(observed.torch)}"
-        by_hand = f"start its node by hand: ray start --num-gpus={len(observed.torch)}"
-        remedy = by_hand if observed.torch else "until they agree, only resources.gpu: 0 works"
-        yield Finding("GPUs of Ray", "warning", message, remedy)
 
 
 def observe_gpus() -> GpuReport:
-    """Ask driver, torch and Ray which GPUs this machine has."""
+    """Ask driver and torch which GPUs this machine has."""
     import torch
 
     from study.training import device
-    from study.upstream import ray_internals
 
     driver_lines = output("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader") or ""
     cuda_version = re.search(r"CUDA (?:UMD )?Version: *(\d+\.\d+)", output("nvidia-smi") or "")
@@ -310,7 +302,6 @@ def observe_gpus() -> GpuReport:
         tuple(map(device.name, indices)),
         tuple(device.name(index) for index in indices if not device.has_code(index)),
         why,
-        ray_internals.gpus(),
         f"{name}={os.environ[name]}" if os.environ.get(name, "0") in ("", "-1", "NoDevFiles") else None,
         device.driver_needed(),
         device.architectures(),

@@ -14,8 +14,7 @@ from study.catalogue import Catalogue, later, modules
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Knob, knobs, options
-from study.models.backbone import beside
-from study.models.network_keys import HeadOptions
+from study.models.network_keys import HeadOptions, beside
 from study.models.networks import NETWORKS
 
 if TYPE_CHECKING:

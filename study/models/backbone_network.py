@@ -10,17 +10,17 @@ from torch import Tensor, nn
 
 from study.data.dataset import Facts
 from study.models import published
-from study.models.backbone import (
+from study.models.encoder import Encoder, kaiming
+from study.models.network_keys import (
     EARLY,
     LAST_FROZEN,
     LATE_STAGES,
     BackboneOptions,
     ResNetOptions,
     is_file,
+    not_images,
     wrong_weights,
 )
-from study.models.encoder import Encoder, kaiming
-from study.models.network_keys import not_images
 
 CLASSES = 1000
 """Number of outputs of the classifier in torchvision's networks."""

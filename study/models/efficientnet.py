@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from study.models.backbone import LATE_STAGES
 from study.models.backbone_network import CLASSES, Backbone, TrainedStages
+from study.models.network_keys import LATE_STAGES
 
 STAGES = (
     (1, 3, 1, 1, 16),

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from study.knobs import options
-from study.models.backbone import BackboneOptions, beside, late_width
 from study.models.backbone_network import Backbone, ResNetStages, TrainedStages
 from study.models.efficientnet import EfficientNetStages
 from study.models.encoder import Encoder
+from study.models.network_keys import BackboneOptions, beside, late_width
 from study.models.small_networks import MLP
 
 

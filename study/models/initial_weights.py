@@ -180,7 +180,7 @@ def find(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
     Raises:
         UserError: the file is not there; says how to get it.
     """
-    from study.models.backbone import is_file
+    from study.models.network_keys import is_file
     from study.models.published import architecture, published
 
     weights = model["weights"]

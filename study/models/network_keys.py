@@ -1,12 +1,14 @@
-"""Keys of the `model` section that every network has, and which data suit a network; without PyTorch."""
+"""Keys of the `model` section that several networks have, and which data suit a network; without PyTorch."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Range
+from study.models import published
 
 
 def not_images(facts: Facts) -> str | None:
@@ -47,3 +49,145 @@ class HeadOptions:
             " there without scale and shift"
         ),
     ] = "none"
+
+
+EARLY: Mapping[str, tuple[str, int]] = {
+    "efficientnet_lite0": ("_blocks.4", 40),
+    **dict.fromkeys(("resnet18", "resnet34"), ("layer1", 64)),
+    **dict.fromkeys(("resnet50", "resnet101", "resnet152"), ("layer1", 256)),
+}
+"""Module of each architecture whose output, averaged over the image, is the features of its early layers, and its
+channels; at an eighth of the sides of an image, or at a quarter.
+"""
+
+LATE_STAGES: Mapping[str, tuple[tuple[str, int], ...]] = {
+    "efficientnet_lite0": (("_blocks.7", 80), ("_blocks.10", 112), ("_blocks.14", 192), ("_blocks.15", 320))
+}
+"""Modules and channels of each architecture's last stages before the features, which `joined` can join to them."""
+
+LAST_FROZEN: Mapping[str, Mapping[str, tuple[str, int]]] = {
+    "efficientnet_lite0": {"last": ("_blocks.14", 192), "last_two": ("_blocks.10", 112)},
+    **{f"resnet{depth}": {"last": ("layer3", 256), "last_two": ("layer2", 128)} for depth in (18, 34)},
+    **{f"resnet{depth}": {"last": ("layer3", 1024), "last_two": ("layer2", 512)} for depth in (50, 101, 152)},
+}
+"""Module and channels of each architecture whose maps (B, C, H, W) its trained stages take, by `trained_stages`."""
+
+
+def late_width(model: Mapping[str, Any], stages: int) -> int:
+    """Return the number of features of the last `stages` of `LATE_STAGES`."""
+    known = LATE_STAGES.get(published.architecture(model), ())
+    return sum(width for _, width in known[len(known) - stages :])
+
+
+def early_width(model: Mapping[str, Any]) -> int:
+    """Return the number of early features in a row of a `model` section's network; 0: it has no known ones."""
+    return EARLY.get(published.architecture(model), ("", 0))[1]
+
+
+def beside(model: Mapping[str, Any]) -> int:
+    """Return the columns of a row before the features: of early layers and of all known late stages."""
+    return early_width(model) + sum(width for _, width in LATE_STAGES.get(published.architecture(model), ()))
+
+
+Architecture = Annotated[str, Doc("which network, as the library names it; `study models list`: all of torchvision's")]
+
+FILES = (".safetensors", ".pth", ".pt")
+
+
+@dataclass(frozen=True)
+class BackboneOptions:
+    """Keys of the `model` section of a network that can begin from weights."""
+
+    weights: Annotated[
+        str | None,
+        Doc(
+            "weights to begin from: `imagenet` or another name that they are published by, fetched by `study models "
+            "prepare`; or a file (.safetensors, .pth); null: random ones"
+        ),
+    ] = None
+    frozen: Annotated[
+        bool,
+        Doc(
+            "the network stays as its `weights` are: its features of each picture are computed once and kept, and "
+            "trials train on these rows, as on a table"
+        ),
+    ] = False
+    joined: Annotated[
+        int,
+        Range(low=0),
+        Doc("stages before the last of a `frozen` network whose features, averaged over the picture, are joined to it"),
+    ] = 0
+    adapter: Annotated[
+        int, Range(low=0), Doc("fully connected layers that are trained on the features of a `frozen` network")
+    ] = 0
+    adapter_width: Annotated[Width, Doc("units of each layer of the `adapter`")] = 128
+    trained_stages: Annotated[
+        Literal["none", "last", "last_two"],
+        Doc(
+            "last stages of a `frozen` network that are trained beside what follows it, without weight decay and with "
+            "batch norm as it is: the maps before them are kept too; of `efficientnet_lite0` and ResNets, and square "
+            "pictures"
+        ),
+    ] = "none"
+    lr_factor: Annotated[
+        float,
+        Range(above=0.0),
+        Doc(
+            "learning rate of the network without its head, or of its `trained_stages`, as a multiple of "
+            "`train.learning_rate`"
+        ),
+    ] = 1.0
+    normalisation: Annotated[
+        Literal["weights", "data"],
+        Doc(
+            "pixels are normalised as the published `weights` want it, or as the `data` set says; without "
+            "weights always the latter"
+        ),
+    ] = "weights"
+
+
+@dataclass(frozen=True)
+class ResNetOptions(BackboneOptions):
+    """Keys of the `model` section."""
+
+    stem: Annotated[
+        Literal["cifar", "imagenet"],
+        Doc(
+            "first layers: `imagenet` shrinks an image fourfold, `cifar` (3 x 3, stride 1, no pooling) does "
+            "not; with `weights` the default is `imagenet`"
+        ),
+    ] = "cifar"
+
+
+def is_file(weights: str) -> bool:
+    """Tell whether the value of `model.weights` names a file, not published weights."""
+    return weights.endswith(FILES)
+
+
+def wrong_weights(architecture: str, options: BackboneOptions, facts: Facts) -> str | None:
+    """Say what is wrong with the keys of `BackboneOptions`, ready to show after the network's name; None: nothing.
+
+    Whether the file is there, and fits, is seen when it is read.
+    """
+    if options.joined > len(LATE_STAGES.get(architecture, ())):
+        return f"has {len(LATE_STAGES.get(architecture, ()))} stages that model.joined can join, {options.joined} given"
+    if options.trained_stages != "none":
+        if architecture not in LAST_FROZEN:
+            return f"has no stages that model.trained_stages knows. Networks that have: {', '.join(LAST_FROZEN)}"
+        if facts.shape[1] != facts.shape[2]:
+            return f"trains stages on square images, not on those of {size(facts)} pixels: model.trained_stages"
+    if options.weights is not None and not is_file(options.weights):
+        if options.weights not in (names := published.weights_of(architecture)):
+            return f"has no weights {options.weights!r}. {published.allowed(names)}"
+        if facts.shape[0] != 3:
+            return f"with weights {options.weights} takes colour images, not those of {facts.shape[0]} channels"
+    return None
+
+
+def unsuited_resnet(name: str, options: ResNetOptions, facts: Facts) -> str | None:
+    """Say why the data or keys do not suit: data must be images, weights need their own stem."""
+    if (problem := not_images(facts)) is not None:
+        return problem
+    if options.weights is not None and not is_file(options.weights) and options.stem != "imagenet":
+        return f"with weights {options.weights} needs model.stem: imagenet, not {options.stem}"
+    return wrong_weights(name, options, facts)

@@ -14,8 +14,17 @@ from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Range
-from study.models.backbone import Architecture, BackboneOptions, ResNetOptions, unsuited_resnet, wrong_weights
-from study.models.network_keys import Width, not_images, not_rows, size
+from study.models.network_keys import (
+    Architecture,
+    BackboneOptions,
+    ResNetOptions,
+    Width,
+    not_images,
+    not_rows,
+    size,
+    unsuited_resnet,
+    wrong_weights,
+)
 from study.models.published import TIMM
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from study.data.dataset import Facts
 from study.errors import nearest
 from study.knobs import Knob, Params, Scalar, Section, Value, options
 from study.methods import OWN
-from study.models.backbone import EARLY, early_width
+from study.models.network_keys import EARLY, early_width
 from study.spec.document import Key, mapping
 from study.spec.objective import Objective
 from study.spec.sampler_facts import SAMPLERS, SamplerFacts

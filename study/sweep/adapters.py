@@ -1,10 +1,12 @@
 """The agenda as Ray Tune sees it: a searcher that hands out jobs, a scheduler that receives every result."""
 
 import json
+import os
 import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -206,6 +208,9 @@ class JobSearcher(Searcher):
         function = agenda.spec.function
         self._function = function_loading.place(function, folder.path) if function else None
         self._slots, self._share = slots, share
+        self._working_folder: str | None = None
+        with suppress(FileNotFoundError):  # a job's, removed by Ray
+            self._working_folder = os.getcwd()
         self._under_way: set[str] = set()
 
     def suggest(self, trial_id: str) -> Any:
@@ -254,6 +259,7 @@ class JobSearcher(Searcher):
             output=folder.output_file(trial.number),
             own_runs=folder.own_runs(trial.number),
             fold=trial.fold,
+            driver_folder=self._working_folder,
             is_judged=trial.fold is not None and trial.stage == "confirm" and self._function is None,
         )
 

@@ -405,7 +405,8 @@ def _tune(
 
     spec = agenda.spec
     places = weights_places(spec.model_sections)
-    nodes = Nodes(spec.resources, ray.nodes)
+    taken = spec.resources if processes is None else spec.resources.model_copy(update={"accelerator": None})
+    nodes = Nodes(taken, ray.nodes)
     given = datasets
     if processes is None:
         nodes.wait(spec.search.concurrency is not None, tell, lambda: agenda.stopping is not None)

@@ -35,6 +35,7 @@ class JobPayload:
         fresh: whether the function runs in a process of its own.
         output: the file that gets what it prints there.
         own_runs: the folder in which MLflow keeps the runs that the function logs.
+        driver_folder: the driver's working folder, which Ray puts first in the module path; None: it was removed.
         is_judged: whether the predictions for the samples of its fold are sent.
         fold: on which it is validated, see `study.data.folds.of_fold`.
     """
@@ -60,6 +61,7 @@ class JobPayload:
     own_runs: Path | None = None
     fold: int | None = None
     is_judged: bool = False
+    driver_folder: str | None = None
 
     def __deepcopy__(self, memo: dict[int, Value]) -> "JobPayload":
         return self

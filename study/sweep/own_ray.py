@@ -20,15 +20,14 @@ from study.errors import StartInterruptedError
 from study.files import OWNER, RUN, scratch_folder
 from study.places import for_sockets
 from study.sweep.host_memory import Memory
+from study.upstream.cgroup import processors
 from study.upstream.logging import is_verbose
 from study.upstream.ray_internals import (
     SESSION,
     end_without_ray,
     lean_node,
-    listening_at,
     preloading,
     with_own_signals,
-    within,
     without_rays_own_lines,
 )
 
@@ -292,17 +291,16 @@ def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "St
     count = processes.count if processes else 0
     variables[OWNER] = str(folder)
     logs = is_verbose()
-    with lean_node(count, variables, ray.add, patience.wait, logs=logs), without_rays_own_lines(logs):
+    with lean_node(count, variables, ray.add, patience.wait, folder, logs=logs), without_rays_own_lines(logs):
         start = partial(
             init,
             address="local",
+            num_cpus=processors(),
             num_gpus=processes.gpus if processes else None,
             include_dashboard=False,
             log_to_driver=logs,
             configure_logging=False,
             namespace="study",
-            **within(folder),
-            **listening_at(LOOPBACK),
         )
         with_own_signals(start)
 

@@ -3,6 +3,7 @@
 import logging
 import math
 import os
+import re
 import resource
 import socket
 import tempfile
@@ -23,10 +24,10 @@ from study.errors import UserError
 from study.files import writing
 from study.spec.schema import Resources
 from study.sweep.own_ray import OwnRay, Processes, disconnect, own_ray
+from study.upstream.cgroup import processors
 from study.upstream.environment import LOOPBACK_ALONE, RECONNECT, ProcessKind, set_here
 from study.upstream.logging import hush, is_verbose
 from study.upstream.ray_internals import (
-    accelerator,
     end_without_ray,
     gcs_answer,
     is_job,
@@ -167,14 +168,15 @@ def check_machine(resources: Resources) -> None:
 
 def _check_gpus(resources: Resources) -> None:
     """Refuse GPUs that are counted but cannot be used, and another kind than the one that is asked for."""
-    from study.training.device import unusable
+    from study.training.device import name, unusable
 
     if why := unusable():
         given = f"resources.gpu: {resources.gpu:g} given, but this machine's GPU cannot be used"
         raise UserError(f"{given}: {why}. On the CPU: --set resources.gpu=0")
-    if resources.accelerator not in (None, kind := accelerator()):
-        there = f"this machine's GPUs are: {kind}" if kind else "Ray does not recognise the kind of this machine's"
-        raise UserError(f"resources.accelerator: {resources.accelerator} given, {there}")
+    if kind := resources.accelerator:
+        pattern = r"\b" + re.escape(kind).replace(r"\-", "[ -]") + r"\b"
+        if not re.search(pattern, there := name(0)):
+            raise UserError(f"resources.accelerator: {kind} given, this machine's GPU is: {there}")
 
 
 def fitting(resources: Resources, concurrency: int | None) -> int:
@@ -187,7 +189,7 @@ def fitting(resources: Resources, concurrency: int | None) -> int:
 
 def _machine(resources: Resources) -> dict[str, float]:
     """Return this machine's CPUs and GPUs; count no GPUs for a trial without one, as PyTorch takes seconds for that."""
-    machine = {"CPU": float(os.cpu_count() or 1), "GPU": 0.0}
+    machine = {"CPU": float(processors()), "GPU": 0.0}
     if resources.gpu:
         machine["GPU"] = float(gpus())
     return machine

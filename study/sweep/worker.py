@@ -67,7 +67,7 @@ def _run(
     config = TrialConfig.from_document(json.loads(job.document))
     course.prepare(job, config)
     if job.function is None:
-        _search_working_folder_last()
+        _search_last(job.driver_folder)
         key = data.key(config.data)
         given = datasets.get(features.key(config.model, key)) or datasets[key]
         dataset = of_fold(ray.get(given), job.fold)
@@ -81,10 +81,9 @@ def _run(
         trial.forget()
 
 
-def _search_working_folder_last() -> None:
-    """Move the driver's working folder, which Ray puts first, to the end of `sys.path`: it must not hide a library."""
-    here = os.environ.get("TUNE_ORIG_WORKING_DIR")  # a trial has a working folder of its own
-    sys.path.sort(key=lambda place: place == here)
+def _search_last(folder: str | None) -> None:
+    """Move a folder to the end of `sys.path`: it must not hide a library."""
+    sys.path.sort(key=lambda place: place == folder)
 
 
 class ToTune:

@@ -89,10 +89,7 @@ def _domain(domain: Section) -> str:
 
 
 def note(
-    spec: StudySpec,
-    record: StudyRecord,
-    parts: Mapping[str, Sequence[str]] | None = None,
-    links: Mapping[str, str] | None = None,
+    results: Results, parts: Mapping[str, Sequence[str]] | None = None, links: Mapping[str, str] | None = None
 ) -> str:
     """Return what the study is, on which data, and what came of it.
 
@@ -100,6 +97,7 @@ def note(
         parts: the sentences of the report's lead by title; without them the summary takes their place.
         links: addresses by their text.
     """
+    spec, record = results.spec, results.record
     words, goal = {"min": "lower", "max": "higher"}, spec.objective
     aims = [f"{name}, {words[mode]} is better" for name, mode in zip(goal.metrics, goal.modes, strict=True)]
     what = "Final training of one configuration" if spec.final_seeds is not None else "Search"
@@ -111,7 +109,7 @@ def note(
     if parts:
         text += [f"**{escaped(title)}.** {escaped(' '.join(sentences))}" for title, sentences in parts.items()]
     elif record.trials and record.state != "running":
-        text += [f"- {escaped(line)}" for line in lines(summary(Results(spec, record)))]
+        text += [f"- {escaped(line)}" for line in lines(summary(results))]
     if links:
         text.append(" · ".join(f"[{escaped(name)}]({address})" for name, address in links.items()))
     return cut("\n\n".join(text))
@@ -255,7 +253,7 @@ class EventTranslator:
     def _opened(self, event: events.Opened) -> None:
         tags = {**inherited(self._spec, self.record), **self._above, "study.node": event.node or ""}
         self._tag(STUDY, tags)
-        self._tag(STUDY, {NOTE: note(self._spec, self.record)})
+        self._tag(STUDY, {NOTE: note(Results(self._spec, self.record))})
         self._untag(STUDY, [UNUSABLE])
         self._change(STUDY).inputs = [data_set(json.loads(key), told) for key, told in self._data_sets().items()]
         self._begin(STUDY)
@@ -418,7 +416,7 @@ class EventTranslator:
         if self._spec.objective.several:
             self._mark("study.front", [found for found, _ in results.front])
             self._tag(STUDY, {"study.chosen_by": self._spec.objective.rule})
-        self._tag(STUDY, {NOTE: note(self._spec, self.record)})
+        self._tag(STUDY, {NOTE: note(results)})
         self._end(STUDY, event.time, event.state)
 
     def _tell_results(self, found: Results, time: float) -> None:

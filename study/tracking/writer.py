@@ -9,6 +9,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Tail, check_value
 from study.home.line import Entry
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.spec import StudySpec
 from study.text import public
 from study.tracking.connection import open_mlflow, relocate, set_aside
@@ -107,7 +108,7 @@ class Writer:
         shown = {path.name: f"{folder}/{path.name}" if folder else path.name for path, folder in files.items()}
         links = {"the trials": trials_page(progress.experiment)}
         links |= {name: run_page("", progress.experiment, run_id, shown[name]) for name in LINKED if name in shown}
-        text = note(self._spec, self._events.record, lead, links)
+        text = note(Results(self._spec, self._events.record), lead, links)
         self._store.write(progress.experiment, [RunUpdate(STUDY, tags={NOTE: text})], progress.runs)
         progress.attached = True
         self._progress.save(self._folder.tracking_file)

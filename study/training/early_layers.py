@@ -16,7 +16,7 @@ from torch.nn.functional import one_hot
 from study import models
 from study.data.dataset import Dataset
 from study.knobs import Section
-from study.models.backbone import early_width
+from study.models.network_keys import early_width
 from study.training import probes
 
 PARTS = 3

@@ -27,8 +27,8 @@ from study.data.dataset import Dataset, Facts, Folds, Split
 from study.data.folds import of_fold
 from study.data.source import writable
 from study.models import frozen
-from study.models.backbone import beside
 from study.models.backbone_network import Backbone
+from study.models.network_keys import beside
 from study.training.device import Resident, keep_freed_memory
 
 BATCH = 64

@@ -1,12 +1,13 @@
-"""What Linux tells of the memory of this process's control group, version 1 or 2, and of its OOM kills.
+"""What Linux tells of the memory and processors of this process's control group, version 1 or 2, and its OOM kills.
 
 On other systems, and in a sandbox without these files, nothing is known: no limit, no count.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 ROOT = Path("/")
 """The root of the file system."""
@@ -85,10 +86,35 @@ def count(file: Path, name: str) -> int | None:
     return None
 
 
+def processors() -> int:
+    """Return how many processors of this machine this process may use, by its affinity and its groups' quotas."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for folder, names in _folders({"": ("sys/fs/cgroup", "cpu.max"), "cpu": ("sys/fs/cgroup/cpu", "cpu.cfs_")}):
+        with suppress(OSError, ValueError):
+            if names.endswith("_"):
+                parts = [(folder / f"{names}{part}_us").read_text(encoding="ascii") for part in ("quota", "period")]
+            else:
+                parts = (folder / names).read_text(encoding="ascii").split()
+            quota, period = map(int, parts)  # `max`, or -1, is none
+            allowed = min(allowed, quota // period) if quota > 0 else allowed
+    return max(1, allowed)
+
+
 def _groups() -> Iterator[tuple[Path, Files]]:
-    """Yield this process's group and those around it, each with its version's files.
+    """Yield this process's group and those around it for memory, each with its version's files."""
+    return _folders({name: (files.folder, files) for name, files in VERSIONS.items()})
+
+
+Named = TypeVar("Named")
+
+
+def _folders(versions: Mapping[str, tuple[str, Named]]) -> Iterator[tuple[Path, Named]]:
+    """Yield the folders of this process's group and of those around it, each with what is named for its version.
 
     A container may see its own group as the topmost, but read another path of it.
+
+    Args:
+        versions: by the name of the controller, the folder of its groups and what is named.
     """
     try:
         lines = (ROOT / "proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -96,12 +122,12 @@ def _groups() -> Iterator[tuple[Path, Files]]:
         return
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        files = next((VERSIONS[name] for name in controllers.split(",") if name in VERSIONS), None)
-        if files is None:
+        place, named = next((versions[name] for name in controllers.split(",") if name in versions), (None, None))
+        if place is None or named is None:
             continue
-        top = ROOT / files.folder
+        top = ROOT / place
         own = top / path.lstrip("/")
-        yield from ((folder, files) for folder in (own, *own.parents) if folder.is_relative_to(top))
+        yield from ((folder, named) for folder in (own, *own.parents) if folder.is_relative_to(top))
 
 
 def _number(file: Path) -> int | None:

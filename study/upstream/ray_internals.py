@@ -175,13 +175,8 @@ AGENTS_PORTS = (
 """Options of `ray start`. Ports that are not given the agents choose and write into files, and Ray's node ends itself
 if that takes longer than 15 s on a busy machine."""
 
-BELOW = "r"
+BELOW = "ray"
 """Name of Ray's own folder in a private one. Ray opens its folder to everybody, so it is not given the private one."""
-
-
-def listening_at(host: str) -> dict[str, Any]:
-    """Return the arguments of `ray.init` that have the processes of a new Ray listen at an address."""
-    return {"_node_ip_address": host}
 
 
 def let_trials_inherit_environment() -> None:
@@ -241,33 +236,6 @@ def job_metadata() -> dict[str, str]:
         return {}
 
 
-def cpus() -> int:
-    """Return how many processors of this machine Ray would place trials on, with a container's limits."""
-    from ray._private.utils import get_num_cpus
-
-    return int(get_num_cpus(override_docker_cpu_warning=True))
-
-
-def gpus() -> int:
-    """Return how many GPUs of this machine Ray would place trials on."""
-    from ray._private.accelerators import get_accelerator_manager_for_resource
-
-    manager = get_accelerator_manager_for_resource("GPU")
-    if manager is None:
-        return 0
-    visible = manager.get_current_process_visible_accelerator_ids()
-    there = int(manager.get_current_node_num_accelerators())
-    return there if visible is None else min(there, len(visible))
-
-
-def accelerator() -> str | None:
-    """Return the kind of this machine's GPUs as Ray calls it, `H100` for example; None: none, or one unknown to Ray."""
-    from ray._private.accelerators import get_accelerator_manager_for_resource
-
-    manager = get_accelerator_manager_for_resource("GPU")
-    return manager.get_current_node_accelerator_type() if manager is not None else None
-
-
 # A Ray of a driver's own, tested by `tests/upstream/test_own_ray_internals.py`.
 #
 # Ray gives its agents 15 seconds to write their ports into files, and itself 30 to start, and no setting changes that.
@@ -303,6 +271,9 @@ node ends itself 30 s after it is asked for."""
 HOOK = "RAY_RUNTIME_ENV_HOOK"
 """Variable that names a function which asks for one, too."""
 
+PLACE = "RAY_TMPDIR"
+"""Variable that names the folder in which Ray makes its own, `BELOW`."""
+
 Wait = Callable[[Callable[[], bool]], None]
 """Function that waits until something is true, or raises why it never will be."""
 
@@ -313,6 +284,7 @@ def lean_node(
     variables: Mapping[str, str],
     started: Callable[[str, "subprocess.Popen[bytes]"], None],
     wait: Wait,
+    folder: Path,
     *,
     logs: bool,
 ) -> Iterator[None]:
@@ -327,6 +299,7 @@ def lean_node(
         variables: what all of its processes have in their environment besides this process's own.
         started: is told each process that this one starts, and its name, at once.
         wait: waits for each step of the start; must not raise Ray's kind of error, RuntimeError.
+        folder: private one in which Ray keeps its session, in `BELOW`.
         logs: whether what they print is to reach this process.
     """
     from ray._private import node, services, utils
@@ -387,7 +360,8 @@ def lean_node(
         (services, "get_node", get_node),
         (utils, "set_kill_on_parent_death_linux", end_with_driver),
     )
-    hidden = {name: os.environ.pop(name) for name in (JOB, HOOK) if name in os.environ}
+    hidden = {name: os.environ.pop(name) for name in (JOB, HOOK, PLACE) if name in os.environ}
+    os.environ[PLACE] = str(folder)
     before = [getattr(module, name) for module, name, _ in places]
     for module, name, ours in places:
         setattr(module, name, ours)
@@ -396,6 +370,7 @@ def lean_node(
     finally:
         for (module, name, _), theirs in zip(places, before, strict=True):
             setattr(module, name, theirs)
+        del os.environ[PLACE]
         os.environ |= hidden
 
 
@@ -450,11 +425,6 @@ def end_without_ray(status: int = 1) -> None:
 def preloading(module: str) -> dict[str, str]:
     """Return the variables that make each process of a node import a module before it takes any work."""
     return {"RAY_preload_python_modules": module}
-
-
-def within(folder: Path) -> dict[str, Any]:
-    """Return the arguments of `ray.init` that have a new Ray keep its session within a private folder."""
-    return {"_temp_dir": str(folder / BELOW)}
 
 
 SESSION = len(f"/{BELOW}/session_2026-11-22_18-13-19_621094_{2**22}/sockets/plasma_store")

@@ -16,12 +16,12 @@ CARD = ("NVIDIA H100, 550.54, 81559 MiB",)
     ("observed", "state", "told"),
     [
         (GpuReport(), "ok", "no driver knows one"),
-        (GpuReport(CARD, "12.8", "12.8", ("H100",), ray=1), "ok", "torch sees 1: NVIDIA H100, 550.54"),
+        (GpuReport(CARD, "12.8", "12.8", ("H100",)), "ok", "torch sees 1: NVIDIA H100, 550.54"),
         (GpuReport(CARD, "12.4", None), "warning", "built for the CPU alone"),
         (GpuReport(CARD, "12.4", "13.0"), "problem", "supports CUDA up to 12.4, torch was built for 13.0"),
         (GpuReport(CARD, "12.10", "12.9", why="no device"), "problem", "cannot use: no device"),
         (GpuReport(CARD, "12.8", "12.8", hidden="CUDA_VISIBLE_DEVICES="), "warning", "hidden from torch"),
-        (GpuReport(CARD, "12.8", "12.8", ("H100",), ("H100",), ray=1), "problem", "has no code for H100"),
+        (GpuReport(CARD, "12.8", "12.8", ("H100",), ("H100",)), "problem", "has no code for H100"),
     ],
 )
 def test_gpus(observed: GpuReport, state: str, told: str) -> None:
@@ -29,12 +29,6 @@ def test_gpus(observed: GpuReport, state: str, told: str) -> None:
     assert found.state == state
     assert told in found.told
     assert (found.remedy is None) == (state == "ok")
-
-
-def test_ray_and_torch_may_disagree() -> None:
-    _, found = gpu_findings(GpuReport(CARD, "12.8", None, ray=1))
-    assert (found.name, found.state) == ("GPUs of Ray", "warning")
-    assert "on 1 GPUs, torch sees 0" in found.told
 
 
 def test_a_library_that_is_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:

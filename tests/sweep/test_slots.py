@@ -61,16 +61,17 @@ def test_each_slice_of_a_gpu_counts(monkeypatch: pytest.MonkeyPatch, visible: st
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("name", "told"),
     [
-        ("H100", None),
-        ("A100", "resources.accelerator: H100 given, this machine's GPUs are: A100"),
-        (None, "resources.accelerator: H100 given, Ray does not recognise the kind of this machine's"),
+        ("NVIDIA H100 80GB HBM3", None),
+        ("NVIDIA H100-SXM5-80GB", None),
+        ("NVIDIA A100-SXM4-80GB", "resources.accelerator: H100 given, this machine's GPU is: NVIDIA A100-SXM4-80GB"),
+        ("NVIDIA H1000", "H100 given, this machine's GPU is: NVIDIA H1000"),
     ],
 )
-def test_another_kind_of_gpu_is_refused(monkeypatch: pytest.MonkeyPatch, kind: str | None, told: str | None) -> None:
+def test_another_kind_of_gpu_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, told: str | None) -> None:
     monkeypatch.setattr(ray_runtime, "gpus", lambda: 1)
-    monkeypatch.setattr(ray_runtime, "accelerator", lambda: kind)
+    monkeypatch.setattr(device, "name", lambda _: name)
     monkeypatch.setattr(device, "unusable", lambda: None)
     resources = Resources(gpu=0.5, accelerator="H100")
     if told is None:

@@ -11,11 +11,10 @@ from study.sweep import worker
 
 
 def test_a_file_of_the_working_folder_hides_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray puts the driver's working folder first; Tune names it to a trial, which has one of its own."""
+    """Ray puts the driver's working folder first; a trial has one of its own, and is told the driver's."""
     (tmp_path / "skops.py").write_text("hidden = True\n")
     (tmp_path / "mine.py").write_text("")
     monkeypatch.setattr(sys, "path", [sys.path[0], str(tmp_path), *sys.path[1:]])
-    monkeypatch.setenv("TUNE_ORIG_WORKING_DIR", str(tmp_path))
     monkeypatch.delitem(sys.modules, "skops", raising=False)
     importlib.invalidate_caches()
     origins = []
@@ -24,5 +23,5 @@ def test_a_file_of_the_working_folder_hides_no_library(tmp_path: Path, monkeypat
         assert found is not None
         assert mine is not None
         origins.append(Path(str(found.origin)).parent == tmp_path)
-        worker._search_working_folder_last()
+        worker._search_last(str(tmp_path))
     assert origins == [True, False]

@@ -29,9 +29,9 @@ from study.data.folds import divided, of_fold
 from study.errors import UserError
 from study.files import digest_of_file
 from study.models import frozen, initial_weights
-from study.models.backbone import EARLY, beside
 from study.models.backbone_network import Backbone
 from study.models.efficientnet import EfficientNetLite0
+from study.models.network_keys import EARLY, beside
 from study.spec.search_checks import trial_faults
 from study.trained.classifier import Classifier
 from study.trained.description import Description

@@ -23,10 +23,9 @@ from study.errors import UserError
 from study.methods.fitted import Fitted, scores
 from study.methods.fitted import PassThrough as Taken
 from study.methods.reference import CAN_BE_USED, REFERENCES
-from study.models.backbone import BackboneOptions
 from study.models.encoder import Network
 from study.models.frozen import Frozen
-from study.models.network_keys import HeadOptions
+from study.models.network_keys import BackboneOptions, HeadOptions
 from study.training import TrainOptions, Trial, TrialConfig
 from study.training.reference_fitting import FITS, ReferenceRows, fitted, measured
 

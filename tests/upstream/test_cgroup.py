@@ -1,5 +1,6 @@
 """What is read of a control group's memory, of both versions."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,30 @@ def test_without_groups_the_machines_count_is_taken(tmp_path: Path, monkeypatch:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/vmstat").write_text("nr_free_pages 5\noom_kill 2\n")
     assert cgroup.kill_counter() == tmp_path / "proc/vmstat"
+
+
+@pytest.mark.parametrize(("quota", "count"), [("150000 100000", 1), ("50000 100000", 1), ("max 100000", None)])
+def test_processors_are_those_that_a_groups_quota_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str, count: int | None
+) -> None:
+    monkeypatch.setattr(cgroup, "ROOT", tmp_path)
+    allowed = cgroup.processors()
+    assert 1 <= allowed <= (os.cpu_count() or 1)
+    (file := tmp_path / "proc/self/cgroup").parent.mkdir(parents=True)
+    file.write_text("0::/pod\n")
+    (group := tmp_path / "sys/fs/cgroup/pod").mkdir(parents=True)
+    (group / "cpu.max").write_text(f"{quota}\n")
+    assert cgroup.processors() == (allowed if count is None else count)
+
+
+def test_an_older_groups_quota_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroup, "ROOT", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
+    (file := tmp_path / "proc/self/cgroup").parent.mkdir(parents=True)
+    file.write_text("4:cpuacct,cpu:/pod\n")
+    (group := tmp_path / "sys/fs/cgroup/cpu/pod").mkdir(parents=True)
+    (group / "cpu.cfs_quota_us").write_text("300000")
+    (group / "cpu.cfs_period_us").write_text("100000")
+    assert cgroup.processors() == 3
+    (group / "cpu.cfs_quota_us").write_text("-1")
+    assert cgroup.processors() == 8

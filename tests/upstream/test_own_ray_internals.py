@@ -110,19 +110,24 @@ def test_ray_knows_the_settings_that_a_busy_machine_needs() -> None:
         assert unknown == (set() if Version(ray.__version__) >= Version("2.60") else unknown & NEWER)
 
 
-def test_a_session_is_kept_where_it_is_told() -> None:
-    with contract("ray", "_temp_dir of ray.init, worker.shutdown at exit", OWN_RAY):
+def test_a_session_is_kept_where_it_is_told(tmp_path: Path) -> None:
+    def started(name: str, process: object) -> None: ...
+
+    def wait(there: Callable[[], bool]) -> None: ...
+
+    with contract("ray", "the variable RAY_TMPDIR, worker.shutdown at exit", OWN_RAY):
         import ray
+        from ray._common import utils
         from ray._private import worker
 
-        source = inspect.getsource(inspect.unwrap(worker.init))
-        for name in ray_internals.within(Path("/tmp")):
-            assert f'"{name}"' in source
+        with ray_internals.lean_node(2, {}, started, wait, tmp_path, logs=False):
+            assert utils.get_default_ray_temp_dir() == str(tmp_path / ray_internals.BELOW)
+        assert ray_internals.PLACE not in os.environ
         assert "atexit.register(shutdown" in inspect.getsource(worker)
         assert worker.shutdown is ray.shutdown
 
 
-def test_no_environment_is_asked_of_a_ray_without_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_environment_is_asked_of_a_ray_without_agents(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """In a Ray job, or where a hook of the user's would make one."""
 
     def started(name: str, process: object) -> None: ...
@@ -135,12 +140,12 @@ def test_no_environment_is_asked_of_a_ray_without_agents(monkeypatch: pytest.Mon
         names = {worker.RAY_JOB_CONFIG_JSON_ENV_VAR, ray_constants.RAY_RUNTIME_ENV_HOOK}
         for name in names:
             monkeypatch.setenv(name, "{}")
-        with ray_internals.lean_node(2, {}, started, wait, logs=False):
+        with ray_internals.lean_node(2, {}, started, wait, tmp_path, logs=False):
             assert not names & os.environ.keys()
         assert [os.environ[name] for name in names] == ["{}", "{}"]
 
 
-def test_everything_is_as_ray_has_it_afterwards() -> None:
+def test_everything_is_as_ray_has_it_afterwards(tmp_path: Path) -> None:
     from ray._private import node, services, utils
 
     def parts() -> list[object]:
@@ -158,7 +163,7 @@ def test_everything_is_as_ray_has_it_afterwards() -> None:
     def wait(there: Callable[[], bool]) -> None: ...
 
     theirs = parts()
-    with suppress(OSError), ray_internals.lean_node(2, {}, started, wait, logs=False):
+    with suppress(OSError), ray_internals.lean_node(2, {}, started, wait, tmp_path, logs=False):
         ours = parts()
         raise OSError("Ray cannot start")
     assert all(part is not their for part, their in zip(ours, theirs, strict=True))

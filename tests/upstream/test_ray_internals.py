@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from contract import contract
 from helpers import ROOT
 
@@ -37,14 +36,6 @@ def test_loopback_addresses_are_replaced_by_one_function_that_is_looked_up_at_ea
         assert list(inspect.signature(services.resolve_ip_for_localhost).parameters) == ["host"]
         for caller in (inspect.unwrap(worker.init), scripts.start.callback):
             assert "services.resolve_ip_for_localhost(" in inspect.getsource(caller)
-
-
-def test_ray_is_told_the_address_that_it_listens_at() -> None:
-    with contract("ray", "the argument _node_ip_address of ray.init", LOOPBACK):
-        from ray._private import worker
-
-        (name,) = ray_internals.listening_at("127.0.0.1")
-        assert f'"{name}"' in inspect.getsource(inspect.unwrap(worker.init))
 
 
 @pytest.mark.slow
@@ -75,12 +66,6 @@ def test_a_job_knows_that_it_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not ray_internals.is_job()
         monkeypatch.setenv(constants.RAY_JOB_CONFIG_JSON_ENV_VAR, "{}")
         assert ray_internals.is_job()
-
-
-def test_ray_counts_this_machines_processors_and_gpus() -> None:
-    with contract("ray", "get_num_cpus and get_accelerator_manager_for_resource", "study doctor"):
-        assert 1 <= ray_internals.cpus() <= (os.cpu_count() or 1)
-        assert ray_internals.gpus() == torch.cuda.device_count()
 
 
 def test_the_dashboard_tells_of_its_nodes() -> None:
