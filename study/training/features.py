@@ -147,7 +147,7 @@ class Making:
         """Describe it for `study plan`."""
         return (
             f"features: {self.pictures} pictures go through {network} once, in about {self.seconds:.0f} s here at the "
-            f"pace of one batch, and take {self.megabytes:.3g} MB; those that are kept already do not"
+            f"pace of one batch, and take {self.megabytes:.2g} MB; those that are kept already do not"
         )
 
 
