@@ -88,7 +88,7 @@ def test_a_process_fits_them_and_each_is_an_event(tmp_path: Path) -> None:
     assert record.trials == {}
     assert record.test_readings == 3
     dataset = data.load(spec.data_sections[0])
-    rows = {name: fits.Rows.of(split, dataset.facts) for name, split in dataset.splits.items()}
+    rows = {name: fits.ReferenceRows.of(split, dataset.facts) for name, split in dataset.splits.items()}
     for name, event in record.references.items():
         here = fits.measured(name, rows["train"], {split: rows[split] for split in ("val", "test")}, spec.seed)
         assert event.metrics == pytest.approx(
@@ -141,7 +141,7 @@ def test_test_is_read_once_confirming_was_asked_for_later(tmp_path: Path) -> Non
 
 
 def test_one_that_cannot_be_fitted_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(train: fits.Rows, seed: int) -> object:
+    def fails(train: fits.ReferenceRows, seed: int) -> object:
         raise MemoryError("no room for\nthat")
 
     monkeypatch.setattr(fits, "FITS", {**fits.FITS, "logistic_regression": fails})
@@ -230,7 +230,7 @@ def test_with_folds_each_sample_is_judged_by_a_model_that_was_not_fitted_to_it()
     right, tested = [], []
     for fold in range(3):
         part = of_fold(dataset, fold)
-        rows = {name: fits.Rows.of(each, part.facts) for name, each in part.splits.items()}
+        rows = {name: fits.ReferenceRows.of(each, part.facts) for name, each in part.splits.items()}
         model = LogisticRegression(max_iter=200).fit(rows["train"].inputs, rows["train"].target)
         right += (model.predict(rows["val"].inputs) == rows["val"].target).tolist()
         tested.append(model.score(rows["test"].inputs, rows["test"].target))
