@@ -71,7 +71,7 @@ def test_the_page_of_a_table_runs_from_top_to_bottom(tmp_path: Path, run: Run) -
     for given in commands(TABLE):
         told = run("study", *given)
         if given[0] == "plan":
-            assert re.search(r"fast, b +\d+ +13 ", told), "as the page says"
+            assert re.search(r"slow, b +\d+ +18 ", told), "as the page says"
     assert (tmp_path / "report" / "report.html").is_file()
     assert (tmp_path / "studies" / "patients-final" / "model_card.md").is_file()
     assert len(pd.read_csv(tmp_path / "classes.csv")) == 442
