@@ -377,8 +377,10 @@ class Study:
             The final training, a study of its own: `train().model()` predicts.
 
         Raises:
-            UserError: no configuration is complete.
+            UserError: no configuration is complete, or `seeds` is no list.
         """
+        if isinstance(seeds, int):
+            raise UserError(f"seeds={seeds}: allowed is a list of seeds, as [6, 7, 8]; None: three that are unused")
         from study.api.notebook import view
         from study.commands.final_training import default_seeds, final_study
         from study.driver.driver_process import run_in_driver

@@ -213,7 +213,7 @@ def evaluate(
         line = f"{name:<32} {value:.6g}{'' if error is None else f' ± {error:.2g}'}"
         tell(f"{line:<44} {groups[name]}" if name in groups else line)
     if undefined:
-        tell(f"not defined on these samples: {', '.join(undefined)}")
+        tell(f"not defined on these samples: {some([name.partition('/')[2] for name in undefined])}")
     if any(map(is_standard_error, found.metrics)):
         tell("±: standard error, as the split is a sample")
     if worst:

@@ -144,6 +144,11 @@ def test_what_cannot_be_used_is_told_before_anything_starts(mine: study.Study) -
     assert [one.name for one in study.studies()] == ["mine"]
 
 
+def test_a_number_of_seeds_is_no_list_of_them(mine: study.Study) -> None:
+    with pytest.raises(study.UserError, match="seeds=3"):
+        mine.train(seeds=3)  # type: ignore[arg-type]
+
+
 def test_errors_name_arguments(mine: study.Study, tmp_path: Path) -> None:
     with pytest.raises(study.UserError, match=r"50 asked for \(top\)"):
         mine.export(tmp_path / "best.yaml", top=50)

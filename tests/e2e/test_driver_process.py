@@ -63,6 +63,7 @@ import sys
 
 import mlflow
 import optuna
+import PIL.Image  # which leaves a hook of its own
 import ray.tune
 import torch
 
