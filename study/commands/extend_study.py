@@ -175,7 +175,9 @@ def _confirmed(results: Results) -> str:
 @contextmanager
 def _opened(folder: StudyFolder) -> Iterator[tuple[Ledger, StudyRecord]]:
     with closing(Ledger(folder.ledger_file)) as ledger:
-        yield ledger, StudyRecord.told(folder.ledger_file)
+        record = StudyRecord.told(folder.ledger_file)
+        record.close_after_the_dead(ledger)
+        yield ledger, record
 
 
 LENGTHENED = 5

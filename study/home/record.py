@@ -60,6 +60,17 @@ class StudyRecord(StudyState):
             record.apply(Closed("interrupted"))
         return record
 
+    def close_after_the_dead(self, opened: ledger.Ledger) -> None:
+        """Write the end of a session whose driver died without a word, before anything else is written.
+
+        Otherwise the time since its death would count as its work.
+
+        Args:
+            opened: the study's ledger, which nobody else writes.
+        """
+        if self.state == "running":
+            self.apply(opened.append(Closed("interrupted")))
+
     @classmethod
     def told(cls, path: Path) -> "StudyRecord":
         """Return what a ledger says, also that a study runs whose driver may have died.

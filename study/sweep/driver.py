@@ -267,8 +267,7 @@ def drive(
         StudyStoppedError: the disk is full, another driver took the study over, or Ray cannot start, or has ended.
         KeyboardInterrupt: a signal came while Ray was starting, or a second one.
     """
-    if record.state == "running":  # the last driver died without a word
-        record.apply(ledger.append(Closed("interrupted")))
+    record.close_after_the_dead(ledger)
     check_same_data(spec, datasets, record)
     function = _function(spec, folder)
     changed = any((before.function or function) != function for before in record.sessions[-1:])

@@ -21,7 +21,7 @@ from study.files import below
 from study.home import events
 from study.home.folder import Home
 from study.home.ledger import Ledger, read
-from study.home.record import finite
+from study.home.record import StudyRecord, finite
 from study.metrics import group_names
 from study.metrics.worst_group import Counts, WorstGroup, worst_group
 from study.spec import load_study
@@ -212,6 +212,7 @@ def _noted(home: Home, description: Description) -> Iterator[None]:
     ledger = Ledger(folder.ledger_file)
     try:
         yield
+        StudyRecord.told(folder.ledger_file).close_after_the_dead(ledger)
         ledger.append(events.Evaluated(trial=description.told["trial"], split="test", by="study evaluate"))
     finally:
         ledger.close()

@@ -1,6 +1,7 @@
 """More of a study that ended."""
 
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from study.commands import extend_study
 from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home.driver_requests import DriverRequest
+from study.home.events import Closed, event_of
 from study.home.folder import Home, StudyFolder
+from study.home.ledger import Ledger, read
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec
@@ -69,6 +72,20 @@ def test_nothing_is_left_to_confirm(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"--top 0: quickstart has \d complete configurations"):
         extend_study.more_seeds(folder, spec, 0, 2)
     assert folder.ledger_file.stat().st_size == size
+
+
+def test_the_hours_after_a_drivers_death_are_nobodys_work(tmp_path: Path) -> None:
+    """Ten hours after it, a user asks for more trials."""
+    folder = played(tmp_path, UNCONFIRMED)
+    *told, last = map(event_of, read(folder.ledger_file))
+    assert isinstance(last, Closed)
+    folder.ledger_file.unlink()
+    with closing(Ledger(folder.ledger_file)) as ledger:
+        for event in told:
+            ledger.append(replace(event, time=event.time - 36_000))
+    record = extend_study.more_trials(folder, UNCONFIRMED, "+3")
+    assert record.worked < 3_600
+    assert StudyRecord.load(folder.ledger_file).worked == record.worked
 
 
 def test_a_search_must_be_over(tmp_path: Path) -> None:
