@@ -26,7 +26,11 @@ def test_the_package_itself_imports_nothing_heavy() -> None:
 
 @pytest.mark.slow
 def test_a_loss_needs_pytorch_alone() -> None:
-    assert imported_by("import study; study.loss('sup_con')") == {"torch"}
+    looked_up = "import study; loss = study.loss('sup_con')"
+    assert imported_by(looked_up) == set()
+    assert imported_by(f"{looked_up}; import torch; loss(torch.randn(2, 4, 8), target=torch.tensor([0, 0, 1, 1]))") == {
+        "torch"
+    }
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from command import Command
 from study.cluster.driver_job import MODULE
 from study.cluster.local import LocalCluster, joined, of_cluster
 from study.home.folder import Home
+from study.upstream.ray_internals import BELOW
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -98,7 +99,7 @@ def test_a_head_that_is_killed_ends_the_driver_and_the_followed_log_with_a_line_
     assert err.count("\n") == 1
 
     psutil.wait_procs([driver], timeout=120)
-    (log,) = Path(cluster.scratch).glob("r/session_2*/logs/job-driver-study-quickstart.log")
+    (log,) = Path(cluster.scratch).glob(f"{BELOW}/session_2*/logs/job-driver-study-quickstart.log")
     words = log.read_text(encoding="utf-8").splitlines()[-1]
     assert words.startswith("error: Ray's head, on the driver's machine, has ended. Nothing is lost; ") or (
         words.startswith("error: Ray's head (its gcs_server, at 127.0.0.1:") and "Nothing is lost" in words

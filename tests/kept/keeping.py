@@ -25,11 +25,15 @@ class Change:
         return f"{' | '.join(self.place)}: kept {self.kept!r}, now {self.now!r}"
 
 
+ABSENT = "not there"
+"""In place of the value of a key that one side lacks; null is a value."""
+
+
 def changes(kept: Any, now: Any, relative: float = RELATIVE, place: tuple[str, ...] = ()) -> Iterator[Change]:
     """Every difference, by its place: study, table, row, column."""
     if isinstance(kept, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*kept, *now]):
-            yield from changes(kept.get(key), now.get(key), relative, (*place, key))
+            yield from changes(kept.get(key, ABSENT), now.get(key, ABSENT), relative, (*place, key))
     elif isinstance(kept, float) and isinstance(now, float | int) and not isinstance(now, bool):
         if not math.isclose(kept, now, rel_tol=relative, abs_tol=relative * 1e-3):
             yield Change(place, kept, now)

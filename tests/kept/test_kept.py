@@ -81,9 +81,9 @@ def test_a_change_is_told_by_its_place() -> None:
     assert [str(change) for change in keeping.changes(kept, now, place=("single",))] == [
         "single | trials | 3 | val/accuracy: kept 0.5, now 0.50000001",
         "single | trials | 3 | state: kept 'complete', now 'pruned'",
-        "single | trials | 3 | old: kept 1, now None",
-        "single | trials | 3 | new: kept None, now True",
-        "single | trials | 4: kept '1 entries', now None",
+        "single | trials | 3 | old: kept 1, now 'not there'",
+        "single | trials | 3 | new: kept 'not there', now True",
+        "single | trials | 4: kept '1 entries', now 'not there'",
     ]
     assert not list(keeping.changes(kept, {"trials": {**kept["trials"]}}))
     assert not list(keeping.changes({"x": 0.1}, {"x": 0.1 * (1 + 1e-12)}))
