@@ -1,5 +1,6 @@
 """Two metrics at once: accuracy against a fairness gap, and the front of a study with several metrics."""
 
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -336,9 +337,24 @@ def _fresh(spec: StudySpec, axes: Axes, sides: Sequence[Side], on_front: set[int
 
 
 def _name_axes(spec: StudySpec, axes: Axes, names: tuple[str, str]) -> None:
-    """Name the axes in two lines each, as there are up to three panels side by side."""
+    """Name the axes in several lines each, as there are up to three panels side by side."""
     name_axes(spec, axes, names)
-    axes.set(xlabel=axes.get_xlabel().replace(" (", "\n("), ylabel=axes.get_ylabel().replace(" (", "\n("))
+    note = axes.get_xlabel()[len(plain(names[0])) :].replace(" (", "\n(")
+    axes.set(xlabel=_broken(plain(names[0])) + note, ylabel=axes.get_ylabel().replace(" (", "\n("))
+
+
+PANEL_CHARACTERS = 20
+"""Characters of a line below one of three panels."""
+
+
+def _broken(name: str) -> str:
+    """Return a metric's name in lines that fit below a panel, broken behind `/` and `_`."""
+    lines = [""]
+    for part in re.findall(r"[^/_]*[/_]?", name):
+        if lines[-1] and len(lines[-1] + part) > PANEL_CHARACTERS:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _join(spec: StudySpec, axes: Axes, line: Sequence[Point]) -> None:
