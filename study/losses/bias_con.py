@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from study.lazy_torch import functional
+from study.losses.lazy_torch import functional
 from study.losses.loss_catalogue import loss
 from study.losses.pairs import cosines, guarded, log_sum_exp, rescaled
 from study.losses.ranges import BaseTemperature, Guard, Temperature

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 from typing_extensions import Doc
 
 from study.knobs import Range, Searched
-from study.lazy_torch import functional, torch
 from study.losses.fair_sup_con import fair_sup_con
+from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import full_precision, loss, pair_loss
 from study.losses.pairs import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
 from study.losses.ranges import BaseTemperature, Positive, Temperature, Width

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from typing_extensions import Doc
 
 from study.knobs import Range, Searched
-from study.lazy_torch import functional, torch
+from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import classification_loss
 
 if TYPE_CHECKING:

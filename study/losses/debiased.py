@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from typing_extensions import Doc
 
 from study.knobs import Range, Searched
-from study.lazy_torch import torch
+from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import full_precision, pair_loss
 from study.losses.pairs import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
 from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typing_extensions import Doc
 
-from study.lazy_torch import torch
 from study.losses.debiased import log_unbiased
+from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import pair_loss
 from study.losses.pairs import between_views, cosines, gram, log_sum_exp, other_samples, rescaled, softplus
 from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior

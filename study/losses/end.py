@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typing_extensions import Doc
 
-from study.lazy_torch import torch
+from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import regulariser
 from study.losses.pairs import cosines, group, same
 from study.losses.ranges import Weight

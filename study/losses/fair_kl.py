@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typing_extensions import Doc
 
-from study.lazy_torch import functional, torch
+from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import regulariser
 from study.losses.pairs import cosines, same
 from study.losses.ranges import Count, Positive, Weight

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from typing_extensions import Doc
 
 from study.knobs import Searched
-from study.lazy_torch import torch
+from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import loss
 from study.losses.pairs import (
     cosines,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from study.lazy_torch import torch
+from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import pair_loss
 from study.losses.pairs import cosines, log_sum_exp, rescaled, softplus
 from study.losses.ranges import BaseTemperature, Margin, Temperature

@@ -31,7 +31,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
 
 import study.losses
-from study.lazy_torch import torch
+from study.losses.lazy_torch import torch
 
 if TYPE_CHECKING:
     from torch import Tensor

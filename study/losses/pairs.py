@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from study.lazy_torch import functional, torch
+from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import full_precision
 
 if TYPE_CHECKING:

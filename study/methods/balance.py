@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typing_extensions import Doc
 
 from study.knobs import Knob, Range, Section, knobs, options
-from study.lazy_torch import functional, torch
+from study.losses.lazy_torch import functional, torch
 from study.methods.needs import UNKNOWN
 
 if TYPE_CHECKING:
