@@ -41,6 +41,9 @@ from study.spec.load import check_name, resolve
 from study.spec.section_checks import fault
 from study.text import is_utf8, quoted, some
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 OWN = ("image_folder", "table")
 
 
@@ -477,10 +480,6 @@ def _schema(file: Path) -> str | None:
         return None
     folder = file.absolute().parent.resolve()
     return os.path.relpath(schema, folder) if folder.is_relative_to(schema.parents[1]) else str(schema)
-
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def ask_columns(section: Section, flag: Sequence[str] | None, asker: Asker) -> Section:

@@ -1,8 +1,12 @@
 """PyTorch, imported when something of it is first used: what a study file can say is known without it.
 
-A module that declares hyperparameters beside the mathematics has `from study.losses.lazy_torch import functional, torch`
-in place of `import torch`; its import then takes no second. Classes of modules and of gradients need PyTorch where they
-are defined: they are in modules of their own, which are imported where they are used.
+A module that declares hyperparameters beside the mathematics has this line in place of `import torch`, and its import
+then takes no second:
+
+    from study.losses.lazy_torch import functional, torch
+
+Classes of modules and of gradients need PyTorch where they are defined: they are in modules of their own, which are
+imported where they are used.
 """
 
 from importlib import import_module
