@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from kills import living
 
 HERE = Path(__file__).parent
 MOMENTS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
@@ -268,16 +269,6 @@ def as_study(way: str, words: list[str]) -> None:
     import runpy
 
     runpy.run_module("study", run_name="__main__", alter_sys=True)
-
-
-def living(home: Path) -> list[psutil.Process]:
-    """Processes of studies in this home."""
-    found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):
-            if process.environ().get("STUDY_HOME") == str(home):
-                found.append(process)
-    return found
 
 
 class Meter:
