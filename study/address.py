@@ -30,7 +30,7 @@ MODE = "workflowType=machine_learning"
 models."""
 
 
-def mlflow_page(uri: str) -> str:
+def mlflow_experiments_page(uri: str) -> str:
     """Return the first page of an MLflow server: its list of experiments."""
     return f"{uri.rstrip('/')}/#/experiments?{MODE}"
 
@@ -42,7 +42,7 @@ def check_cluster(address: str) -> None:
         UserError: it is another kind of address, or a cluster elsewhere without a token.
     """
     if address == "auto":
-        give_token()
+        pass_token_to_ray()
         return
     if address.startswith(("http://", "https://")):
         raise UserError(
@@ -72,7 +72,7 @@ def check_token(host: str) -> None:
     Raises:
         UserError: says how to give the token.
     """
-    give_token()
+    pass_token_to_ray()
     if is_loopback(host):
         return
     sent = token()
@@ -85,13 +85,13 @@ def check_token(host: str) -> None:
         raise UserError(f"{host}: its token has {len(sent)} characters, allowed: {MIN_TOKEN_CHARACTERS} or more")
 
 
-def refused(address: str) -> UserError:
+def token_refused_error(address: str) -> UserError:
     """Return the error for a cluster that does not accept the token."""
     how = "Put the cluster's token into a file of mode 0600 and set RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=FILE"
     return UserError(f"--address {address}: refuses the token, or none was given. {how}")
 
 
-def give_token() -> None:
+def pass_token_to_ray() -> None:
     """Make Ray use the token whose file it was given; by itself it does not do so everywhere.
 
     The file in the user's home counts only where Ray's mode is `token`: each local `ray.init()` of another program

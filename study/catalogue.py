@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 from study.errors import UserError
-
-Base = TypeVar("Base")
 
 GROUPS = ("study.data", "study.models", "study.methods")
 
@@ -44,15 +42,7 @@ def modules(package: str, having: str, without: Sequence[str] = ()) -> dict[str,
     return {name: module for name, module in sorted(loaded.items()) if hasattr(module, having)}
 
 
-def class_in(package: str, name: str, base: type[Base]) -> type[Base]:
-    """Return the one class of a kind that the module of this name in a package defines, importing the module."""
-    module = importlib.import_module(f"{package}.{name}")
-    own = (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__)
-    (of_kind,) = (one for one in own if issubclass(one, base))
-    return of_kind
-
-
-def later(places: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_getattr(places: Mapping[str, str]) -> Callable[[str], Any]:
     """Return a `__getattr__` for a package, which imports each name from its module when it is first used."""
 
     def attribute(name: str) -> Any:

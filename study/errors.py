@@ -101,7 +101,7 @@ def _attribute(error: BaseException, name: str) -> Any:
         return None
 
 
-def said(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """Return an exception's message, whatever its class raises instead, with the middle of a very long one left out."""
     try:
         return shortened(str(error), MAX_MESSAGE_CHARACTERS)
@@ -126,11 +126,17 @@ PAPERS_WORDS = {
     "lff": "learning_from_failure",
     "jtt": "just_train_twice",
     "gce": "generalized_cross_entropy",
+    "bayes": "tpe gp",
+    "bayesian": "tpe gp",
+    "bayesianoptimization": "tpe gp",
+    "bayesianoptimisation": "tpe gp",
+    "gaussianprocess": "gp",
+    "sobol": "qmc",
 }
-"""What papers call methods, in small letters without signs, and the methods' names here."""
+"""What papers call methods and samplers, in small letters without signs, and their names here, with blanks between."""
 
 
-def _plain(word: str) -> str:
+def _plain_spelling(word: str) -> str:
     return re.sub(r"[\W_]", "", word).lower()
 
 
@@ -139,25 +145,28 @@ def nearest(word: str, valid: Iterable[str]) -> str:
 
     A word that differs by capitals and signs alone is the closest, then what papers call a method (`PAPERS_WORDS`).
     Words of two parts, as `method.alpha` or `val/accuracy`, share their first part with many: where it is right, the
-    second parts alone are compared; the same second part after another first one is close, too.
+    second parts alone are compared; the same second part after another first one, or after none, is close, too.
     """
     words = list(valid)
-    plain = _plain(word)
-    same = next((other for other in words if plain == _plain(other)), PAPERS_WORDS.get(plain, ""))
-    if same.partition("+")[0] in words:
-        return f"Did you mean {same!r}? "
-    first, second = _parts(word)
-    by_second = {_parts(other)[1]: other for other in words if _parts(other)[0] == first}
+    plain = _plain_spelling(word)
+    same = [other for other in words if plain == _plain_spelling(other)][:1] or PAPERS_WORDS.get(plain, "").split()
+    if same and all(name in words or name.partition("+")[0] in words for name in same):
+        return f"Did you mean {' or '.join(map(repr, same))}? "
+    first, second = _first_part_and_rest(word)
+    by_second = {_first_part_and_rest(other)[1]: other for other in words if _first_part_and_rest(other)[0] == first}
     if first and by_second:
         longer = [other for other in by_second if second and other.startswith(second)]
         close = longer or get_close_matches(second, by_second, n=1, cutoff=0.5)
-        matches = [by_second[near] for near in close] or [other for other in words if _parts(other)[1] == second]
+        matches = [by_second[near] for near in close] or [
+            other for other in words if _first_part_and_rest(other)[1] == second
+        ]
     else:
-        matches = get_close_matches(word, words, n=1, cutoff=0.6)
+        after_first = [other for other in words if word and other.endswith((f".{word}", f"/{word}"))]
+        matches = after_first or get_close_matches(word, words, n=1, cutoff=0.6)
     return f"Did you mean {matches[0]!r}? " if matches else ""
 
 
-def _parts(word: str) -> tuple[str, str]:
+def _first_part_and_rest(word: str) -> tuple[str, str]:
     """Return a word's first part with its `.` or `/`, empty for a word of one part, and the rest."""
     parts = re.fullmatch(r"(\w+[./])?(.*)", word, re.DOTALL)
     assert parts is not None  # the pattern takes every text

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, scratch folders, paths, and digests."""
+"""Files that are written whole or not at all, paths, and digests."""
 
 import errno
 import fcntl
@@ -8,7 +8,6 @@ import os
 import secrets
 import shutil
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,11 +17,9 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from typing_extensions import TypedDict
 
-from study import places
 from study.errors import UserError, of_disk
 
 if TYPE_CHECKING:
-    import psutil
     from pydantic import TypeAdapter
 
 Kind = TypeVar("Kind")
@@ -50,7 +47,7 @@ def whole(path: Path) -> Iterator[Path]:
     """Yield a path to write to; after the block the file takes the place of `path`.
 
     Where the block fails, nothing of it is left, and what was at `path` stays. A process that is killed leaves one of
-    `parts`.
+    `unfinished_files`.
 
     Raises:
         OSError: it cannot be written or put in its place; it names the file. Also where the block raised another error
@@ -114,13 +111,13 @@ def _reader(kind: Any) -> "TypeAdapter[Any]":
     return TypeAdapter(kind)
 
 
-def parts(folder: Path) -> list[Path]:
+def unfinished_files(folder: Path) -> list[Path]:
     """Return the files that `whole` is writing in a folder, or left there when its process was killed."""
     return [*folder.glob(".*.part")]
 
 
-def lock(file: IO[Any], patience: float = 0.0) -> bool:
-    """Take a file's lock, which closing the file releases; return whether it was free within `patience` seconds."""
+def lock(file: IO[Any] | int, patience: float = 0.0) -> bool:
+    """Take the lock of a file or a folder, which closing it releases; return whether `patience` seconds were enough."""
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -157,7 +154,7 @@ def check_output(path: Path) -> None:
     Raises:
         UserError: says why.
     """
-    there = _there(path)
+    there = _stat_or_none(path)
     if there is not None and stat.S_ISDIR(there.st_mode):
         raise UserError(f"{path}: cannot be written: it is a folder, a file's path is needed")
     is_new = there is None or _is_replaced(there)
@@ -181,7 +178,7 @@ def write_output(path: Path, content: str | bytes) -> None:
         OSError: the disk is full, or fails.
     """
     check_output(path)
-    there = _there(path)
+    there = _stat_or_none(path)
     with writing(path):
         if there is None or _is_replaced(there):
             _real(path).parent.mkdir(parents=True, exist_ok=True)
@@ -210,7 +207,7 @@ def writing(path: Path, remedy: str = "") -> Iterator[None]:
         raise UserError(f"{path}: cannot be written: {error.strerror}{remedy and f'. {remedy}'}") from None
 
 
-def _there(path: Path) -> os.stat_result | None:
+def _stat_or_none(path: Path) -> os.stat_result | None:
     """Return the state of what is at the end of a path's links; None where nothing is.
 
     Raises:
@@ -234,109 +231,6 @@ def _is_replaced(there: os.stat_result) -> bool:
     return stat.S_ISREG(there.st_mode) and there.st_nlink == 1
 
 
-# Folders in the system's temporary folder that go with the process that made them; what a killed process left, the
-# next one removes.
-
-
-RUN, TRIAL = "study-run-", "study-trial-"
-"""Prefixes of the names of the folder of a driver's own Ray, and of that of a trial of a training function."""
-
-LOCK = "lock"
-"""File that its process keeps locked for as long as it lives."""
-
-OWNER = "STUDY_SCRATCH"
-"""Variable with the folder's path in the environment of the processes that live and die with it."""
-
-ENDING = 10.0
-"""Seconds to wait for such processes to be gone."""
-
-
-@contextmanager
-def scratch_folder(prefix: str, place: str | None = None) -> Iterator[Path]:
-    """Yield an empty folder of mode 0700 with `LOCK` in it, and remove it after the block; see also `clear_scratch`.
-
-    Args:
-        prefix: `RUN` or `TRIAL`.
-        place: in which it is made; None: the system's temporary folder.
-    """
-    clear_scratch()
-    folder, lock = _made(prefix, place)
-    with lock:
-        try:
-            yield folder
-        finally:
-            _remove(folder)
-
-
-def clear_scratch() -> list[Path]:
-    """Remove what killed processes of this user left in `places.temporary_folders`; return the folders.
-
-    Processes that were to live and die with such a folder are ended. The system releases the lock of a process when it
-    ends; and only processes that it started have `OWNER` with the name of its folder. So nothing of a living process is
-    touched, not even of one in another container of this machine.
-    """
-    there = dict.fromkeys(places.temporary_folders())
-    found = [path for place in there for prefix in (RUN, TRIAL) for path in Path(place).glob(f"{prefix}*")]
-    return [path for path in found if _remove_if_left(path)]
-
-
-def _made(prefix: str, place: str | None) -> tuple[Path, IO[str]]:
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
-        with suppress(FileNotFoundError):  # another process removed it as left over before it was locked
-            lock = (folder / LOCK).open("w")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK).stat()):
-                return folder, lock
-
-
-def _remove_if_left(folder: Path) -> bool:
-    """Remove a folder that a killed process left, and return True; leave all others, as those in use."""
-    with suppress(OSError):
-        if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-            return False
-        if not any(folder.iterdir()):
-            folder.rmdir()
-            return True
-        with (folder / LOCK).open("r+") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _end_processes(folder)
-            _remove(folder)
-        return not folder.exists()
-    return False
-
-
-def _end_processes(folder: Path) -> None:
-    import psutil  # not installed where only a model is served
-
-    left = [process for process in psutil.process_iter() if _is_of(process, folder)]
-    for process in left:
-        with suppress(psutil.Error):
-            process.kill()  # never another process that has its number by now: psutil compares start times
-    psutil.wait_procs(left, timeout=ENDING)
-
-
-def _is_of(process: "psutil.Process", folder: Path) -> bool:
-    import psutil
-
-    with suppress(psutil.Error, OSError):
-        return process.uids().real == os.getuid() and process.environ().get(OWNER) == str(folder)
-    return False
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder; where something in it cannot be removed yet, leave the lock for the next process."""
-    with suppress(OSError):
-        for path in folder.iterdir():
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            elif path.name != LOCK:
-                path.unlink()
-        if [path.name for path in folder.iterdir()] == [LOCK]:
-            (folder / LOCK).unlink()
-            folder.rmdir()
-
-
 LONGEST_NAME = 255
 """Most bytes of one part of a path on the file systems in use."""
 
@@ -347,7 +241,7 @@ def is_plain_name(part: str) -> bool:
     return bool(part) and part[0] != "." and part.isprintable() and not {"/", "\\"} & {*part} and not too_long
 
 
-def below(folder: Path, name: str) -> Path:
+def path_below(folder: Path, name: str) -> Path:
     """Return the path of `name`, which may come from a cluster or a server, below a folder.
 
     Args:

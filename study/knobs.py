@@ -117,7 +117,7 @@ def knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
     for parameter in inspect.signature(owner).parameters.values():
         if not inspect.isclass(owner) and parameter.kind is not parameter.KEYWORD_ONLY:
             continue
-        kind, about = _described(hints[parameter.name])
+        kind, about = _split_doc(hints[parameter.name])
         if "Tensor" in str(kind):
             continue
         required = parameter.default is parameter.empty
@@ -126,7 +126,7 @@ def knobs(owner: Callable[..., Any]) -> tuple[Knob, ...]:
     return tuple(declared)
 
 
-def _described(hint: Any) -> tuple[Any, str]:
+def _split_doc(hint: Any) -> tuple[Any, str]:
     """Return an annotation without its outermost `Doc` notes, and the text of the last one, empty without any."""
     if get_origin(hint) is not Annotated:
         return hint, ""
@@ -153,3 +153,42 @@ def options(kind: type[Options], section: Section) -> Options:
     """Make the dataclass with a study file section's values for its fields, and defaults for the others."""
     names = {name.rstrip("_"): name for name in inspect.signature(kind).parameters}
     return kind(**{names[key]: value for key, value in section.items() if key in names})
+
+
+REMOVED_VALUES: Mapping[str, str] = {
+    "mfgp": "tpe, which finds as much on the recorded curves, or gp",
+    "promotion": "asha, which prunes where that paused",
+    "freeze_thaw": "asha, which prunes where that paused, or fewer trials and none",
+    "cmaes": "tpe, or gp where each trial is expensive",
+    "nsga2": "tpe, which finds as much of a front on the recorded curves",
+    "nsga3": "tpe, which finds as much of a front on the recorded curves",
+    "hyperband": "asha, which needs as many epochs on the recorded curves",
+    "median": "asha, which needs fewer epochs on the recorded curves",
+}
+"""Values of earlier versions, and what to write in place of each."""
+
+REMOVED_KEYS: Mapping[str, tuple[Value, str]] = {
+    "search.plateau": (None, "search.time or search.trials ends a search"),
+    "search.stop": (None, "search.time or search.trials ends a search"),
+    "search.choose": (
+        {"name": "first", "limits": []},
+        "of a front the best in the first metric of search.metric is chosen",
+    ),
+    "search.early_stopping.brackets": (1, "early_stopping.grace says where the one ladder of rungs begins"),
+    "train.compile": (False, "train.graph records a step on a GPU"),
+    "data.sensitive_input": (True, "it is among the inputs; a table of your own: data.without"),
+    "data.unknown": (True, "all people are kept; a table of your own: data.missing"),
+    "data.filtered": (True, "the rows of ProPublica's analysis are kept; all rows: a table of your own"),
+    "data.races": ("two", "African-American and Caucasian defendants are kept; all: a table of your own"),
+    "data.aligned": (None, "no group has a class of its own; a table of your own: data.aligned"),
+    "data.row_numbers": ("leave_out", "columns that number the rows are inputs where data.features names them"),
+    "resources.keep_checkpoints": (5, "trials do not go on beyond their last epoch any more, so no state is kept"),
+    "train.thresholds": ("none", "method.class_weights and cell_weights do as much in training"),
+    "train.keep_epochs": ([], "the last epoch is kept: for another one a study of as many epochs"),
+}
+"""Keys of earlier versions: the value that left each off, and what takes its place."""
+
+DATA_SETS_OF_REMOVED_KEYS = dict.fromkeys(
+    (key for key in REMOVED_KEYS if key.startswith("data.")), ("adult", "compas")
+) | {"data.row_numbers": ("table",)}
+"""Data sets whose section had a removed key of `data`; another data set may have a key of the same name."""

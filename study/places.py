@@ -28,7 +28,7 @@ def home() -> Path:
     return given
 
 
-def obstacle(path: Path, is_file: bool = False) -> str | None:
+def why_unwritable(path: Path, is_file: bool = False) -> str | None:
     """Return why no file can be written into a folder, or why the file cannot be; None where nothing is known.
 
     Neither needs to exist yet.
@@ -58,7 +58,7 @@ def set_up() -> None:
     except (OSError, KeyError):  # by Python's version
         os.environ["LOGNAME"] = f"uid {os.getuid()}"
     caches = home() / CACHE
-    if obstacle(Path(os.path.expanduser("~"), CACHE)) and not obstacle(caches):
+    if why_unwritable(Path(os.path.expanduser("~"), CACHE)) and not why_unwritable(caches):
         os.environ.setdefault("XDG_CACHE_HOME", str(caches))
         for name in ("MPLCONFIGDIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_HOME"):
             os.environ.setdefault(name, str(caches / name.partition("_")[0].lower()))
@@ -71,7 +71,7 @@ def set_up() -> None:
             return
 
 
-def for_sockets(longest: int) -> str:
+def folder_for_sockets(longest: int) -> str:
     """Return the folder in which that of Ray's processes is made.
 
     It is the temporary one, /tmp, else `XDG_RUNTIME_DIR` or the home of studies. The first two come first because Ray
@@ -88,7 +88,7 @@ def for_sockets(longest: int) -> str:
         if len(place) <= longest and _can_be_used(place):
             return place
         too_long = f"its path has more than {longest} characters" if len(place) > longest else None
-        reasons[place] = too_long or obstacle(Path(place)) or os.strerror(errno.ENOENT)
+        reasons[place] = too_long or why_unwritable(Path(place)) or os.strerror(errno.ENOENT)
     told = "; ".join(f"{place}: {reason}" for place, reason in reasons.items())
     raise UserError(f"no folder for what Ray's processes need while they live ({told}). Name one: TMPDIR=/FOLDER")
 
@@ -97,14 +97,14 @@ SHARED = "/dev/shm"
 """Folder in memory that Linux has, through which Ray's processes share data."""
 
 
-def check_shared() -> None:
+def check_shared_memory() -> None:
     """Refuse a Linux without shared memory, where Ray would start and end again and again.
 
     Raises:
         UserError: says how to have it.
     """
     if sys.platform == "linux" and not _can_be_used(SHARED):
-        why = obstacle(Path(SHARED)) or os.strerror(errno.ENOENT)
+        why = why_unwritable(Path(SHARED)) or os.strerror(errno.ENOENT)
         raise UserError(f"{SHARED}: {why}. Ray's processes share data there; in a container: --shm-size=2g or more")
 
 
@@ -124,4 +124,4 @@ def _runtime_folders() -> Iterator[str]:
 
 def _can_be_used(place: str | None) -> bool:
     """Return whether there is such a folder to write into."""
-    return place is not None and os.path.isdir(place) and not obstacle(Path(place))
+    return place is not None and os.path.isdir(place) and not why_unwritable(Path(place))

@@ -117,7 +117,7 @@ def sentence_case(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def some(names: Sequence[str], few: int = SHOWN) -> str:
+def few_names(names: Sequence[str], few: int = SHOWN) -> str:
     """Return the first few of these names, and how many more there are, on one line."""
     more = f" and {len(names) - few} more" if len(names) > few else ""
     shown = (shortened(name, LONGEST_NAME) if name.isprintable() else quoted(name) for name in names[:few])
@@ -206,7 +206,7 @@ SECRET = ("password", "passwd", "user", "username", "sslpassword", "token")
 """Options of an address that are not shown."""
 
 
-def public(uri: str) -> str:
+def without_password(uri: str) -> str:
     """Return an address without user name and password, before its host or among its options."""
     parts = urlsplit(uri)
     shown = [option for option in parts.query.split("&") if option.partition("=")[0].lower() not in SECRET]

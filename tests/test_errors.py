@@ -33,5 +33,9 @@ def test_a_spelling_is_proposed_where_it_is_close(word: str, valid: list[str], e
     assert nearest(word, valid) == (f"Did you mean {expected!r}? " if expected else "")
 
 
+def test_a_word_of_the_field_may_mean_two_samplers() -> None:
+    assert nearest("Bayes", ["cmaes", "gp", "tpe"]) == "Did you mean 'tpe' or 'gp'? "
+
+
 def test_a_notebook_shows_the_message_alone() -> None:
     assert UserError("mine: no such study")._render_traceback_() == ["error: mine: no such study"]

@@ -37,7 +37,8 @@ def test_a_loss_needs_pytorch_alone() -> None:
 def test_the_driver_of_a_training_function_needs_no_pytorch() -> None:
     """It is four tenths of such a driver's memory."""
     code = (
-        "import study.sweep.adapters, study.tracking.writer, study.analysis.report.write_report, study.driver.run\n"
+        "import study.sweep.tune_adapters, study.tracking.writer, study.analysis.report.write_report\n"
+        "import study.driver.run\n"
         "from study.api.run_study import function_study\n"
         "def train(config): yield {}\n"
         "given = {'name': 'mine', 'metric': 'val/f1', 'maximize': True, 'epochs': 1, 'fixed': {}, 'baseline': None}\n"

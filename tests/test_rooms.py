@@ -27,7 +27,7 @@ ALLOWED = {
     "models": {"data"},
     "methods": {"data", "losses", "models"},
     "metrics": {"data"},
-    "training": {"data", "methods", "metrics", "models"},
+    "training": {"data", "methods", "metrics", "models", "upstream"},
     "spec": {"data", "methods", "metrics", "models", "training"},
     "home": {"data", "spec", "training"},
     "ranking": {"home", "metrics", "spec", "training"},
@@ -35,7 +35,7 @@ ALLOWED = {
     "sweep": {"address", "data", "home", "models", "ranking", "spec", "training", "upstream"},
     "trained": {"data", "home", "metrics", "methods", "models", "ranking", "spec", "training"},
     "tracking": {"address", "data", "home", "metrics", "models", "ranking", "spec", "trained", "upstream"},
-    "analysis.statistics": {"data", "home", "metrics", "ranking", "spec", "training"},
+    "analysis.statistics": {"home", "metrics", "ranking", "spec", "training"},
     "analysis.tables": {"analysis.statistics", "home", "metrics", "ranking", "spec"},
     "analysis.figures": {"analysis.statistics", "home", "metrics", "ranking", "spec"},
     "analysis.report": {
@@ -65,9 +65,8 @@ CATALOGUES = {"data": "data.sets"}
 LIBRARIES = {
     "ray": {"cluster", "sweep", "upstream"},
     "mlflow": {"tracking"},
-    "optuna": {"analysis.figures", "analysis.statistics", "ranking", "sweep", "spec", "upstream"},
+    "optuna": {"analysis.statistics", "ranking", "sweep", "spec"},
     "matplotlib": {"analysis.figures", "analysis.report", "api"},
-    "plotly": {"analysis.figures", "analysis.report", "api"},
 }
 """The only rooms that import each of these."""
 

@@ -5,7 +5,7 @@ Reads `study.home.record` and never trains, schedules or writes to MLflow.
 
 from typing import TYPE_CHECKING
 
-from study.catalogue import later
+from study.catalogue import lazy_getattr
 
 if TYPE_CHECKING:
     from study.analysis.report.write_report import write_report
@@ -30,7 +30,7 @@ __all__ = [
     "write_report",
 ]
 
-__getattr__ = later(
+__getattr__ = lazy_getattr(
     {"write_report": "study.analysis.report.write_report"}
     | dict.fromkeys(("ablation", "sensitivity"), "study.analysis.statistics.cell_tables")
     | dict.fromkeys(("ablation_frame", "load_ablation"), "study.analysis.statistics.ablation_effects")

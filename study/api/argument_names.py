@@ -6,11 +6,12 @@ from functools import wraps
 from inspect import signature
 from typing import ParamSpec, TypeVar
 
-from study.errors import UserError
+from study.errors import UserError, nearest
 
 OPTION = re.compile(
     r"(?P<command>\bstudy [a-z]+ [^.;:\n]*?--.*)"
-    r"|--set (?P<key>[\w.]+)=(?P<value>\"(?:[^\"\\]|\\.)*\"|\.\.\.|\S*[^\s:,;.)])"
+    r"|--set (?P<key>[\w.]+)="
+    r"(?P<value>\"(?:[^\"\\]|\\.)*\"|[\[{](?:\"(?:[^\"\\]|\\.)*\"|[^\"\n])*?[\]}](?=[:;.)\s]|$)|\.\.\.|\S*[^\s:,;.)])"
     r"|--(?P<option>[a-z][a-z-]*)(?: (?!and\b|or\b|\(|--)(?P<given>\.\.\.|\S*[^\s:,;.)]))?"
 )
 """A command to type up to the end of its line, a key that is set, or another option with its value."""
@@ -18,27 +19,63 @@ OPTION = re.compile(
 OTHERWISE_NAMED = {"file": "column"}
 """Arguments by options of another name."""
 
+OTHERS_ARGUMENTS = {
+    "direction": "maximize",
+    "directions": "maximize",
+    "mode": "maximize",
+    "num_samples": "trials",
+    "objective": "train",
+    "param_space": "space",
+    "study_name": "name",
+    "trainable": "train",
+}
+"""Arguments by what Optuna and Ray Tune call them."""
+
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 
 
 def naming_arguments(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-    """Let a function's UserErrors name its arguments, `name='mine'`, not the options of a command, `--name mine`.
+    """Let a function's errors name its arguments: a UserError not a command's options, a TypeError the nearest one.
 
     Their traceback ends at the caller's line, as the message says what was given and what is allowed; that of a bug is
     whole.
     """
+    names = [name for name in signature(function).parameters if name != "self"]
 
     @wraps(function)
     def named(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        if unknown := next((name for name in kwargs if name not in names), None):
+            meant = _meant_argument(unknown, names)
+            told = f"{function.__name__}() got an unexpected keyword argument {unknown!r}. {meant}"
+            raise TypeError(f"{told}There are: {', '.join(names)}")
         try:
             return function(*args, **kwargs)
         except UserError as error:
-            error.args = (with_arguments(str(error), signature(function).parameters),)
+            error.args = (with_arguments(str(error), names),)
             error.__suppress_context__ = True
             raise error.with_traceback(None)  # noqa: B904, it is the same error
 
     return named
+
+
+def _meant_argument(unknown: str, names: list[str]) -> str:
+    """Return what is meant by an argument that there is not: another argument, or a key of the study file."""
+    plural = (name for name in names if unknown in (f"{name}s", name.removesuffix("s")))
+    if (meant := OTHERS_ARGUMENTS.get(unknown) or next(plural, None)) in names:
+        return f"Did you mean {meant!r}? "
+    if "set" in names and (key := _key_with_last_part(unknown)):
+        return f"It is a key of the study file: set={{{key!r}: ...}}. "
+    return nearest(unknown, names)
+
+
+def _key_with_last_part(word: str) -> str | None:
+    """Return the key of a study file whose last part is a word, or its plural; None: there is none."""
+    from study.spec.schema import Resources, Search
+
+    sections = {"search": Search.model_fields, "resources": Resources.model_fields}
+    found = (f"{section}.{key}" for key in (word, f"{word}s") for section, keys in sections.items() if key in keys)
+    return next(found, None)
 
 
 def with_arguments(message: str, arguments: Container[str]) -> str:

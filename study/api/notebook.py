@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from study.commands.progress import StudyProgress
-from study.commands.progress_view import ProgressView, repeated
+from study.commands.progress_view import ProgressView, repeat_in_thread
 from study.driver.session import View
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -17,22 +17,22 @@ UPDATE_INTERVAL_S = 1.0
 """Seconds between two updates."""
 
 
-def view(quiet: bool) -> View:
+def progress_view(quiet: bool) -> View:
     """Return a view that shows a study while it runs: in a notebook's cell, on a terminal, or as lines."""
-    if _shell() is not None and not quiet:
+    if _notebook_shell() is not None and not quiet:
         return NotebookView()
     return ProgressView(Console(), quiet)
 
 
 def show_figures() -> None:
     """Have a notebook show Matplotlib's figures, which it otherwise does only once pyplot is imported."""
-    if (shell := _shell()) is not None:
+    if (shell := _notebook_shell()) is not None:
         from IPython.core.pylabtools import select_figure_formats
 
         select_figure_formats(shell, {"png"})
 
 
-def _shell() -> Any:
+def _notebook_shell() -> Any:
     """Return the shell of a notebook's kernel, None elsewhere."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return shell if hasattr(shell, "kernel") else None
@@ -59,8 +59,8 @@ class NotebookView:
         handle = self._handle = self._handle or display(text(), raw=True, display_id=True)
 
         def tell(line: str) -> None:
-            if not progress.tell(line):
+            if not progress.take_step(line):
                 told.append(line)
 
-        with repeated(UPDATE_INTERVAL_S, lambda: handle.update(text(), raw=True)):
+        with repeat_in_thread(UPDATE_INTERVAL_S, lambda: handle.update(text(), raw=True)):
             yield tell

@@ -2,13 +2,14 @@
 
 import enum
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from study.api.argument_names import naming_arguments
-from study.api.notebook import view
-from study.api.study_object import Study
+from study.api.notebook import progress_view
+from study.api.study_object import Study, warn_if_failed
 from study.driver.driver_process import run_in_driver
 from study.driver.run import File, begin
 from study.errors import UserError
@@ -16,15 +17,15 @@ from study.home.folder import Home
 from study.knobs import Value
 from study.methods import OWN
 from study.spec import StudySpec
-from study.spec.document import Document, override
-from study.spec.load import resolve
-from study.text import shortened
-from study.training.function_loading import PICKLE, check, digest
+from study.spec.load import check_and_complete
+from study.spec.yaml_document import Document, apply_overrides
+from study.text import shortened, tell
+from study.training.function_loading import PICKLE, check_function, pickle_digest
 
 ALLOWED = "numbers, text, true or false, None, paths, lists and mappings, and NumPy's numbers and arrays"
 
 
-def plain(value: object, place: str) -> Value:
+def to_plain(value: object, place: str) -> Value:
     """Convert a value from Python to what a study file can have.
 
     NumPy's numbers become Python's, arrays and tuples lists, and paths text.
@@ -39,43 +40,43 @@ def plain(value: object, place: str) -> Value:
     if numpy and isinstance(value, numpy.generic | numpy.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return plain_mapping(value, place, ".")
+        return to_plain_mapping(value, place, ".")
     if isinstance(value, list | tuple):
-        return [plain(one, f"{place}[{number}]") for number, one in enumerate(value)]
+        return [to_plain(one, f"{place}[{number}]") for number, one in enumerate(value)]
     if isinstance(value, PurePath):
         return str(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, enum.Enum):
-        raise _refused(value, place)
+        raise _not_plain_error(value, place)
     for kind in (str, int, float):
         if isinstance(value, kind):
             return value if type(value) is kind else kind(value)
-    raise _refused(value, place)
+    raise _not_plain_error(value, place)
 
 
-def plain_mapping(values: object, place: str, joint: str = ": ") -> dict[str, Value]:
+def to_plain_mapping(values: object, place: str, joint: str = ": ") -> dict[str, Value]:
     """Convert a mapping of names to one of plain values.
 
     Args:
         place: what messages call it; they name a value of it by `place`, `joint` and its key.
 
     Raises:
-        UserError: it is no mapping, a key is no text, or as `plain`.
+        UserError: it is no mapping, a key is no text, or as `to_plain`.
     """
     if not isinstance(values, Mapping):
-        raise UserError(f"{place}: {_shown(values)} given, a mapping of names to values is needed")
+        raise UserError(f"{place}: {_value_and_type(values)} given, a mapping of names to values is needed")
     for key in values:
         if not isinstance(key, str):
-            raise UserError(f"{place}: the key {_shown(key)} given, allowed are names, which are text")
-    return {str(key): plain(value, f"{place}{joint}{key}") for key, value in values.items()}
+            raise UserError(f"{place}: the key {_value_and_type(key)} given, allowed are names, which are text")
+    return {str(key): to_plain(value, f"{place}{joint}{key}") for key, value in values.items()}
 
 
-def _refused(value: object, place: str) -> UserError:
-    return UserError(f"{place}: {_shown(value)} given. Allowed are {ALLOWED}")
+def _not_plain_error(value: object, place: str) -> UserError:
+    return UserError(f"{place}: {_value_and_type(value)} given. Allowed are {ALLOWED}")
 
 
-def _shown(value: object) -> str:
+def _value_and_type(value: object) -> str:
     return f"{shortened(repr(value))} of type {type(value).__name__}"
 
 
@@ -99,34 +100,60 @@ def function_study(
     Raises:
         UserError: something given cannot be used.
     """
-    named, content = reference(train)
-    check(train, getattr(train, "__qualname__", named))
-    domains = domains_of(space)
-    fixed, values = plain_mapping(fixed, "fixed"), plain_mapping({} if baseline is None else baseline, "baseline")
-    _check_keys(space=domains, fixed=fixed, baseline=values)
-    names = metric if isinstance(metric, str) else list(metric)
+    check_function(train, f"train: {getattr(train, '__qualname__', repr(train))}")
+    named, content = function_reference(train)
+    domains = space_to_domains(space)
+    fixed, values = to_plain_mapping(fixed, "fixed"), to_plain_mapping({} if baseline is None else baseline, "baseline")
+    _check_distinct_keys(space=domains, fixed=fixed, baseline=values)
+    names = to_plain(metric, "metric")
+    direction = None if maximize is None else _direction(maximize)
+    lengths = [len(given) if isinstance(given, list) else None for given in (direction, names)]
+    if direction and lengths[0] != lengths[1]:
+        raise UserError(f"maximize: {maximize!r} given, allowed is True or False for each metric of {names}")
     search: dict[str, Value] = {"metric": names, "space": {f"method.{key}": domains[key] for key in domains}}
-    if maximize is not None:
-        search["direction"] = _direction(maximize)
+    if direction is not None:
+        search["direction"] = direction
     if baseline is not None:
         search["baseline"] = {f"method.{key}": value for key, value in values.items()}
     method = {"name": OWN, "function": named, **fixed}
     document = Document("study.run", {"name": name, "method": method, "train": {"epochs": epochs}, "search": search})
-    override(document, assignments)
-    return resolve(document), content
+    apply_overrides(document, assignments)
+    try:
+        spec = check_and_complete(document)
+    except UserError as error:
+        error.args = (OWN_KEY.sub(lambda found: ARGUMENTS[found[1]], str(error)),)
+        raise
+    if outside := spec.space.values_outside(spec.search.baseline or {}):
+        tell(f"baseline: {', '.join(outside)}: outside the space, so the search tries no such value", sys.stderr)
+    return spec, content
 
 
-def domains_of(space: Mapping[str, object]) -> dict[str, Value]:
+ARGUMENTS = {
+    "search.space.method.": "space: ",
+    "search.baseline.method.": "baseline: ",
+    "search.baseline": "baseline",
+    "search.direction": "maximize",
+    "search.metric": "metric",
+    "train.epochs": "epochs",
+    "method.": "fixed: ",
+    "name": "name",
+}
+"""What `run` calls the keys, or beginnings of keys, of a function's study."""
+
+OWN_KEY = re.compile(rf"^study\.run: ({'|'.join(map(re.escape, ARGUMENTS))})", re.MULTILINE)
+
+
+def space_to_domains(space: Mapping[str, object]) -> dict[str, Value]:
     """Return the search space, by key, as a study file has it.
 
     Raises:
         UserError: it is no mapping of names to domains.
     """
     kept = dict.fromkeys(space) if isinstance(space, Mapping) else space
-    return {key: domain(key, space[key]) for key in plain_mapping(kept, "space")}
+    return {key: to_domain(key, space[key]) for key in to_plain_mapping(kept, "space")}
 
 
-def domain(key: str, given: object) -> Value:
+def to_domain(key: str, given: object) -> Value:
     """Return the domain of a key as a study file has it.
 
     A list or array is choices, a pair (low, high) a range, and (low, high, "log") a range on a log scale.
@@ -134,7 +161,8 @@ def domain(key: str, given: object) -> Value:
     Raises:
         UserError: it is none of these, or holds what a study file cannot.
     """
-    values = plain(given, f"space: {key}")
+    is_domain = isinstance(given, Mapping | list | tuple) or hasattr(given, "tolist")
+    values = to_plain(given, f"space: {key}") if is_domain else None
     if isinstance(values, dict):
         return values
     if isinstance(values, list) and not isinstance(given, tuple):
@@ -147,14 +175,14 @@ def domain(key: str, given: object) -> Value:
     )
 
 
-def reference(train: Function) -> tuple[str, bytes | None]:
+def function_reference(train: Function) -> tuple[str, bytes | None]:
     """Return how a study file names a function, and its pickle where that is the only way.
 
     Raises:
         UserError: it can neither be imported by others nor pickled.
     """
     module, name = getattr(train, "__module__", "__main__"), getattr(train, "__qualname__", "<lambda>")
-    if module != "__main__" and _find(module, name) is train:
+    if module != "__main__" and _find_in_module(module, name) is train:
         return f"{module}:{name}", None
     import cloudpickle
 
@@ -165,17 +193,17 @@ def reference(train: Function) -> tuple[str, bytes | None]:
             f"train: {name} cannot be pickled ({type(error).__name__}: {error}): it refers to something that cannot be "
             "sent to another process. Make that within the function, or put the function into a module"
         ) from None
-    return f"{PICKLE}{digest(content)}", content
+    return f"{PICKLE}{pickle_digest(content)}", content
 
 
-def _find(module: str, name: str) -> object:
+def _find_in_module(module: str, name: str) -> object:
     found: object = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
 
 
-def _check_keys(**given: Mapping[str, object]) -> None:
+def _check_distinct_keys(**given: Mapping[str, object]) -> None:
     for argument, values in given.items():
         if taken := [key for key in ("name", "function") if key in values]:
             raise UserError(f"{argument}: {taken[0]}: is taken, the study file has the function there. Another key")
@@ -201,6 +229,7 @@ def run(
     metric: str | Sequence[str] | None = None,
     maximize: bool | Sequence[bool] | None = None,
     epochs: int | None = None,
+    trials: int | None = None,
     fixed: Mapping[str, object] | None = None,
     baseline: Mapping[str, object] | None = None,
     set: Mapping[str, object] | None = None,
@@ -227,14 +256,18 @@ def run(
         maximize: whether a higher value of the metric is better; for several metrics a list. It may be left out for the
             metrics of this software, as `val/accuracy` and `val/loss`; any other, as `val/f1` or `val/score`, needs it.
         epochs: of a trial; by default 1.
+        trials: number of configurations, for a study file too; takes precedence over `search.trials` in `set`.
         fixed: the rest of `config`.
-        baseline: values of the searched keys, a configuration that all others are compared with.
+        baseline: a value for every searched key, a configuration that all others are compared with.
         set: keys to override, by their dotted names.
         profile: a block of overrides of the file.
         name: run under another name.
         resume: go on with the study of this name if it exists already.
         address: of a Ray cluster, from within its network.
         quiet: show no progress.
+
+    Returns:
+        The study. Its `state` is `failed`, and its `best` None, where no trial could be completed.
 
     Raises:
         UserError: something given cannot be used; nothing was started.
@@ -248,14 +281,18 @@ def run(
         >>> mine = study.run(train=train, name="mine", space={"rate": [0.1, 0.5]}, epochs=2, quiet=True)
         >>> mine.best.params
         {'method.rate': 0.1}
-        >>> quickstart = study.run("quickstart", set={"search.trials": 8}, name="eight")  # doctest: +SKIP
+        >>> quickstart = study.run("quickstart", trials=8, name="eight")  # doctest: +SKIP
     """
     given: StudySpec | File
     content = None
+    if callable(spec):
+        raise UserError("spec: a function given. A training function is the argument train: study.run(train=...)")
     if (spec is None) == (train is None):
         raise UserError("study.run: give either a study file or train, a function")
+    assignments = to_assignments({} if set is None else set)
+    assignments += [] if trials is None else to_assignments({"search.trials": trials})
     if train is not None:
-        _check_given(name, space, profile)
+        _check_function_arguments(name, space, profile)
         given, content = function_study(
             train,
             space={} if space is None else space,
@@ -265,7 +302,7 @@ def run(
             epochs=1 if epochs is None else epochs,
             fixed={} if fixed is None else fixed,
             baseline=baseline,
-            assignments=assignments({} if set is None else set),
+            assignments=assignments,
         )
     else:
         of_function: dict[str, object] = {"space": space, "fixed": fixed, "baseline": baseline, "maximize": maximize}
@@ -276,18 +313,17 @@ def run(
             raise UserError(
                 f"study.run: {', '.join(without)}: goes with train; to change keys of a study file: set{as_set}"
             )
-        given = File(str(spec), tuple(assignments({} if set is None else set)), profile, name)
+        given = File(str(spec), tuple(assignments), profile, name)
     home = Home.locate()
-    return Study(
-        home, run_in_driver(view(quiet), home, begin, given, address=address, function=content, or_resume=resume)
-    )
+    ended = run_in_driver(progress_view(quiet), home, begin, given, address=address, function=content, or_resume=resume)
+    return warn_if_failed(Study(home, ended))
 
 
 KEYS = {"metric": "search.metric", "epochs": "train.epochs", "baseline": "search.baseline", "space": "search.space"}
 """Keys of a study file that correspond to arguments beside `train`."""
 
 
-def _check_given(name: str | None, space: Mapping[str, object] | None, profile: str | None) -> None:
+def _check_function_arguments(name: str | None, space: Mapping[str, object] | None, profile: str | None) -> None:
     """Refuse a study of a function without a name or a space, or with a profile."""
     if name is None or space is None:
         raise UserError("study.run: with train, a name and a space are needed")
@@ -295,10 +331,13 @@ def _check_given(name: str | None, space: Mapping[str, object] | None, profile: 
         raise UserError("study.run: profile: goes with a study file")
 
 
-def assignments(values: Mapping[str, object]) -> list[str]:
+def to_assignments(values: Mapping[str, object]) -> list[str]:
     """Return values by dotted key as `--set` takes them; what JSON writes is read as the same value.
 
     Raises:
-        UserError: a value has no form in a study file.
+        UserError: a value has no form in a study file, or is a whole section.
     """
-    return [f"{key}={json.dumps(value)}" for key, value in plain_mapping(values, "set").items()]
+    plain = to_plain_mapping(values, "set")
+    if section := next((key for key, value in plain.items() if isinstance(value, dict) and "." not in key), None):
+        raise UserError(f"set: {section}: would replace the whole section. Allowed are dotted names: '{section}.KEY'")
+    return [f"{key}={json.dumps(value)}" for key, value in plain.items()]

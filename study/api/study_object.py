@@ -1,29 +1,61 @@
 """A study of this home as a Python object: its trials as tables, its figures, and what can be done with it."""
 
+import html
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from study import ranking
 from study.api.argument_names import naming_arguments
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
-from study.ranking import Candidate, Reference, Results, SeedStatistics, summary
-from study.ranking.difference import side_of
+from study.ranking import Candidate, FittedReference, Results, SeedStatistics, summary
+from study.ranking.difference import to_arm
 from study.ranking.documents import plain_fields
-from study.ranking.selection import Choice, trials_of
+from study.ranking.selection import Selection, judging_trials
 from study.spec import StudySpec
+from study.text import tell
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
     from matplotlib.figure import Figure
 
-    from study.api.model import Model
+    from study.api.trained_model import TrainedModel
     from study.driver.session import View
+
+
+TABLE = ["mean", "sd", "n", "pruned", "failed"]
+"""Columns of `Study.table`."""
+
+OPTUNA_NAMES = {
+    "best_params": "best.params",
+    "best_value": "best.metrics[METRIC].mean",
+    "best_trial": "best.trial, and trials.loc[best.trial] its row",
+    "best_trials": "front",
+    "trials_dataframe": "trials",
+    "get_trials": "trials",
+    "optimize": "resume(trials=N)",
+}
+"""Attributes of `Study` by what Optuna calls them."""
+
+Held = TypeVar("Held")
+
+
+class UnknownNameError(UserError, KeyError):
+    """No value of this name; the message says which there are."""
+
+    __str__ = UserError.__str__
+
+
+class ByName(dict[str, Held]):
+    """Values by name, which say what there is where a name is not there."""
+
+    def __missing__(self, name: str) -> Held:
+        raise UnknownNameError(f"{name!r}: not there. {nearest(name, self)}There are: {', '.join(self) or 'none'}")
 
 
 @dataclass(frozen=True)
@@ -40,29 +72,40 @@ class Configuration:
     """
 
     trial: int | None
-    params: dict[str, Any]
-    metrics: dict[str, SeedStatistics]
+    params: ByName[Any]
+    metrics: ByName[SeedStatistics]
     seeds: tuple[int, ...]
     reference: str | None = None
 
 
-def configuration(spec: StudySpec, candidate: Candidate | Reference | None) -> Configuration | None:
+def to_configuration(spec: StudySpec, candidate: Candidate | FittedReference | None) -> Configuration | None:
     """Return what the trials of a candidate say of its configuration, or what a reference is; None for neither."""
     if candidate is None:
         return None
-    if isinstance(candidate, Reference):
-        side = side_of(spec, candidate)
-        metrics = ranking.spreads(spec.objective, side.trials, side.joined)
-        return Configuration(None, {}, metrics, tuple(trial.seed for trial in side.trials), candidate.name)
-    trials = trials_of(candidate)
-    metrics = ranking.spreads(spec.objective, trials, candidate.joined)
-    return Configuration(
-        candidate.trial.number, dict(candidate.trial.params), metrics, tuple(trial.seed for trial in trials)
-    )
+    if isinstance(candidate, FittedReference):
+        arm = to_arm(spec, candidate)
+        metrics = ranking.statistics_by_metric(spec.objective, arm.trials, arm.joined)
+        return Configuration(None, ByName(), ByName(metrics), tuple(trial.seed for trial in arm.trials), candidate.name)
+    trials = judging_trials(candidate)
+    metrics = ranking.statistics_by_metric(spec.objective, trials, candidate.joined)
+    seeds = tuple(trial.seed for trial in trials)
+    return Configuration(candidate.trial.number, ByName(candidate.trial.params), ByName(metrics), seeds)
+
+
+def warn_if_failed(study: "Study") -> "Study":
+    """Return a study that has ended, after saying on standard error why, if it failed."""
+    if study.state == "failed":
+        why = summary.first_failure(study.results.record, study.name)
+        tell("\n".join([f"warning: study {study.name} failed", *why]), sys.stderr)
+    return study
 
 
 class Study:
     """Study of a home. Its tables are as of when they are first asked for; `refresh()` reads the study again.
+
+    `study.run` and `study.load` return it. `best`, `baseline` and `front` are configurations, `trials` and `epochs`
+    data frames; `table`, `figure` and `report` show them, `compare` sets studies side by side, `train().model()`
+    predicts.
 
     Args:
         home: that the study is in.
@@ -87,9 +130,19 @@ class Study:
         return f"Study({self.name!r}, {self.state})"
 
     def __str__(self) -> str:
-        told = summary.summary(self.results)
-        failed = [f"trial {number} failed: {why}" for number, why in told.failures.items() if told.state == "failed"]
-        return "\n".join([*summary.lines(told), *failed[:1]])
+        results = self.results
+        failure = summary.first_failure(results.record, self.name)
+        return "\n".join([*summary.summary_lines(summary.summarise(results)), *failure])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in OPTUNA_NAMES:
+                raise AttributeError(f"a study has no {name}: it is {OPTUNA_NAMES[name]}")
+            return object.__getattribute__(self, name)
 
     @property
     def name(self) -> str:
@@ -125,11 +178,14 @@ class Study:
     @property
     def summary(self) -> dict[str, Any]:
         """The results as `study status --json` prints them: baseline and best with their metrics."""
-        return plain_fields(summary.summary(self.results))
+        return plain_fields(summary.summarise(self.results))
 
     @property
     def trials(self) -> "pd.DataFrame":
-        """One row per trial, see `study.analysis.trials_frame`."""
+        """One row per trial, by its number: `stage`, `state`, seed, epochs, searched keys and metrics.
+
+        See `study.analysis.trials_frame` for each column.
+        """
         from study.analysis import trials_frame
 
         return trials_frame(self.results)
@@ -145,16 +201,16 @@ class Study:
     def best(self) -> Configuration | None:
         """The study's result, which best.yaml describes and `train` trains; None if no trial is complete.
 
-        It is the best configuration, which may be the baseline, with several metrics what `search.choose` chooses of
-        the `front`. Or it is the reference that no configuration beats: that has a `reference`, no `trial` and no
+        It is the best configuration, which may be the baseline, with several metrics the best of the `front` in
+        the first. Or it is the reference that no configuration beats: that has a `reference`, no `trial` and no
         `params`.
         """
-        return configuration(self.spec, self.results.unbeaten or self.results.best)
+        return to_configuration(self.spec, self.results.reference_as_result or self.results.best)
 
     @property
     def best_searched(self) -> Configuration | None:
         """Best configuration by the study's own ranking, whatever a reference reaches; None if no trial is complete."""
-        return configuration(self.spec, self.results.best)
+        return to_configuration(self.spec, self.results.best)
 
     @property
     def references(self) -> "pd.DataFrame":
@@ -166,13 +222,13 @@ class Study:
     @property
     def front(self) -> list[Configuration]:
         """Configurations that no other beats in every metric, the baseline among them, by the first metric."""
-        found = (configuration(self.spec, candidate) for candidate, _ in self.results.front)
+        found = (to_configuration(self.spec, candidate) for candidate, _ in self.results.front)
         return [each for each in found if each]
 
     @property
     def baseline(self) -> Configuration | None:
         """Configuration that the study compares with, None if it is not complete."""
-        return configuration(self.spec, self.results.baseline)
+        return to_configuration(self.spec, self.results.baseline)
 
     @property
     def picks(self) -> "pd.DataFrame":
@@ -201,7 +257,7 @@ class Study:
         """
         from study.analysis.statistics.importance import importances
 
-        return importances(self.results.without_extensions)
+        return importances(self.results)
 
     def table(
         self,
@@ -210,12 +266,10 @@ class Study:
         metric: str | None = None,
         bins: int | None = 5,
     ) -> "pd.DataFrame":
-        """Tabulate the metric by one parameter, or by two against each other.
-
-        See `study.analysis.ablation` and `study.analysis.sensitivity`.
+        """Tabulate the metric by one parameter, or by two against each other: mean, sd, n, pruned, failed.
 
         Args:
-            rows, columns: dotted keys, as `method.lambda`.
+            rows, columns: dotted keys, as `method.lambda`; of a function's study also the names in its `space`.
             metric: the study's own if none is given.
             bins: number of bins for parameters that were drawn from a range.
 
@@ -224,22 +278,42 @@ class Study:
         """
         from study.analysis import ablation, sensitivity
 
-        name = metric or self.spec.metric
+        frame, name = self.trials, metric or self.spec.metric
+
+        def keys(given: str | Sequence[str]) -> list[str]:
+            named = [given] if isinstance(given, str) else given
+            of_function = {key: f"method.{key}" for key in named if self.spec.function and f"method.{key}" in frame}
+            return [of_function.get(key, key) for key in named]
+
         if columns is None:
-            return ablation(self.trials, rows, name, bins)
-        return sensitivity(self.trials, rows, columns, name, bins)
+            return ablation(frame, keys(rows), name, bins)[TABLE]
+        return sensitivity(frame, keys(rows), keys(columns), name, bins)[TABLE]
+
+    @naming_arguments
+    def compare(self, *others: "str | Study", metric: str | None = None) -> "pd.DataFrame":
+        """Return this study and others of the same data side by side, a column each, as `study compare` prints them.
+
+        Args:
+            others: studies, or names of studies of this home.
+            metric: one that all have; None: the studies' own, which must then be the same.
+
+        Raises:
+            UserError: they cannot be compared; says why.
+        """
+        from study.analysis.statistics.compare_studies import compare, printed_comparison
+
+        given = [other if isinstance(other, Study) else load(other) for other in others]
+        return printed_comparison(compare([one.results for one in (self, *given)], metric), metric).set_index("")
 
     @property
     def figures(self) -> tuple[str, ...]:
         """Names of the figures that can be drawn of what the study has; `figure` says of any other why not."""
-        from study.analysis.figures import FIGURES, shown
-        from study.analysis.figures.by_optuna import by_optuna
+        from study.analysis.figures import FIGURES
 
-        ours = [name for name, draw in FIGURES.items() if draw(shown(name, self.results)) is not None]
-        return (*ours, *by_optuna(self.results))
+        return tuple(name for name, draw in FIGURES.items() if draw(self.results) is not None)
 
-    def figure(self, name: str) -> "Figure | go.Figure":
-        """Draw a figure of the report with Matplotlib or, where it has the name of one of Optuna's, with Plotly.
+    def figure(self, name: str) -> "Figure":
+        """Draw a figure of the report with Matplotlib.
 
         Args:
             name: of a figure, as the report's page has it.
@@ -247,19 +321,15 @@ class Study:
         Raises:
             UserError: there is no such figure, or nothing to draw; says why.
         """
-        from study.analysis.figures import FIGURES, shown
-        from study.analysis.figures.by_optuna import OPTUNA, by_optuna
+        from study.analysis.figures import FIGURES
         from study.analysis.figures.missing import why_missing
         from study.api.notebook import show_figures
 
         show_figures()
-        if name not in (names := [*FIGURES, *OPTUNA]):
-            raise UserError(f"{name!r}: no such figure. {nearest(name, names)}There are: {', '.join(names)}")
-        drawn: Figure | go.Figure | None
-        if name in FIGURES:
-            drawn = FIGURES[name](shown(name, self.results))
-        else:
-            drawn = by_optuna(self.results, [name]).get(name)
+        if name not in FIGURES:
+            there_are = ", ".join(self.figures) or "none yet"
+            raise UserError(f"{name!r}: no such figure. {nearest(name, FIGURES)}There are: {there_are}")
+        drawn = FIGURES[name](self.results)
         if drawn is None:
             why = why_missing(name, self.results)
             reason = f": {why}" if why else ""
@@ -267,18 +337,18 @@ class Study:
         return drawn
 
     @naming_arguments
-    def report(self, out: str | Path | None = None, models: bool = False, pdf: bool = False) -> Path:
+    def report(self, out: str | Path | None = None, pdf: bool = False) -> Path:
         """Write the report, as `study report` does, and return its page.
 
         Without `out` it is the study's own report, which is in MLflow too; that is written in a separate process.
         """
-        from study.api.notebook import view
+        from study.api.notebook import progress_view
         from study.commands.report import report
         from study.driver.driver_process import run_in_driver
 
         if out is not None:
-            return report(self._home, self.name, Path(out), models, pdf)[0]
-        page: Path = run_in_driver(view(quiet=True), self._home, _own_report, self.name, models, pdf)
+            return report(self._home, self.name, Path(out), pdf)[0]
+        page: Path = run_in_driver(progress_view(quiet=True), self._home, _write_own_report, self.name, pdf)
         return page
 
     @naming_arguments
@@ -290,13 +360,13 @@ class Study:
         Args:
             failed: run again what failed, once its cause is mended.
         """
-        from study.api.notebook import view
+        from study.api.notebook import progress_view
         from study.driver.driver_process import run_in_driver
         from study.driver.run import resume
 
         more = f"{trials:+}" if trials is not None else None
-        run_in_driver(view(quiet), self._home, resume, self.name, trials=more, address=address, failed=failed)
-        return self.refresh()
+        run_in_driver(progress_view(quiet), self._home, resume, self.name, trials=more, address=address, failed=failed)
+        return warn_if_failed(self.refresh())
 
     @naming_arguments
     def confirm(
@@ -308,37 +378,13 @@ class Study:
         quiet: bool = False,
     ) -> "Study":
         """Run the best configurations again on fresh seeds, as `study confirm` does; return the study."""
-        from study.api.notebook import view
+        from study.api.notebook import progress_view
         from study.driver.driver_process import run_in_driver
         from study.driver.run import confirm
 
         given = {"top": top, "seeds": seeds, "rules": rules}
-        run_in_driver(view(quiet), self._home, confirm, self.name, **given, address=address)
-        return self.refresh()
-
-    @naming_arguments
-    def extend(
-        self,
-        epochs: int,
-        address: str | None = None,
-        quiet: bool = False,
-        *,
-        top: int | None = None,
-        trials: Iterable[int] = (),
-    ) -> "Study":
-        """Let trials go on to more epochs, as `study extend` does; return the study.
-
-        Args:
-            epochs, top, trials: see `study.commands.extend_study.ExtensionRequest`.
-        """
-        from study.api.notebook import view
-        from study.commands import extend_study
-        from study.driver import run
-        from study.driver.driver_process import run_in_driver
-
-        request = extend_study.ExtensionRequest(epochs, top, tuple(trials))
-        run_in_driver(view(quiet), self._home, run.extend, self.name, request=request, address=address)
-        return self.refresh()
+        run_in_driver(progress_view(quiet), self._home, confirm, self.name, **given, address=address)
+        return warn_if_failed(self.refresh())
 
     @naming_arguments
     def export(
@@ -351,10 +397,22 @@ class Study:
         pareto: Sequence[str] = (),
         trial: int | None = None,
     ) -> list[Path]:
-        """Write the best configuration, or those of a `study.ranking.selection.Choice`, as study files."""
+        """Write the best configuration, or those that are asked for, as study files; return their paths.
+
+        Args:
+            out: the file; several are written as OUT-1, OUT-2 ...
+            top: how many; None: one, or all of a front.
+            where: limits to keep, each as `val/equalized_odds <= 0.05`.
+            by: the metric to order by.
+            pareto: metrics whose front is taken.
+            trial: the number of one trial.
+
+        Raises:
+            UserError: nothing is left of them, or a file cannot be written.
+        """
         from study.commands.export import export
 
-        choice = Choice(top, trial, where, by, pareto)
+        choice = Selection(top, trial, [where] if isinstance(where, str) else where, by, pareto)
         return [file.path for file in export(self.folder, self.results, Path(out), choice)]
 
     @naming_arguments
@@ -381,7 +439,7 @@ class Study:
         """
         if isinstance(seeds, int):
             raise UserError(f"seeds={seeds}: allowed is a list of seeds, as [6, 7, 8]; None: three that are unused")
-        from study.api.notebook import view
+        from study.api.notebook import progress_view
         from study.commands.final_training import default_seeds, final_study
         from study.driver.driver_process import run_in_driver
         from study.driver.run import train
@@ -390,28 +448,31 @@ class Study:
         (file,) = self.export(self.folder.best_file)
         best = load_study(str(file))
         final = final_study(best, default_seeds(self._home, best, name) if seeds is None else list(seeds), name)
-        return Study(self._home, run_in_driver(view(quiet), self._home, train, final, address=address, whole=whole))
+        folder = run_in_driver(progress_view(quiet), self._home, train, final, address=address, whole=whole)
+        return warn_if_failed(Study(self._home, folder))
 
     @naming_arguments
-    def model(self, seed: int | None = None, device: str | None = None) -> "Model":
+    def model(self, seed: int | None = None, device: str | None = None) -> "TrainedModel":
         """Load the model of a final training: the one that its card is about, or that of a seed.
 
         Raises:
             UserError: the study is a search, or has no such model.
         """
-        from study.api.model import Model
+        from study.api.trained_model import TrainedModel
         from study.commands.final_training import find_model
         from study.trained import Classifier
 
+        if self.spec.final_seeds is None:
+            raise UserError(f"{self.name}: is a search, models come from final trainings: train().model()")
         with find_model(self._home, self.name, seed) as description:
-            return Model(Classifier.load(description, device))
+            return TrainedModel(Classifier.load(description, device))
 
 
-def _own_report(home: Home, name: str, models: bool, pdf: bool, view: "View") -> Path:
+def _write_own_report(home: Home, name: str, pdf: bool, view: "View") -> Path:
     """Write a study's own report, and renew it in MLflow; runs in a driver's process."""
     from study.commands.report import report
 
-    return report(home, name, None, models, pdf)[0]
+    return report(home, name, None, pdf)[0]
 
 
 def load(name: str) -> Study:
@@ -428,7 +489,7 @@ def load(name: str) -> Study:
         study.errors.StudyNotFoundError: meine: no such study in ... Did you mean 'mine'? Studies there: mine
     """
     home = Home.locate()
-    return Study(home, home.find(name))
+    return Study(home, home.find_study(name))
 
 
 def studies() -> list[Study]:

@@ -28,7 +28,7 @@ from typer.core import TyperGroup
 
 from study import places
 from study.cli import cluster, help, models, preparing, run_commands, study_commands
-from study.cluster import answer
+from study.cluster import job_answer
 from study.errors import StartInterruptedError, StudyStoppedError, UserError, disk_remedy, of_disk
 from study.text import tell
 from study.upstream import interrupt
@@ -43,6 +43,7 @@ OTHER_WORDS = {
     "continue": "resume",
     "results": "report",
     "test": "evaluate",
+    "cost": "status",
     "help": "guide",
 }
 """Words that users type for a command, and the command."""
@@ -74,7 +75,6 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "run": run_commands.run,
         "resume": run_commands.resume,
         "confirm": run_commands.confirm,
-        "extend": run_commands.extend,
         "ablate": run_commands.ablate,
         "attach": run_commands.attach,
         "stop": study_commands.stop,
@@ -88,7 +88,6 @@ COMMANDS: dict[typer.Typer, dict[str, Callable[..., None]]] = {
         "list": study_commands.list_studies,
         "status": study_commands.show_status,
         "logs": cluster.logs,
-        "cost": study_commands.cost,
         "report": study_commands.report,
         "compare": study_commands.compare,
         "suite": run_commands.suite,
@@ -133,15 +132,15 @@ def main() -> None:
     places.set_up()
     if not sys.warnoptions:
         warnings.simplefilter("ignore", FutureWarning)  # these are for developers
-    atexit.register(_end_soon)
+    atexit.register(_skip_final_garbage_collection)
     try:
-        interrupt.listen()
+        interrupt.raise_on_signals()
         app(standalone_mode=True)
     except KeyboardInterrupt:  # before the command began
-        _stopped("stopped")
+        _exit_interrupted("stopped")
     except SystemExit as ended:
         if isinstance(getattr(ended.__context__, "__cause__", None), KeyboardInterrupt):  # no command has answered it
-            _stopped("stopped")
+            _exit_interrupted("stopped")
         if (
             ended.code == StartInterruptedError.exit_status
         ):  # while Python ends it has no handlers any more: a second signal would end it at once
@@ -149,19 +148,19 @@ def main() -> None:
                 signal.signal(number, signal.SIG_IGN)
         raise
     except StartInterruptedError as interrupted:
-        _stopped(str(interrupted))
+        _exit_interrupted(str(interrupted))
     except Exception as error:
-        expected = _expected(error)
-        if _was_interrupted(error) or (expected is None and interrupt.has_come()):
-            _stopped("stopped")
+        expected = _expected_error(error)
+        if _was_interrupted(error) or (expected is None and interrupt.has_signal_come()):
+            _exit_interrupted("stopped")
         if expected is None or is_verbose():
             traceback.print_exc()
-        told = expected or StudyStoppedError(f"{_name(error)}. {REPORT}")
+        told = expected or StudyStoppedError(f"{_error_in_one_line(error)}. {REPORT}")
         tell(f"error: {told}", sys.stderr)
-        answer.write_error(told)
+        job_answer.write_error(told)
         raise SystemExit(told.exit_status) from None
     finally:
-        atexit.register(_let_python_end)  # last, so it runs first
+        atexit.register(_shorten_thread_turns)  # last, so it runs first
 
 
 def _open_closed_streams() -> None:
@@ -178,7 +177,7 @@ def _open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
-def _instead(error: UnicodeError) -> tuple[str, int]:
+def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
     """Return what is shown for characters that the output's encoding does not have, and where the text goes on."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -201,7 +200,7 @@ def _speak_utf8() -> None:
     if sys.getfilesystemencoding() != "utf-8" and os.environ.get("PYTHONUTF8") != "1" and sys.executable:
         os.environ["PYTHONUTF8"] = "1"
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-    codecs.register_error("study", _instead)
+    codecs.register_error("study", _replace_unencodable)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="study")
@@ -230,7 +229,7 @@ def _outlive_terminal() -> None:
             setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=True))
 
 
-def _end_soon() -> None:
+def _skip_final_garbage_collection() -> None:
     """Spare Python the search of Ray, MLflow and PyTorch for reference cycles before it ends, which takes seconds.
 
     Not where Triton is loaded: it would print a list of what was not collected.
@@ -239,7 +238,7 @@ def _end_soon() -> None:
         gc.freeze()
 
 
-def _let_python_end() -> None:
+def _shorten_thread_turns() -> None:
     """Let other threads have turns of 0.2 s, not of 5 ms, while Python ends.
 
     A thread that makes or drops a `weakref.finalize`, as one that opens MLflow's database does, would otherwise make
@@ -260,13 +259,13 @@ def _was_interrupted(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _stopped(message: str) -> None:
+def _exit_interrupted(message: str) -> None:
     """End with status 130.
 
     Python itself would end by SIGINT where the interrupt came during an `exec`, as of a library that is being imported.
     """
     tell(message, sys.stderr)
-    answer.write_error(StartInterruptedError(message))
+    job_answer.write_error(StartInterruptedError(message))
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(StartInterruptedError.exit_status)
@@ -275,7 +274,7 @@ def _stopped(message: str) -> None:
 REPORT = "This is a bug in study: please report it, with the traceback above and what `study doctor` prints"
 
 
-def _expected(error: Exception) -> UserError | StudyStoppedError | None:
+def _expected_error(error: Exception) -> UserError | StudyStoppedError | None:
     """Return the error that a command ends by; None for a bug."""
     if isinstance(error, UserError | StudyStoppedError):
         return error
@@ -287,13 +286,13 @@ def _expected(error: Exception) -> UserError | StudyStoppedError | None:
     return None
 
 
-def _name(error: Exception) -> str:
+def _error_in_one_line(error: Exception) -> str:
     """Return kind and message of an error in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":").removesuffix(".")[:300]
 
 
 @app.callback(invoke_without_command=True)
-def _global(
+def _global_options(
     version: Annotated[bool, typer.Option("--version", help="Show the version, and the commit of a checkout.")] = False,
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Show what libraries log, and the traceback behind an error.")

@@ -10,8 +10,8 @@ from study.errors import UserError
 from study.text import tell, typed
 
 if TYPE_CHECKING:
-    from study.cluster.driver_job import Job
-    from study.cluster.job_client import Jobs, Submitted
+    from study.cluster.driver_job import DriverJob
+    from study.cluster.job_client import JobClient, Submission
     from study.home.folder import StudyFolder
 
 Follow = Annotated[
@@ -42,7 +42,7 @@ def check_follow(follow: bool, as_json: bool) -> None:
         raise UserError("--json prints one document, --follow the log as it comes. Give only one of them")
 
 
-def go_on(
+def resume_on_cluster(
     address: str,
     command: list[str],
     name: str,
@@ -59,18 +59,18 @@ def go_on(
     Raises:
         Exit: see `follow_driver`.
     """
-    from study.cluster.job_client import Jobs
+    from study.cluster.job_client import JobClient
     from study.commands import on_cluster
 
     check_follow(follow, as_json)
-    remote = Jobs(address)
+    remote = JobClient(address)
     remote.idle(remote.last(name))
     if check is not None:
-        check(on_cluster.folder_there(remote, name))
-    show_submitted(remote, name, remote.go_on(command[0], name, command[1:]), follow, as_json)
+        check(on_cluster.local_copy_folder(remote, name))
+    show_submitted(remote, name, remote.resume_driver(command[0], name, command[1:]), follow, as_json)
 
 
-def show_submitted(remote: "Jobs", name: str, done: "Submitted", follow: bool, as_json: bool = False) -> None:
+def show_submitted(remote: "JobClient", name: str, done: "Submission", follow: bool, as_json: bool = False) -> None:
     """Show a driver that was submitted: as a document, or with its log, or with how to see it.
 
     Raises:
@@ -87,7 +87,7 @@ def show_submitted(remote: "Jobs", name: str, done: "Submitted", follow: bool, a
     tell(f"its log:   {typed('logs', name, '-f', '--address', remote.address)}")
 
 
-def follow_driver(remote: "Jobs", name: str, job: str) -> None:
+def follow_driver(remote: "JobClient", name: str, job: str) -> None:
     """Show a driver's log until it ends, then what to type here.
 
     Raises:
@@ -103,7 +103,7 @@ def follow_driver(remote: "Jobs", name: str, job: str) -> None:
         raise typer.Exit(ended.exit_status)
 
 
-def _shown_to_its_end(remote: "Jobs", job: str, study: str, detached: str) -> "Job":
+def _shown_to_its_end(remote: "JobClient", job: str, study: str, detached: str) -> "DriverJob":
     """Show a job's log until it ends, and return the ended job.
 
     Args:
@@ -114,18 +114,18 @@ def _shown_to_its_end(remote: "Jobs", job: str, study: str, detached: str) -> "J
         Exit: Ctrl-C detached.
         StudyStoppedError: the connection was lost.
     """
-    from study.cluster.following import followed, outcome
+    from study.cluster.job_log import follow_log, wait_for_end
 
     try:
-        for text in followed(remote, job, study):
+        for text in follow_log(remote, job, study):
             tell(text, end="")
-        return outcome(remote, job, study)
+        return wait_for_end(remote, job, study)
     except KeyboardInterrupt:
         tell(f"\ndetached; {detached}")
         raise typer.Exit(130) from None
 
 
-def options(**given: object) -> list[str]:
+def option_words(**given: object) -> list[str]:
     """Return options as words of a command line, without those at their default.
 
     `top=3` is `--top 3`, `rules=True` is `--rules`; an option that may be repeated has a list.
@@ -157,25 +157,20 @@ def submit(
     profile: Profile = None,
     env: Env = None,
     python: Python = "python",
-    share: Annotated[
-        float,
-        typer.Option("--share", min=0.01, max=100, help="Weight among studies that share a cluster; others have 1."),
-    ] = 1.0,
-    slots: Annotated[int | None, typer.Option("--max-slots", min=1, help="Most trials at once.")] = None,
     as_json: Json = False,
 ) -> None:
     """Run a study on a cluster, as a job. Example: study submit quickstart --address http://head:8265 --follow"""
-    from study.cluster.driver_job import from_this_shell
-    from study.cluster.job_client import Jobs
-    from study.home.provenance import owner
-    from study.home.sharing import Limits
+    from study.cluster.driver_job import select_shell_variables
+    from study.cluster.job_client import JobClient
+    from study.home.provenance import study_owner
     from study.spec import load_study
 
     check_follow(follow, as_json)
-    variables = {"STUDY_OWNER": owner(), **from_this_shell(env or ())}  # else the owner is who runs the cluster
+    # else the owner is who runs the cluster
+    variables = {"STUDY_OWNER": study_owner(), **select_shell_variables(env or ())}
     study = load_study(spec, assignments or (), profile, name)
-    remote = Jobs(address)
-    done = remote.submit(study, python, variables, Limits(share, slots))
+    remote = JobClient(address)
+    done = remote.submit(study, python, variables)
     show_submitted(remote, study.name, done, follow, as_json)
 
 
@@ -189,8 +184,8 @@ def logs(
     as_json: Json = False,
 ) -> None:
     """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
-    from study.cluster.following import COLOURS
-    from study.cluster.job_client import Jobs
+    from study.cluster.job_client import JobClient
+    from study.cluster.job_log import ANSI_COLOURS
     from study.commands import logs as history
     from study.commands.on_cluster import RemoteStudies
     from study.home.folder import Home
@@ -199,16 +194,16 @@ def logs(
         raise UserError(f"-f follows the log of a study's driver on a cluster: study logs {name} -f --address URL")
     check_follow(follow, as_json)
     if address is not None and trial is None:
-        remote = Jobs(address)
+        remote = JobClient(address)
         job = remote.last(name).id
         if follow:
             follow_driver(remote, name, job)
             return
-        log = COLOURS.sub("", remote.head.log(job))
+        log = ANSI_COLOURS.sub("", remote.head.log(job))
         print_json({"name": name, "job": job, "log": log}) if as_json else tell(log, end="")
         return
     home = Home.locate() if address is None else RemoteStudies(address).home([name])
-    document = history.document(home.find(name), trial)
+    document = history.document(home.find_study(name), trial)
     print_json(document) if as_json else tell(history.text(document))
 
 
@@ -225,8 +220,8 @@ def fetch(
     from study.commands import fetch as fetching
     from study.home.folder import Home
 
-    done = fetching.fetch(Home.locate(), name, address, models, rename)
-    print_json(fetching.to_document(done)) if as_json else tell("\n".join(fetching.words(done)))
+    done = fetching.fetch_study(Home.locate(), name, address, models, rename)
+    print_json(fetching.to_document(done)) if as_json else tell("\n".join(fetching.outcome_lines(done)))
 
 
 def share_logs(name: Name, as_json: Json = False) -> None:
@@ -234,21 +229,21 @@ def share_logs(name: Name, as_json: Json = False) -> None:
     from study.cluster import log_share
     from study.home.folder import Home
 
-    document = log_share.make(Home.locate(), name)
+    document = log_share.share_study(Home.locate(), name)
     print_json(document) if as_json else tell(document["folder"])
 
 
-def carry_out(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:
+def run_on_head(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:
     """Run a command that needs no study on the head of a cluster.
 
     Raises:
         Exit: 1 if it failed there.
     """
-    from study.cluster.driver_job import from_this_shell
-    from study.cluster.job_client import Jobs
+    from study.cluster.driver_job import select_shell_variables
+    from study.cluster.job_client import JobClient
 
-    remote = Jobs(address)
-    job = remote.begin([*command, "--json"] if as_json else command, python, from_this_shell(env))
+    remote = JobClient(address)
+    job = remote.begin([*command, "--json"] if as_json else command, python, select_shell_variables(env))
     if as_json:
         print_json(remote.answer(job))
         return

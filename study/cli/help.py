@@ -25,7 +25,7 @@ def doctor(
     from study import doctor as doctors
 
     if clean:
-        from study.files import clear_scratch
+        from study.upstream.scratch import clear_scratch
 
         removed = clear_scratch()
         for folder in removed:
@@ -45,7 +45,7 @@ Words = Annotated[
 
 def guide(topic: Words = None) -> None:
     """Show a page of the guide, or passages on some words. Examples: study guide selection, study guide limit time"""
-    from study.commands.guide import guide as page
+    from study.commands.guide import guide_text as page
 
     text = page(topic or [])
     if not sys.stdout.isatty():

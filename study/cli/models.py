@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from study.cli.cluster import Follow, is_elsewhere, options, show_submitted
-from study.cli.options import AnyAddress, Json, Quiet, Rename, Set, Spec, print_json, show, view
+from study.cli.cluster import Follow, is_elsewhere, option_words, show_submitted
+from study.cli.options import AnyAddress, Json, Quiet, Rename, Set, Spec, print_json, show_run_end, view
 from study.errors import UserError
 from study.metrics import is_standard_error
-from study.text import counted, quoted, some, tell
+from study.text import counted, few_names, quoted, tell
 
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
@@ -31,11 +31,9 @@ def list_models(as_json: Json = False) -> None:
 
 
 def prepare_model(
-    network: Annotated[
-        str, typer.Argument(metavar="NETWORK", help="As torchvision names it (study models list), or timm/NAME.")
-    ],
+    network: Annotated[str, typer.Argument(metavar="NETWORK", help="As torchvision names it: study models list.")],
     weights: Annotated[
-        str, typer.Option("--weights", metavar="NAME", help="Their name in the library; imagenet: its default ones.")
+        str, typer.Option("--weights", metavar="NAME", help="Their name in torchvision; imagenet: its default ones.")
     ] = "imagenet",
     quiet: Quiet = False,
     as_json: Json = False,
@@ -79,24 +77,36 @@ def train(
     follow: Follow = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train an exported configuration on several seeds. Example: study train best.yaml --epochs 40"""
-    from study.commands.final_training import baseline_of, default_seeds, final_study, parse_seeds
+    """Train what a study chose, by its name or best.yaml, on several seeds. Example: study train mine --epochs 40"""
+    from study.commands.final_training import (
+        baseline_of,
+        default_seeds,
+        exported_file,
+        final_study,
+        is_fitted,
+        parse_seeds,
+    )
     from study.home.folder import Home
 
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
+    if not baseline and (best := exported_file(Home.locate(), spec)):
+        tell(f"{spec}: the study's best, {best}", sys.stderr)
+        spec = str(best)
     if is_elsewhere(address, follow):
-        from study.cluster.job_client import Jobs, train_there
+        from study.cluster.job_client import JobClient, submit_final_training
         from study.commands import on_cluster
-        from study.home.provenance import owner
-        from study.spec.load import load_for_elsewhere
+        from study.home.provenance import study_owner
+        from study.spec.load import load_for_cluster
 
-        given = baseline_of(Home.locate(), spec, changes) if baseline else load_for_elsewhere(spec, changes)
-        remote, with_val = Jobs(address), data == "train+val"
-        chosen = parse_seeds(seeds) if seeds is not None else on_cluster.seeds(remote, given, name, with_val)
+        given = baseline_of(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
+        remote, with_val = JobClient(address), data == "train+val"
+        chosen = (
+            parse_seeds(seeds) if seeds is not None else on_cluster.final_training_seeds(remote, given, name, with_val)
+        )
         final = final_study(given, chosen, name, with_val)
-        words = options(seeds=",".join(map(str, chosen)), data=data, whole=whole, quiet=quiet)
+        words = option_words(seeds=",".join(map(str, chosen)), data=data, whole=whole, quiet=quiet)
         on_cluster.check_training(remote, final)
-        done = train_there(remote, given, final, words, {"STUDY_OWNER": owner()})
+        done = submit_final_training(remote, given, final, words, {"STUDY_OWNER": study_owner()})
         show_submitted(remote, final.name, done, follow)
         return
     from study.driver import run as running
@@ -107,9 +117,9 @@ def train(
     chosen = parse_seeds(seeds) if seeds is not None else default_seeds(Home.locate(), given, name, with_val)
     study = final_study(given, chosen, name, with_val)
     if study.folds:
-        how_long = counted(study.epochs, "epoch")
+        how_long = "fitted once" if is_fitted(study) else counted(study.epochs, "epoch")
         tell(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
-    show(running.train(Home.locate(), study, view(quiet), address, whole))
+    show_run_end(running.train(Home.locate(), study, view(quiet), address, whole))
 
 
 def predict(
@@ -123,6 +133,9 @@ def predict(
     ] = None,
     file: Annotated[
         str | None, typer.Option("--file", metavar="COLUMN", help="Column of the files in a list of images.")
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="Column of the table or list that names the samples.")
     ] = None,
     seed: Seed = None,
     device: ComputeDevice = "auto",
@@ -139,20 +152,20 @@ def predict(
     from study.home.folder import Home
     from study.trained import Classifier
     from study.trained.prediction import predict
-    from study.trained.prediction_table import table, unreadable_lines
+    from study.trained.prediction_table import predictions_csv, unreadable_lines
 
     if out is not None:
         check_output(out)
     with find_model(Home.locate(), model, seed) as description:
-        predictions = predict(Classifier.load(description, device), inputs, file)
+        predictions = predict(Classifier.load(description, device), inputs, file, id_column)
     if strict and predictions.unreadable:
         raise UserError("\n".join(["--strict: not everything can be read", *unreadable_lines(predictions)]))
     if out is not None:
-        write_output(out, table(predictions).encode("utf-8", "surrogateescape"))
+        write_output(out, predictions_csv(predictions).encode("utf-8", "surrogateescape"))
     if as_json:
         print_json(predictions.to_document())
     else:
-        tell(str(out) if out is not None else table(predictions).rstrip("\n"))
+        tell(str(out) if out is not None else predictions_csv(predictions).rstrip("\n"))
     if predictions.warning:
         tell(f"warning: {predictions.warning}", sys.stderr)
     if predictions.unreadable:
@@ -184,18 +197,19 @@ def evaluate(
     from study.trained import evaluate as evaluating
 
     home = Home.locate()
-    split = split or (evaluating.ALL if data is not None and evaluating.is_files(data) else "val")
+    split = split or (evaluating.ALL if data is not None and evaluating.is_user_data(data) else "val")
     with find_model(home, model, seed) as description:
         found = evaluating.evaluate(home, description, split, data, assignments or (), device, strict)
-        groups = evaluating.group_words(description, found.metrics)
+        groups = evaluating.groups_in_words(description, found.metrics)
     worst, left_out, foreign = found.worst_group, len(found.left_out), list(found.foreign_bias)
-    for line in table_columns.summary(found.left_out):
+    for line in table_columns.summarise_faults(found.left_out):
         tell(f"left out: {line}", sys.stderr)
     if as_json:
         named: dict[str, Any] = {"groups": groups} if groups else {}
         named |= {"worst_group": worst.to_document()} if worst else {}
         named |= {"left_out": left_out} if left_out else {}
         named |= {"foreign_bias": foreign} if foreign else {}
+        named |= {"classes": list(found.of_classes)} if found.of_classes else {}
         print_json({**found.metrics, "samples": found.samples, **named})
         return
     is_new = data is not None or any(assignment.startswith("data.path") for assignment in assignments or ())
@@ -203,7 +217,7 @@ def evaluate(
     note = f"; {counted(left_out, 'row')} of the table left out, which the model cannot take"
     tell(f"{found.samples} samples{part}{note if left_out else ''}")
     if foreign:
-        names = f"bias class{'es' * (len(foreign) > 1)} {some(list(map(quoted, foreign)))}"
+        names = f"bias class{'es' * (len(foreign) > 1)} {few_names(list(map(quoted, foreign)))}"
         tell(f"{names}: not among the model's, so these samples count in what is measured by class alone")
     undefined = [name for name, value in found.metrics.items() if value is None and not is_standard_error(name)]
     for name, value in found.metrics.items():
@@ -213,8 +227,9 @@ def evaluate(
         line = f"{name:<32} {value:.6g}{'' if error is None else f' ± {error:.2g}'}"
         tell(f"{line:<44} {groups[name]}" if name in groups else line)
     if undefined:
-        tell(f"not defined on these samples: {some([name.partition('/')[2] for name in undefined])}")
+        tell(f"not defined on these samples: {few_names([name.partition('/')[2] for name in undefined])}")
     if any(map(is_standard_error, found.metrics)):
         tell("±: standard error, as the split is a sample")
-    if worst:
-        tell(" ".join(worst.sentences()))
+    for sentences in (worst.sentences() if worst else [], found.of_classes):
+        if sentences:
+            tell(" ".join(sentences))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from study.cluster import answer
+from study.cluster import job_answer
 from study.errors import UserError
 from study.text import tell
 from study.upstream.ray_internals import is_job
@@ -32,7 +32,7 @@ HERE = "local"
 """Value of `--address` for this machine, whatever the variable says."""
 
 
-def _place(context: typer.Context, parameter: typer.CallbackParam, given: str | None) -> str | None:
+def _cluster_or_here(context: typer.Context, parameter: typer.CallbackParam, given: str | None) -> str | None:
     """Return the address that is meant; None: this machine.
 
     Within a job the variable, which the head may have, does not count: the cluster would ask itself.
@@ -42,13 +42,13 @@ def _place(context: typer.Context, parameter: typer.CallbackParam, given: str | 
     return None if given == HERE or (by_variable and is_job()) else given
 
 
-def _head(context: typer.Context, parameter: typer.CallbackParam, given: str) -> str:
+def _required_cluster(context: typer.Context, parameter: typer.CallbackParam, given: str) -> str:
     """Return the address that is meant where a cluster is needed.
 
     Raises:
         UserError: it is this machine.
     """
-    address = _place(context, parameter, given)
+    address = _cluster_or_here(context, parameter, given)
     if address is None:
         raise UserError(f"--address {given}: a cluster is needed here: http://HOST:PORT of the head's dashboard")
     return address
@@ -57,7 +57,11 @@ def _head(context: typer.Context, parameter: typer.CallbackParam, given: str) ->
 Head = Annotated[
     str,
     typer.Option(
-        "--address", metavar="URL", envvar=VARIABLE, callback=_head, help="The head's dashboard, as http://head:8265."
+        "--address",
+        metavar="URL",
+        envvar=VARIABLE,
+        callback=_required_cluster,
+        help="The head's dashboard, as http://head:8265.",
     ),
 ]
 Where = Annotated[
@@ -66,7 +70,7 @@ Where = Annotated[
         "--address",
         metavar="URL",
         envvar=VARIABLE,
-        callback=_place,
+        callback=_cluster_or_here,
         help="The head's dashboard, as http://head:8265; local: this machine.",
     ),
 ]
@@ -76,7 +80,7 @@ AnyAddress = Annotated[
         "--address",
         metavar="ADDR",
         envvar=VARIABLE,
-        callback=_place,
+        callback=_cluster_or_here,
         help="A cluster: http://HEAD:8265 from outside, auto or HOST:PORT from within; local: this machine.",
     ),
 ]
@@ -85,11 +89,11 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 def print_json(document: Any) -> None:
     """Print one JSON document on standard output; null for what is not a finite number."""
-    from study.ranking.documents import plain
+    from study.ranking.documents import to_plain
 
-    document = _finite(plain(document))
+    document = _finite(to_plain(document))
     print(json.dumps(document, indent=2, allow_nan=False))
-    answer.write_answer(document)
+    job_answer.write_answer(document)
 
 
 def _finite(value: Any) -> Any:
@@ -109,7 +113,7 @@ def view(quiet: bool) -> "ProgressView":
     return ProgressView(Console(), quiet)
 
 
-def show(outcome: "RunEnd") -> None:
+def show_run_end(outcome: "RunEnd") -> None:
     """Show the end of a run: what came out, where it is, what to type next.
 
     Raises:

@@ -29,7 +29,7 @@ def schema(
     from study.files import write_output
     from study.spec import json_schema
 
-    tell(json_schema.text(), end="") if out is None else write_output(out, json_schema.text())
+    tell(json_schema.schema_text(), end="") if out is None else write_output(out, json_schema.schema_text())
 
 
 def init(
@@ -93,7 +93,7 @@ def init(
 ) -> None:
     """Write a study file; asks for what is not given. Example: study init mine --data birds/ --bias place"""
     from study.commands import init as beginning
-    from study.commands.answers import Asker
+    from study.commands.init_answers import Asker
     from study.text import typed
 
     def ask(question: str, default: str | None) -> str:
@@ -143,8 +143,8 @@ def prepare_data(
     from study.commands import data as data_commands
 
     if address is not None:
-        command = ["data", "prepare", name, *cluster.options(set=assignments), "--quiet"]
-        cluster.carry_out(address, command, python, env or (), as_json)
+        command = ["data", "prepare", name, *cluster.option_words(set=assignments), "--quiet"]
+        cluster.run_on_head(address, command, python, env or (), as_json)
         return
     with data_commands.download_bars(quiet) as progress:
         document = data_commands.prepare(name, assignments or (), progress)

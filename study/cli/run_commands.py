@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from study.cli.cluster import Follow, go_on, is_elsewhere, options
+from study.cli.cluster import Follow, is_elsewhere, option_words, resume_on_cluster
 from study.cli.options import (
     Address,
     AnyAddress,
@@ -20,7 +20,7 @@ from study.cli.options import (
     Spec,
     end,
     print_json,
-    show,
+    show_run_end,
     view,
 )
 from study.errors import UserError
@@ -53,7 +53,7 @@ def run(
     if detach:
         _detached(home, quiet, begin, given, address=address, or_resume=or_resume)
         return
-    show(begin(home, given, view(quiet), address, or_resume=or_resume))
+    show_run_end(begin(home, given, view(quiet), address, or_resume=or_resume))
 
 
 def _detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: Any, **named: Any) -> None:
@@ -73,7 +73,7 @@ def attach(name: Name, quiet: Quiet = False) -> None:
     from study.driver.driver_process import follow_running
     from study.home.folder import Home
 
-    show(follow_running(view(quiet), Home.locate().find(name)))
+    show_run_end(follow_running(view(quiet), Home.locate().find_study(name)))
 
 
 def resume(
@@ -93,20 +93,20 @@ def resume(
 ) -> None:
     """Resume a study after a stop or crash, or add trials to it. Example: study resume quickstart --trials +50"""
     if is_elsewhere(address, follow):
-        from study.commands import extend_study, placement
+        from study.commands import changes_on_resume, extend_study
         from study.home.record import StudyRecord
 
         def check(folder: "StudyFolder") -> None:
             if trials is not None:
                 extend_study.check_trials(folder.spec(), trials)
             if assignments:
-                placement.placement(folder, StudyRecord.load(folder.ledger_file), assignments)
+                changes_on_resume.next_placement(folder, StudyRecord.load(folder.ledger_file), assignments)
             if failed:
-                extend_study.failures(folder)
+                extend_study.trials_to_retry(folder)
 
-        command = ["resume", *options(trials=trials, failed=failed, quiet=quiet, set=assignments)]
+        command = ["resume", *option_words(trials=trials, failed=failed, quiet=quiet, set=assignments)]
         is_changed = trials is not None or assignments or failed
-        go_on(address, command, name, follow, check=check if is_changed else None)
+        resume_on_cluster(address, command, name, follow, check=check if is_changed else None)
         return
     from study.driver import run as running
     from study.home.folder import Home
@@ -115,64 +115,7 @@ def resume(
     if detach:
         _detached(home, quiet, running.resume, name, **asked, assignments=assignments or ())
         return
-    show(running.resume(home, name, view(quiet), trials, address, assignments=assignments or (), failed=failed))
-
-
-def extend(
-    name: Name,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Train up to this epoch.")],
-    top: Annotated[
-        int | None, typer.Option("--top", min=1, help="Number of the best configurations; default: 5.")
-    ] = None,
-    trials: Annotated[
-        str | None, typer.Option("--trials", metavar="N,N", help="Numbers of the trials, complete or stopped.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run, and start nothing.")] = False,
-    address: AnyAddress = None,
-    follow: Follow = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
-) -> None:
-    """Let trials go on beyond their last epoch. Example: study extend quickstart --epochs 40 --top 5"""
-    from study.commands import extend_study
-
-    request = extend_study.ExtensionRequest(epochs, top, _numbers(trials))
-
-    def show_plan(plan: extend_study.ExtensionPlan) -> None:
-        print_json(plan) if as_json else tell("\n".join(extend_study.lines(plan)))
-
-    if is_elsewhere(address, follow):
-        from study.cluster.job_client import Jobs
-
-        asked = options(epochs=epochs, top=top, trials=trials)
-        if dry_run:  # asked there: only its home knows which trials' states were kept
-            show_plan(extend_study.plan_from_document(Jobs(address).ask(name, "extend", name, *asked, "--dry-run")))
-            return
-        command = ["extend", *asked, *options(quiet=quiet)]
-        go_on(address, command, name, follow, as_json, lambda folder: extend_study.plan_of(folder, request))
-        return
-    from study.driver import run as running
-    from study.home.folder import Home
-
-    home = Home.locate()
-    plan = extend_study.plan_of(home.find(name), request)
-    show_plan(plan)
-    if dry_run:
-        return
-    outcome = running.extend(home, name, view(quiet or as_json), request, address)
-    end(outcome) if as_json else show(outcome)
-
-
-def _numbers(text: str | None) -> tuple[int, ...]:
-    """Read the numbers of trials from `N,N`.
-
-    Raises:
-        UserError: it is no such list.
-    """
-    parts = [part.strip() for part in text.split(",")] if text is not None else []
-    if not all(part.isascii() and part.isdigit() for part in parts):
-        raise UserError(f"--trials {text}: numbers of trials are needed, as in --trials 3,7")
-    return tuple(map(int, parts))
+    show_run_end(running.resume(home, name, view(quiet), trials, address, assignments=assignments or (), failed=failed))
 
 
 def confirm(
@@ -198,13 +141,13 @@ def confirm(
         def check(folder: "StudyFolder") -> None:
             extend_study.confirm_event(Results.load(folder), top, seeds, rules)
 
-        command = ["confirm", *options(top=top, seeds=seeds, rules=rules, quiet=quiet)]
-        go_on(address, command, name, follow, check=check)
+        command = ["confirm", *option_words(top=top, seeds=seeds, rules=rules, quiet=quiet)]
+        resume_on_cluster(address, command, name, follow, check=check)
         return
     from study.driver import run as running
     from study.home.folder import Home
 
-    show(running.confirm(Home.locate(), name, view(quiet), top, seeds, rules, address))
+    show_run_end(running.confirm(Home.locate(), name, view(quiet), top, seeds, rules, address))
 
 
 def ablate(
@@ -230,39 +173,41 @@ def ablate(
     """Measure what each knob adds between baseline and best. Example: study ablate quickstart --seeds 5"""
     from study.commands import ablate_study
 
-    request = ablate_study.AblationRequest(seeds, _keys(knobs), _keys(order))
+    request = ablate_study.AblationRequest(seeds, _read_keys(knobs), _read_keys(order))
 
     def show_plan(plan: ablate_study.AblationSummary) -> None:
-        print_json(plan) if as_json else tell("\n".join(ablate_study.lines(plan)))
+        print_json(plan) if as_json else tell("\n".join(ablate_study.plan_lines(plan)))
 
     if is_elsewhere(address, follow):
-        from study.cluster.job_client import Jobs
+        from study.cluster.job_client import JobClient
         from study.commands import on_cluster
 
         if dry_run:
-            show_plan(ablate_study.plan_of(on_cluster.folder_there(Jobs(address), name), request))
+            show_plan(ablate_study.ablation_plan(on_cluster.local_copy_folder(JobClient(address), name), request))
             return
-        command = ["ablate", *options(seeds=seeds, knobs=knobs, order=order, quiet=quiet)]
-        go_on(address, command, name, follow, as_json, lambda folder: ablate_study.plan_of(folder, request))
+        command = ["ablate", *option_words(seeds=seeds, knobs=knobs, order=order, quiet=quiet)]
+        resume_on_cluster(
+            address, command, name, follow, as_json, lambda folder: ablate_study.ablation_plan(folder, request)
+        )
         return
     from study.driver import run as running
     from study.home.folder import Home
 
     home = Home.locate()
-    plan = ablate_study.plan_of(home.find(name), request)
+    plan = ablate_study.ablation_plan(home.find_study(name), request)
     if dry_run:
         show_plan(plan)
         return
     if not as_json:
         show_plan(plan)
     outcome = running.ablate(home, name, view(quiet or as_json), request, address)
-    result = ablate_study.result(home.find(name))
-    print_json(result) if as_json else tell(f"\n{ablate_study.table(result)}")
+    result = ablate_study.result(home.find_study(name))
+    print_json(result) if as_json else tell(f"\n{ablate_study.effects_table(result)}")
     if outcome is not None:
-        end(outcome) if as_json else show(outcome)
+        end(outcome) if as_json else show_run_end(outcome)
 
 
-def _keys(text: str | None) -> tuple[str, ...]:
+def _read_keys(text: str | None) -> tuple[str, ...]:
     """Read the keys from `KEY,KEY`."""
     return tuple(key.strip() for key in (text or "").split(",") if key.strip())
 
@@ -278,7 +223,7 @@ def trial(
 ) -> None:
     """Run one trial in this process, without Ray. Example: study trial quickstart --set method.lambda=1"""
     from study.commands import single_trial as one_trial
-    from study.home.provenance import in_words
+    from study.home.provenance import device_text
     from study.spec import load_study
 
     study = load_study(spec, assignments or (), profile, one_trial=True)
@@ -287,14 +232,16 @@ def trial(
     def hear(found: Mapping[str, str]) -> None:
         device.update(found)
         if not as_json:
-            tell(f"device  {in_words(found)}")
+            tell(f"device  {device_text(found)}")
 
-    for metrics in one_trial.run(study, tell=hear, fold=fold):
+    for metrics in one_trial.run_trial(study, tell=hear, fold=fold):
         epochs.append(metrics)
         if not as_json:
-            tell(one_trial.line(study, metrics))
+            tell(one_trial.epoch_line(study, metrics))
     if not as_json and epochs:
-        tell("\n".join([f"\nall metrics after epoch {len(epochs)}:", *one_trial.table(epochs[-1])]))
+        facts = study.describe(study.trial_document({})["data"])
+        rows = one_trial.metrics_table(epochs[-1], facts.class_names, facts.bias_names)
+        tell("\n".join([f"\nall metrics after epoch {len(epochs)}:", *rows]))
     if as_json:
         print_json(
             {"name": study.name, "config": study.trial_config({}).to_document(), "device": device, "epochs": epochs}
@@ -322,7 +269,7 @@ def reproduce(
     home, request = Home.locate(), reproducing.Request(name, profile, tuple(assignments or ()), seeds)
     shown = view(quiet or as_json)
     if readings is not None:
-        from study.reproduce import reading_tables as comparing
+        from study.reproduce import reading_comparison as comparing
 
         ends = [] if only_report else list(reproducing.reproduce_readings(home, table, request, readings, shown))
         compared = reproducing.compared_readings(home, table, request, readings)
@@ -334,7 +281,7 @@ def reproduce(
     current = reproducing.current_table(home, table, request)
     print_json(reproducing.document(current)) if as_json else tell(reproducing.markdown(current))
     if outcome is not None and not as_json:
-        show(outcome)
+        show_run_end(outcome)
 
 
 def suite(
@@ -367,7 +314,7 @@ def suite(
     silent = quiet or as_json
     end = None
     if only_report:
-        suites.check_same(home, wanted)
+        suites.check_same_settings(home, wanted)
     else:
         end = suites.run(home, wanted, file, view(silent), (lambda _: None) if silent else tell, address)
     found = suites.tables(home, wanted)
@@ -377,10 +324,10 @@ def suite(
     if end is not None:
         if not silent:
             tell(f"\nwritten: table.md, table.tex and table.csv in {suites.folder(home, wanted)}")
-        _show(end, file)
+        _show_suite_end(end, file)
 
 
-def _show(end: "SuiteEnd", file: str) -> None:
+def _show_suite_end(end: "SuiteEnd", file: str) -> None:
     """Show what came of a suite's run besides its tables.
 
     Raises:

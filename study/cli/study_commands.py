@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from study.home.folder import Home
 
 
-def _home(address: str | None, *names: str) -> "Home":
+def _home_to_read(address: str | None, *names: str) -> "Home":
     """Return the home that a command reads: this one, or the copy of a cluster's, with these studies up to date."""
     from study.home.folder import Home
 
@@ -52,16 +52,6 @@ def plan(
     print_json(plain_fields(planned) | plain_fields(estimated)) if as_json else tell(estimate_text(estimated))
 
 
-def cost(name: Name, address: Where = None, as_json: Json = False) -> None:
-    """Show how many hours a study took, and how many early stopping saved. Example: study cost quickstart"""
-    from study.commands import cost as costs
-    from study.ranking import Results
-
-    folder = _home(address, name).find(name)
-    document = costs.document(Results.load(folder))
-    print_json(document) if as_json else tell(costs.text(document))
-
-
 def list_studies(address: Where = None, as_json: Json = False) -> None:
     """List the studies of this home, or of a cluster. Example: study list --json"""
     from study.commands import status
@@ -90,7 +80,7 @@ def show_status(name: Name, address: Where = None, as_json: Json = False) -> Non
         there = on_cluster.RemoteStudies(address).status(name)
         print_json(there) if as_json else tell(on_cluster.text(there))
         return
-    document = status.document(Home.locate().find(name))
+    document = status.document(Home.locate().find_study(name))
     print_json(document) if as_json else tell("\n".join(status.lines(document)))
 
 
@@ -99,7 +89,6 @@ def report(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="The folder to write to; default: the study's.")
     ] = None,
-    models: Annotated[bool, typer.Option("--models", help="Also what its models learned; needs its data.")] = False,
     pdf: Annotated[bool, typer.Option("--pdf", help="Also write each figure as a PDF.")] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Keep it up to date while the study runs; the page reloads itself.")
@@ -112,16 +101,12 @@ def report(
     from study.home.folder import Home
 
     if watch:
-        if models or pdf or as_json or address is not None:
-            raise UserError(
-                "--watch: writes the report of a study of this home: without --models, --pdf, --json and --address"
-            )
+        if pdf or as_json or address is not None:
+            raise UserError("--watch: writes the report of a study of this home: without --pdf, --json and --address")
         reporting.watch(Home.locate(), name, out, tell)
         return
-    if models and address is not None:
-        raise UserError("--models: needs the study's models and data: study fetch --models, then study report --models")
-    home = _home(address, name)
-    page, untracked = reporting.report(home, name, out, models, pdf)
+    home = _home_to_read(address, name)
+    page, untracked = reporting.report(home, name, out, pdf)
     print_json({"name": name, "page": str(page), "rules": reporting.rules(home, name)}) if as_json else tell(page)
     if untracked:
         tell(f"the report in MLflow is the old one: {untracked}", sys.stderr)
@@ -129,6 +114,9 @@ def report(
 
 def compare(
     names: Annotated[list[str], typer.Argument(metavar="NAME NAME ...", help="Studies; see study list.")],
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="METRIC", help="One that all have; default: the studies' own.")
+    ] = None,
     address: Where = None,
     as_json: Json = False,
 ) -> None:
@@ -137,15 +125,15 @@ def compare(
     from study.analysis.statistics import compare_studies
     from study.ranking import Results
 
-    home = _home(address, *names)
-    folders = [home.find(name) for name in names]
+    home = _home_to_read(address, *names)
+    folders = [home.find_study(name) for name in names]
     studies = [Results.load(folder) for folder in folders]
-    comparison = compare_studies.compare(studies)
+    comparison = compare_studies.compare(studies, metric)
     if as_json:
         print_json(comparison)
         return
-    tell(markdown_table(compare_studies.printed_comparison(comparison)))
-    for line in compare_studies.left_out(studies):
+    tell(markdown_table(compare_studies.printed_comparison(comparison, metric)))
+    for line in compare_studies.what_is_left_out(studies, metric):
         tell(line, sys.stderr)
 
 
@@ -178,11 +166,11 @@ def export(
     """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""
     from study.commands import export as exporting
     from study.ranking import Results
-    from study.ranking.selection import Choice
+    from study.ranking.selection import Selection
 
     metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
-    choice = Choice(top, trial, where or (), by, metrics)
-    folder = _home(address, name).find(name)
+    choice = Selection(top, trial, where or (), by, metrics)
+    folder = _home_to_read(address, name).find_study(name)
     written = exporting.export(folder, Results.load(folder), out or Path(f"{name}-best.yaml"), choice)
     if as_json:
         print_json({"name": name, "files": [file.to_document() for file in written]})
@@ -206,10 +194,10 @@ def delete(
             typer.confirm(f"{what} Remove all of it?", abort=True, err=True)
 
     if address is not None:
-        from study.cluster.job_client import Jobs
+        from study.cluster.job_client import JobClient
         from study.commands import on_cluster
 
-        jobs = Jobs(address)
+        jobs = JobClient(address)
         ask(on_cluster.describe(jobs, name))
         on_cluster.delete(jobs, name)
     else:
@@ -233,11 +221,11 @@ def ui(
     if optuna is not None:
         from study.commands import optuna_page
 
-        optuna_page.serve(Home.locate().find(optuna), port)
+        optuna_page.serve(Home.locate().find_study(optuna), port)
         return
-    from study.tracking import tracking_state as mlflow_ui
+    from study.commands import mlflow_ui
 
-    mlflow_ui.serve(Home.locate(), port)
+    mlflow_ui.serve_ui(Home.locate(), port)
 
 
 def import_trials(
@@ -274,7 +262,7 @@ def stop(
     as_json: Json = False,
 ) -> None:
     """Stop a study in good order, or one of its trials, or its search. Example: study stop quickstart --trial 3"""
-    from study.cluster.job_client import Jobs
+    from study.cluster.job_client import JobClient
     from study.driver import ask_driver
     from study.home.folder import Home
 
@@ -283,15 +271,15 @@ def stop(
     if trial or search:
         given = [word for number in trial or () for word in ("--trial", str(number))] or ["--search"]
         if address is not None:
-            _show_remote(Jobs(address).ask(name, "stop", name, *given), as_json)
+            _show_remote(JobClient(address).ask(name, "stop", name, *given), as_json)
             return
-        folder = Home.locate().find(name)
+        folder = Home.locate().find_study(name)
         done = ask_driver.stop_trials(folder, trial) if trial else [ask_driver.end_search(folder)]
         documents = [one.to_document() for one in done]
         print_json({"name": name, "asked": documents}) if as_json else tell("\n".join(one.words for one in done))
         return
     how = typed("resume", name, *(("--address", address) if address else ()))
-    stopped = ask_driver.stop(Home.locate(), name) if address is None else f"job {Jobs(address).stop(name).id}"
+    stopped = ask_driver.stop(Home.locate(), name) if address is None else f"job {JobClient(address).stop(name).id}"
     print_json({"name": name, "stopped": stopped}) if as_json else tell(
         f"{name}: stopped, {stopped}. Go on with it: {how}"
     )
@@ -309,7 +297,7 @@ def enqueue(
     as_json: Json = False,
 ) -> None:
     """Have a running search try a configuration next. Example: study enqueue quickstart --like 3 method.alpha=0.5"""
-    from study.cluster.job_client import Jobs
+    from study.cluster.job_client import JobClient
     from study.driver import ask_driver
     from study.home.folder import Home
 
@@ -317,9 +305,9 @@ def enqueue(
         raise UserError(f"KEY=VALUE: is missing, as in {typed('enqueue', name, '--like', 3, 'method.alpha=0.5')}")
     if address is not None:
         given = [*(assignments or ()), *(("--like", str(like)) if like is not None else ())]
-        _show_remote(Jobs(address).ask(name, "enqueue", name, *given), as_json)
+        _show_remote(JobClient(address).ask(name, "enqueue", name, *given), as_json)
         return
-    done = ask_driver.enqueue(Home.locate().find(name), assignments or (), like)
+    done = ask_driver.enqueue(Home.locate().find_study(name), assignments or (), like)
     print_json({"name": name, "asked": [done.to_document()]}) if as_json else tell(done.words)
 
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
-from study.home.sharing import UNLIMITED, Limits
 from study.spec.load import check_name
 from study.text import printed
 
 
-def from_this_shell(names: Sequence[str]) -> dict[str, str]:
+def select_shell_variables(names: Sequence[str]) -> dict[str, str]:
     """Return the named variables of this shell with their values, for a job.
 
     Raises:
@@ -30,21 +29,21 @@ def from_this_shell(names: Sequence[str]) -> dict[str, str]:
     return values
 
 
-MODULE = "study.driver"
+DRIVER_MODULE = "study.driver"
 """What the job of a driver runs: the room above this one."""
 
-STUDY, FINAL = "study", "final"
+STUDY_KIND, FINAL_TRAINING_KIND = "study", "final"
 """Kinds of drivers: of a search, and of a final training, whose results are models."""
 
 MAX_SHOWN_CHARACTERS = 120
 """Most characters of a job's id that a message shows."""
 
-LATEST = 1e11
+MAX_TIMESTAMP_S = 1e11
 """Last moment that is believed, in seconds since the epoch: the year 5138."""
 
 
 @dataclass(frozen=True)
-class Job:
+class DriverJob:
     """A study's driver on a cluster.
 
     Attributes:
@@ -55,7 +54,7 @@ class Job:
         environment: variables that it was given.
         node: Ray's id of its node; None: it has none yet.
         exit_code: of its driver, None where Ray does not know it.
-        kind: `STUDY` or `FINAL`.
+        kind: `STUDY_KIND` or `FINAL_TRAINING_KIND`.
         limits: of its trials, beside those of other studies.
     """
 
@@ -71,8 +70,7 @@ class Job:
     environment: dict[str, str]
     node: str | None = None
     exit_code: int | None = None
-    kind: str = STUDY
-    limits: Limits = UNLIMITED
+    kind: str = STUDY_KIND
 
     @property
     def owner(self) -> str:
@@ -94,7 +92,7 @@ class Job:
         return self.exit_code if self.exit_code in known else StudyStoppedError.exit_status
 
     @classmethod
-    def from_ray(cls, details: Any) -> "Job":
+    def from_ray(cls, details: Any) -> "DriverJob":
         """Build one from what Ray says of a job.
 
         Anybody who reaches the cluster may have written it: nothing is trusted.
@@ -108,7 +106,7 @@ class Job:
             given = (details.runtime_env or {}).get("env_vars") or {}
             environment = {str(key): str(value) for key, value in given.items()}
             number, code = int(metadata.get("number", 0)), details.driver_exit_code
-            began, ended = _moment(details.start_time), _moment(details.end_time)
+            began, ended = _milliseconds_to_seconds(details.start_time), _milliseconds_to_seconds(details.end_time)
             state, node = str(details.status.value).lower(), details.driver_node_id
             if not (name.isprintable() and state.isprintable() and isinstance(node, str | None)):
                 raise ValueError
@@ -117,7 +115,7 @@ class Job:
                 f"job {name[:MAX_SHOWN_CHARACTERS]!r}: what the cluster says of it is not what Ray says of a job"
             ) from None
         if "study" in metadata:
-            _check_study(name, metadata["study"])
+            _check_study_name(name, metadata["study"])
         return cls(
             name,
             metadata.get("study", ""),
@@ -131,22 +129,21 @@ class Job:
             environment,
             node,
             code if isinstance(code, int) else None,
-            metadata.get("kind", STUDY),
-            Limits.of(metadata),
+            metadata.get("kind", STUDY_KIND),
         )
 
 
-def _moment(told: Any) -> float | None:
+def _milliseconds_to_seconds(told: Any) -> float | None:
     """Convert milliseconds since the epoch to seconds; None where nothing is given."""
     if not told:
         return None
     seconds = float(told) / 1000
-    if not math.isfinite(seconds) or not 0 <= seconds <= LATEST:
+    if not math.isfinite(seconds) or not 0 <= seconds <= MAX_TIMESTAMP_S:
         raise ValueError
     return seconds
 
 
-def _check_study(job: str, name: str) -> None:
+def _check_study_name(job: str, name: str) -> None:
     """Refuse a study's name that would be a path: it becomes the name of a folder here."""
     try:
         check_name(name)
@@ -156,14 +153,11 @@ def _check_study(job: str, name: str) -> None:
         ) from None
 
 
-def job_id(name: str, number: int) -> str:
+def driver_job_id(name: str, number: int) -> str:
     """Return Ray's name for a driver of a study."""
     return f"study-{name}" if number == 1 else f"study-{name}-{number}"
 
 
-def tags(
-    name: str, spec: str, number: int, python: str, kind: str = STUDY, limits: Limits = UNLIMITED
-) -> dict[str, str]:
-    """Return the metadata of a driver's job, as `Job.of` reads it."""
-    told = {"study": name, "spec": spec, "number": str(number), "python": python, "kind": kind}
-    return told | limits.tags()
+def driver_job_metadata(name: str, spec: str, number: int, python: str, kind: str = STUDY_KIND) -> dict[str, str]:
+    """Return the metadata of a driver's job, as `DriverJob.from_ray` reads it."""
+    return {"study": name, "spec": spec, "number": str(number), "python": python, "kind": kind}

@@ -14,17 +14,17 @@ from types import SimpleNamespace
 from typing import Any, TypedDict
 from urllib.parse import quote, urlencode
 
-from study.address import check_jobs, refused, token
-from study.cluster.driver_job import Job
+from study.address import check_jobs, token, token_refused_error
+from study.cluster.driver_job import DriverJob
 from study.errors import UserError
 from study.text import printed
 from study.upstream import ray_internals
 
-IN_ORDER = ("EXPECTED_TERMINATION", "AUTOSCALER_DRAIN_IDLE")
+ORDERLY_TERMINATIONS = ("EXPECTED_TERMINATION", "AUTOSCALER_DRAIN_IDLE")
 """Reasons of an end that is no loss: the node was stopped, or had nothing to do. A spot machine that is taken back is
 lost, and so is, for Ray, each node that `ray start --block` holds and that gets a SIGTERM."""
 
-USAGE = re.compile(r"^(\S+)/\S+ (CPU|GPU)(?: |$)", re.MULTILINE)
+RESOURCE_USAGE_LINE = re.compile(r"^(\S+)/\S+ (CPU|GPU)(?: |$)", re.MULTILINE)
 """A line of what Ray says of a node's logical resources, the same for both versions of its autoscaler, as `1.0/2.0 CPU`
 or `0.25/1.0 GPU (0.25 used of 0.5 reserved in placement groups)`."""
 
@@ -37,22 +37,22 @@ class LostNode(TypedDict):
     why: str | None
 
 
-class Usage(TypedDict):
+class ResourceUsage(TypedDict):
     """What is there of a resource, and what is used of it; None: not known, as in a cluster's first seconds."""
 
     used: float | None
     there: float
 
 
-class Nodes(TypedDict):
+class ClusterNodes(TypedDict):
     """The number of living nodes, the lost ones by their end, and the resources by name."""
 
     nodes: int
     lost: list[LostNode]
-    usage: dict[str, Usage]
+    usage: dict[str, ResourceUsage]
 
 
-def overview(answer: dict[str, Any]) -> Nodes:
+def summarise_nodes(answer: dict[str, Any]) -> ClusterNodes:
     """Return the nodes of a cluster.
 
     Args:
@@ -66,14 +66,14 @@ def overview(answer: dict[str, Any]) -> Nodes:
         raise ValueError(f"the dashboard does not tell of its nodes: {answer.get('msg', answer)}")
     nodes = [node["raylet"] for node in data["summary"] if node["raylet"].get("state")]
     alive = [node for node in nodes if node["state"] == "ALIVE"]
-    there = _sum((name, amount) for node in alive for name, amount in node.get("resourcesTotal", {}).items())
+    there = _sum_amounts((name, amount) for node in alive for name, amount in node.get("resourcesTotal", {}).items())
     lost: list[LostNode] = [  # the dashboard forgets the names of the dead
         {"id": node["nodeId"], "ended": int(node.get("endTimeMs", 0)) / 1000, "why": node.get("stateMessage")}
         for node in nodes
-        if node["state"] == "DEAD" and (node.get("deathInfo") or {}).get("reason") not in IN_ORDER
+        if node["state"] == "DEAD" and (node.get("deathInfo") or {}).get("reason") not in ORDERLY_TERMINATIONS
     ]
     lines = (data.get("nodeLogicalResources") or {}).values()
-    used = _sum((name, float(amount)) for text in lines for amount, name in USAGE.findall(text))
+    used = _sum_amounts((name, float(amount)) for text in lines for amount, name in RESOURCE_USAGE_LINE.findall(text))
     return {
         "nodes": len(alive),
         "lost": sorted(lost, key=lambda node: node["ended"]),
@@ -81,14 +81,14 @@ def overview(answer: dict[str, Any]) -> Nodes:
     }
 
 
-def _sum(amounts: Any) -> dict[str, float]:
+def _sum_amounts(amounts: Any) -> dict[str, float]:
     sums: dict[str, float] = {}
     for name, amount in amounts:
         sums[name] = round(sums.get(name, 0.0) + amount, 4)  # Ray's own precision
     return sums
 
 
-JOBS, VERSION = "/api/jobs/", "/api/version"
+JOBS_PATH, VERSION_PATH = "/api/jobs/", "/api/version"
 
 ANSWER_TIMEOUT_S = 20.0
 """Seconds that an answer may take to begin or to go on."""
@@ -96,7 +96,7 @@ ANSWER_TIMEOUT_S = 20.0
 FILE_TIMEOUT_S = 24 * 3600
 """Seconds that a file may take; Ray by itself cuts it off after 30."""
 
-BLOCK = 1 << 16
+BLOCK_BYTES = 1 << 16
 
 MAX_ANSWER_BYTES = 64 << 20
 """Most bytes of an answer in JSON that are read."""
@@ -114,12 +114,12 @@ class NodeNotFoundError(UserError):
     """The cluster does not have the node."""
 
 
-def gone(address: str) -> DashboardUnreachableError:
+def unreachable_error(address: str) -> DashboardUnreachableError:
     """Return the error for an address where nothing answers."""
     return DashboardUnreachableError(f"--address {address}: no Ray dashboard answers there")
 
 
-class Head:
+class ClusterHead:
     """A cluster's head.
 
     Args:
@@ -135,29 +135,29 @@ class Head:
         sent = token() if os.environ.get("RAY_AUTH_MODE") == "token" else None
         self._headers = {"Authorization": f"Bearer {sent}"} if sent else {}
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[DriverJob]:
         """Return every study's drivers, the oldest first.
 
         Raises:
             DashboardUnreachableError: nothing answers.
             UserError: it refuses the token, or is no dashboard of Ray.
         """
-        told = self._json(JOBS)
-        with self._as_ray_answers():
-            found = [_job(details) for details in told if "study" in (details.get("metadata") or {})]
+        told = self._get_json(JOBS_PATH)
+        with self._checked_response():
+            found = [_to_driver_job(details) for details in told if "study" in (details.get("metadata") or {})]
         return sorted(found, key=lambda job: (job.began or 0.0, job.number))
 
     def log(self, job: str) -> str:
         """Return what a job's driver wrote; raises as `jobs`."""
-        told = self._json(f"{JOBS}{quote(job, safe='')}/logs")
-        with self._as_ray_answers():
+        told = self._get_json(f"{JOBS_PATH}{quote(job, safe='')}/logs")
+        with self._checked_response():
             return str(told["logs"])
 
-    def resources(self) -> Nodes:
-        """Return the cluster's nodes and what of them is in use, see `overview`; raises as `jobs`."""
-        told = self._json(ray_internals.NODES)
-        with self._as_ray_answers():
-            return overview(told)
+    def resources(self) -> ClusterNodes:
+        """Return the cluster's nodes and what of them is in use, see `summarise_nodes`; raises as `jobs`."""
+        told = self._get_json(ray_internals.NODES)
+        with self._checked_response():
+            return summarise_nodes(told)
 
     def file(self, node: str, name: str, lines: int = -1, most: int = MAX_ANSWER_BYTES) -> Iterator[bytes]:
         """Yield a file below a node's logs in blocks.
@@ -175,33 +175,33 @@ class Head:
         """
         query = {"node_id": node, "filename": name, "lines": lines, "timeout": FILE_TIMEOUT_S}
         count = 0
-        for block in self._blocks(f"{ray_internals.LOG}?{urlencode(query)}", name):
+        for block in self._read_blocks(f"{ray_internals.LOG}?{urlencode(query)}", name):
             count += len(block)
             if count > most:
                 raise UserError(f"--address {self.address}: {name} has more than {most} bytes")
             yield block
-        if not count and not self._is_there(node, name):
+        if not count and not self._file_exists(node, name):
             raise RemoteFileNotFoundError(f"{ray_internals.NO_FILE}: {name}")
 
-    def _is_there(self, node: str, name: str) -> bool:
-        told = self._json(f"{ray_internals.LOGS}?{urlencode({'node_id': node, 'glob': glob.escape(name)})}")
-        with self._as_ray_answers():
+    def _file_exists(self, node: str, name: str) -> bool:
+        told = self._get_json(f"{ray_internals.LOGS}?{urlencode({'node_id': node, 'glob': glob.escape(name)})}")
+        with self._checked_response():
             return any(name in files for files in told["data"]["result"].values())
 
-    def _blocks(self, path: str, name: str) -> Iterator[bytes]:
-        with self._answer(path) as answer:
+    def _read_blocks(self, path: str, name: str) -> Iterator[bytes]:
+        with self._open_url(path) as answer:
             try:
-                while block := answer.read1(BLOCK):
+                while block := answer.read1(BLOCK_BYTES):
                     yield block
                 if answer.length:  # Python does not check that an answer has its announced length
                     raise http.client.IncompleteRead(b"", answer.length)
             except (OSError, http.client.HTTPException):
                 raise UserError(f"--address {self.address}: {name} broke off. The same command goes on") from None
 
-    def _json(self, path: str) -> Any:
+    def _get_json(self, path: str) -> Any:
         data = bytearray()
-        with self._as_ray_answers(), self._answer(path) as answer:
-            while block := answer.read1(BLOCK):
+        with self._checked_response(), self._open_url(path) as answer:
+            while block := answer.read1(BLOCK_BYTES):
                 data += block
                 if len(data) > MAX_ANSWER_BYTES:
                     raise ValueError("too long")
@@ -210,38 +210,38 @@ class Head:
             return json.loads(data)
 
     @contextmanager
-    def _as_ray_answers(self) -> Iterator[None]:
+    def _checked_response(self) -> Iterator[None]:
         """Raise a UserError in the block for an answer that is not of Ray's dashboard, is too long or cut off."""
         try:
             yield
-        except (OSError, http.client.HTTPException, ValueError, RecursionError, *_OTHER_SHAPE):
+        except (OSError, http.client.HTTPException, ValueError, RecursionError, *_UNEXPECTED_FORM_ERRORS):
             raise UserError(f"--address {self.address}: what answers there is no Ray dashboard") from None
 
-    def _answer(self, path: str) -> Any:
+    def _open_url(self, path: str) -> Any:
         request = urllib.request.Request(self.address + path, headers=self._headers)
         try:
             return _OPENER.open(request, timeout=ANSWER_TIMEOUT_S)
         except urllib.error.HTTPError as error:
-            raise self._problem(error, path) from None
+            raise self._http_error_to_user_error(error, path) from None
         except (OSError, http.client.HTTPException):
-            raise gone(self.address) from None
+            raise unreachable_error(self.address) from None
 
-    def _problem(self, error: urllib.error.HTTPError, path: str) -> UserError:
+    def _http_error_to_user_error(self, error: urllib.error.HTTPError, path: str) -> UserError:
         """Return the error that an answer with an error's status means."""
         try:
             with error:
                 text = printed(error.read(2000).decode(errors="replace").strip())
         except (OSError, http.client.HTTPException):
-            return gone(self.address)
+            return unreachable_error(self.address)
         if error.code in (401, 403):
-            return refused(self.address)
+            return token_refused_error(self.address)
         if error.code == 500 and text.startswith(ray_internals.NO_FILE):
             return RemoteFileNotFoundError(text)
         if error.code == 500 and text.startswith(ray_internals.NO_NODE):
             return NodeNotFoundError(text)
-        if error.code == 404 and path != VERSION:
-            told = self._json(VERSION)
-            with self._as_ray_answers():
+        if error.code == 404 and path != VERSION_PATH:
+            told = self._get_json(VERSION_PATH)
+            with self._checked_response():
                 here, there = version("ray"), printed(str(told.get("ray_version", "?"))[:40])
             asked = path.partition("?")[0]
             return UserError(f"--address {self.address}: runs Ray {there}, which has no {asked}; here is Ray {here}")
@@ -251,21 +251,21 @@ class Head:
         return UserError(f"--address {self.address}: {last}")
 
 
-def _job(details: dict[str, Any]) -> Job:
+def _to_driver_job(details: dict[str, Any]) -> DriverJob:
     """Build a job from what the dashboard says, which has the fields of Ray's client."""
     known = ("submission_id", "metadata", "message", "start_time", "end_time", "runtime_env")
     told = dict.fromkeys((*known, "driver_node_id", "driver_exit_code")) | details
-    return Job.from_ray(SimpleNamespace(**told | {"status": SimpleNamespace(value=details["status"])}))
+    return DriverJob.from_ray(SimpleNamespace(**told | {"status": SimpleNamespace(value=details["status"])}))
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
+class _NoRedirectHandler(urllib.request.HTTPRedirectHandler):
     """Handler that follows no redirect: the token goes to the given address, nowhere else."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
 
-_OTHER_SHAPE = (AttributeError, IndexError, KeyError, TypeError, OverflowError)
+_UNEXPECTED_FORM_ERRORS = (AttributeError, IndexError, KeyError, TypeError, OverflowError)
 """Errors of reading a document that has another form than expected."""
 
-_OPENER = urllib.request.build_opener(_NoRedirect)
+_OPENER = urllib.request.build_opener(_NoRedirectHandler)

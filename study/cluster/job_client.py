@@ -19,25 +19,24 @@ from typing import Any
 
 import study
 from study import data
-from study.address import refused
-from study.cluster import answer, following
-from study.cluster.driver_job import FINAL, MODULE, Job, job_id, tags
-from study.cluster.head import Head, gone
+from study.address import token_refused_error
+from study.cluster import job_answer, job_log
+from study.cluster.driver_job import DRIVER_MODULE, FINAL_TRAINING_KIND, DriverJob, driver_job_id, driver_job_metadata
+from study.cluster.head import ClusterHead, unreachable_error
 from study.errors import UserError
-from study.home.sharing import UNLIMITED, Limits
 from study.spec import StudySpec
-from study.spec.document import shipped_folder
+from study.spec.yaml_document import shipped_files_folder
 from study.text import typed
 from study.upstream import ray_internals
-from study.upstream.logging import hush
+from study.upstream.logging import hide_library_messages
 
-STUDY_FILE = "job-study.yaml"
-CODE = (".py", ".yaml", ".j2", ".html", ".css", ".js")
+SUBMITTED_STUDY_FILE = "job-study.yaml"
+CODE_SUFFIXES = (".py", ".yaml", ".j2", ".html", ".css", ".js")
 """Endings of the package's files that are uploaded; caches, notes and stray files are not."""
 
 
 @contextmanager
-def upload(spec: StudySpec | None) -> Iterator[Path]:
+def upload_folder(spec: StudySpec | None) -> Iterator[Path]:
     """Make a folder of what a job needs, until the block is left.
 
     It has this package, the shipped study files and the study file. Ray uploads at most 500 MiB; this is about 2.5.
@@ -53,39 +52,39 @@ def upload(spec: StudySpec | None) -> Iterator[Path]:
         )
     for section in spec.data_sections if spec is not None else ():
         path = Path(str(section.get("path", ""))).expanduser()
-        if path.parts and path.exists() and not path.is_absolute() and not (data.root() / path).exists():
+        if path.parts and path.exists() and not path.is_absolute() and not (data.data_root() / path).exists():
             raise UserError(
                 f"data.path: {path}: is a path from this folder, and data are not uploaded. The head needs them: under "
                 f"their whole path, --set data.path={shlex.quote(str(path.resolve()))}, or below its STUDY_DATA"
             )
     folder = Path(tempfile.mkdtemp(prefix="study-upload-"))
     try:
-        _copy(Path(study.__file__).parent, folder / "study")
-        _copy(shipped_folder(), folder / "search_spaces")
+        _copy_code(Path(study.__file__).parent, folder / "study")
+        _copy_code(shipped_files_folder(), folder / "search_spaces")
         if spec is not None:
-            (folder / STUDY_FILE).write_text(spec.to_yaml(), encoding="utf-8")
+            (folder / SUBMITTED_STUDY_FILE).write_text(spec.to_yaml(), encoding="utf-8")
         yield folder
     finally:
         shutil.rmtree(folder)
 
 
-def size(folder: Path) -> tuple[int, int]:
+def folder_size(folder: Path) -> tuple[int, int]:
     """Return the number of files in a folder, and their bytes."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return len(files), sum(path.stat().st_size for path in files)
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy_code(source: Path, target: Path) -> None:
     for path in sorted(source.rglob("*")):
         inside = path.relative_to(source)
         hidden = any(part.startswith((".", "__pycache__")) for part in inside.parts)
-        if path.is_file() and not path.is_symlink() and path.suffix in CODE and not hidden:
+        if path.is_file() and not path.is_symlink() and path.suffix in CODE_SUFFIXES and not hidden:
             (target / inside).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target / inside)
 
 
 @contextmanager
-def told_to_the_user(address: str) -> Iterator[None]:
+def as_user_errors(address: str) -> Iterator[None]:
     """Raise what Ray's job client raises in the block as an error that a user can act on."""
     from ray.exceptions import RayError
 
@@ -94,16 +93,16 @@ def told_to_the_user(address: str) -> Iterator[None]:
     except UserError:
         raise
     except ConnectionError:
-        raise gone(address) from None
+        raise unreachable_error(address) from None
     except (RayError, RuntimeError, OSError, ValueError) as error:
         text = str(error)
         if re.search(r"status(?: code)? (401|403)|Unauthorized|[Aa]uthentication", text):
-            raise refused(address) from None
+            raise token_refused_error(address) from None
         last = text.strip().splitlines()[-1][:500] if text.strip() else repr(error)
         raise UserError(f"--address {address}: {last}") from None
 
 
-ASK = 0.5
+POLL_INTERVAL_S = 0.5
 """Seconds between two looks at a job that is waited for."""
 
 ANSWER_TIMEOUT_S = 180.0
@@ -111,7 +110,7 @@ ANSWER_TIMEOUT_S = 180.0
 
 
 @dataclass(frozen=True)
-class Submitted:
+class Submission:
     """The outcome of `study submit`.
 
     Attributes:
@@ -124,7 +123,7 @@ class Submitted:
     bytes: int
 
 
-class Jobs:
+class JobClient:
     """The jobs of a cluster.
 
     Args:
@@ -135,24 +134,24 @@ class Jobs:
     """
 
     def __init__(self, address: str) -> None:
-        self.address, self.head = address, Head(address)
+        self.address, self.head = address, ClusterHead(address)
         for name in ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS"):  # they would override the given address
             os.environ.pop(name, None)
         from ray.job_submission import JobSubmissionClient
 
-        hush(*ray_internals.CLIENT_LOGGERS)
-        with told_to_the_user(address):
+        hide_library_messages(*ray_internals.CLIENT_LOGGERS)
+        with as_user_errors(address):
             self._client = JobSubmissionClient(address)
 
-    def all(self) -> list[Job]:
+    def all(self) -> list[DriverJob]:
         """Return every study's drivers, the oldest first."""
         return self.head.jobs()
 
-    def of(self, name: str) -> list[Job]:
+    def of(self, name: str) -> list[DriverJob]:
         """Return the drivers of one study, the oldest first."""
         return sorted((job for job in self.all() if job.study == name), key=lambda job: job.number)
 
-    def last(self, name: str) -> Job:
+    def last(self, name: str) -> DriverJob:
         """Return the newest driver of a study.
 
         Raises:
@@ -166,13 +165,7 @@ class Jobs:
             "A restarted head has forgotten its jobs: study submit of the same file continues the study"
         )
 
-    def submit(
-        self,
-        spec: StudySpec,
-        python: str,
-        environment: Mapping[str, str],
-        limits: Limits = UNLIMITED,
-    ) -> Submitted:
+    def submit(self, spec: StudySpec, python: str, environment: Mapping[str, str]) -> Submission:
         """Run a study, or resume it where its last driver failed or was stopped, perhaps before it made the study.
 
         Args:
@@ -184,19 +177,19 @@ class Jobs:
         """
         before = self.of(spec.name)
         if before and before[-1].state not in ("failed", "stopped"):
-            raise self._taken(before[-1], spec)
+            raise self._name_taken_error(before[-1], spec)
         number = before[-1].number + 1 if before else 1
-        command = ["run", STUDY_FILE, "--address", "auto", "--or-resume"]
-        metadata = tags(spec.name, spec.hash, number, python, limits=limits)
+        command = ["run", SUBMITTED_STUDY_FILE, "--address", "auto", "--or-resume"]
+        metadata = driver_job_metadata(spec.name, spec.hash, number, python)
         try:
-            return self.start(job_id(spec.name, number), command, metadata, environment, spec)
+            return self.start(driver_job_id(spec.name, number), command, metadata, environment, spec)
         except UserError:
             now = self.of(spec.name)
             if len(now) == len(before):
                 raise
-            raise self._taken(now[-1], spec) from None  # somebody else was faster
+            raise self._name_taken_error(now[-1], spec) from None  # somebody else was faster
 
-    def _taken(self, last: Job, spec: StudySpec) -> UserError:
+    def _name_taken_error(self, last: DriverJob, spec: StudySpec) -> UserError:
         """Return the error of a study that is not submitted because one of its name is there."""
         if last.spec != spec.hash:
             return UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
@@ -208,7 +201,7 @@ class Jobs:
             f"{spec.name}: {ran} ({last.id}, {last.state}). {what}: {how}; to run it anew, under another name: --name"
         )
 
-    def go_on(self, command: str, name: str, options: Sequence[str] = ()) -> Submitted:
+    def resume_driver(self, command: str, name: str, options: Sequence[str] = ()) -> Submission:
         """Continue a study by another driver, with the variables of the last one.
 
         Args:
@@ -219,11 +212,11 @@ class Jobs:
             UserError: it was never submitted, or runs.
         """
         last = self.idle(self.last(name))
-        metadata = tags(name, last.spec, last.number + 1, last.python, kind=last.kind, limits=last.limits)
+        metadata = driver_job_metadata(name, last.spec, last.number + 1, last.python, kind=last.kind)
         words = [command, name, "--address", "auto", *options]
-        return self.start(job_id(name, last.number + 1), words, metadata, last.environment)
+        return self.start(driver_job_id(name, last.number + 1), words, metadata, last.environment)
 
-    def idle(self, driver: Job) -> Job:
+    def idle(self, driver: DriverJob) -> DriverJob:
         """Return a driver that is over.
 
         Raises:
@@ -234,7 +227,7 @@ class Jobs:
             raise UserError(f"{driver.study}: runs ({driver.id}). Stop it first: {how}")
         return driver
 
-    def stop(self, name: str, patience: float = 180.0) -> Job:
+    def stop(self, name: str, patience: float = 180.0) -> DriverJob:
         """Ask the driver of a study to stop, and wait until it has.
 
         Args:
@@ -246,11 +239,11 @@ class Jobs:
         last = self.last(name)
         if last.is_over:
             raise UserError(f"{name}: does not run ({last.id}, {last.state})")
-        with told_to_the_user(self.address):
+        with as_user_errors(self.address):
             self._client.stop_job(last.id)
         return self.wait(last.id, patience)
 
-    def wait(self, job: str, patience: float | None = None, expected: str = "stop") -> Job:
+    def wait(self, job: str, patience: float | None = None, expected: str = "stop") -> DriverJob:
         """Wait until a job is over, and return it.
 
         Args:
@@ -262,19 +255,19 @@ class Jobs:
         """
         deadline = None if patience is None else time.monotonic() + patience
         while True:
-            with told_to_the_user(self.address):
-                latest = Job.from_ray(self._client.get_job_info(job))
+            with as_user_errors(self.address):
+                latest = DriverJob.from_ray(self._client.get_job_info(job))
             if latest.is_over:
                 return latest
             if deadline and time.monotonic() > deadline:
                 of_study = f"Its log: {typed('logs', latest.study, '--address', self.address)}"
                 log = of_study if latest.study else latest.message
                 raise UserError(f"{job}: did not {expected} within {patience:.0f} s, is {latest.state}. {log}")
-            time.sleep(ASK)
+            time.sleep(POLL_INTERVAL_S)
 
     def follow(self, job: str) -> Iterator[str]:
-        """Yield the log of a job as it is written, until the job is over; see `study.cluster.following`."""
-        yield from following.pieces(self._client.tail_job_logs(job), self.address)
+        """Yield the log of a job as it is written, until the job is over; see `study.cluster.job_log`."""
+        yield from job_log.log_chunks(self._client.tail_job_logs(job), self.address)
 
     def ask(self, name: str, *command: str) -> Any:
         """Return the answer, a JSON document, of a short command about a study, run on the cluster where its home is.
@@ -283,15 +276,15 @@ class Jobs:
             UserError, StudyStoppedError, StartInterruptedError: see `answer`.
         """
         last = self.last(name)
-        return self._asked(self.begin([*command, "--json"], last.python, last.environment), ANSWER_TIMEOUT_S)
+        return self._run_and_answer(self.begin([*command, "--json"], last.python, last.environment), ANSWER_TIMEOUT_S)
 
     def compute(self, name: str, *command: str) -> Any:
         """Return the answer as `ask` does, without a time limit, also if the head has forgotten the drivers."""
         drivers = self.of(name)
         python, environment = (drivers[-1].python, drivers[-1].environment) if drivers else ("python", {})
-        return self._asked(self.begin([*command, "--json"], python, environment))
+        return self._run_and_answer(self.begin([*command, "--json"], python, environment))
 
-    def _asked(self, job: str, patience: float | None = None) -> Any:
+    def _run_and_answer(self, job: str, patience: float | None = None) -> Any:
         try:
             return self.answer(job, patience)
         except BaseException:  # Ctrl-C, too
@@ -302,22 +295,23 @@ class Jobs:
     def begin(self, command: Sequence[str], python: str, environment: Mapping[str, str]) -> str:
         """Start a command of `study` other than a driver; return its job's id. See `submit`."""
         job = f"study-{command[0]}-{uuid.uuid4().hex[:8]}"
-        return self.start(job, command, {"python": python}, {**environment, answer.VARIABLE: job}).job
+        return self.start(job, command, {"python": python}, {**environment, job_answer.ANSWER_ID_VARIABLE: job}).job
 
     def answer(self, job: str, patience: float | None = None) -> Any:
         """Return the answer of a command that `begin` started, once it is over.
 
         Raises:
-            UserError, StudyStoppedError, StartInterruptedError: see `study.cluster.answer.answered`; or no answer came.
+            UserError, StudyStoppedError, StartInterruptedError: see `study.cluster.job_answer.read_answer`; or no
+                answer came.
         """
         ended = self.wait(job, patience, "answer")
         log = self.head.log(job)
         self.forget(job)
-        return answer.answered(ended, log)
+        return job_answer.read_answer(ended, log)
 
     def forget(self, job: str) -> None:
         """Remove a job that is over from the cluster's list."""
-        with told_to_the_user(self.address):
+        with as_user_errors(self.address):
             self._client.delete_job(job)
 
     def start(
@@ -327,28 +321,28 @@ class Jobs:
         metadata: dict[str, str],
         environment: Mapping[str, str],
         spec: StudySpec | None = None,
-    ) -> Submitted:
+    ) -> Submission:
         """Submit a command of `study`.
 
         Args:
             metadata: what the job says of itself; at least its `python`.
-            spec: the study file that is uploaded with it, `STUDY_FILE` there.
+            spec: the study file that is uploaded with it, `SUBMITTED_STUDY_FILE` there.
 
         Raises:
             UserError: the cluster does not take it, or there is a job of that id.
         """
-        module = MODULE if "study" in metadata else "study"  # a driver starts only if there is memory for it
+        module = DRIVER_MODULE if "study" in metadata else "study"  # a driver starts only if there is memory for it
         line = shlex.join([metadata["python"], "-m", module, *command])
-        with upload(spec) as folder, told_to_the_user(self.address):
-            files, bytes_ = size(folder)
+        with upload_folder(spec) as folder, as_user_errors(self.address):
+            files, bytes_ = folder_size(folder)
             runtime = {"working_dir": str(folder), "env_vars": dict(environment)}
             self._client.submit_job(entrypoint=line, submission_id=job, runtime_env=runtime, metadata=metadata)
-        return Submitted(job, files, bytes_)
+        return Submission(job, files, bytes_)
 
 
-def train_there(
-    jobs: Jobs, spec: StudySpec, final: StudySpec, options: Sequence[str], environment: Mapping[str, str]
-) -> Submitted:
+def submit_final_training(
+    jobs: JobClient, spec: StudySpec, final: StudySpec, options: Sequence[str], environment: Mapping[str, str]
+) -> Submission:
     """Train a configuration on the cluster, or further seeds of a training that is there.
 
     The job runs with the interpreter and the variables of the training's last driver; a first one with those of the
@@ -358,7 +352,7 @@ def train_there(
         spec: the configuration, as it is uploaded.
         final: the training that is made of it.
         options: of `study train`.
-        environment: further variables, see `Jobs.submit`.
+        environment: further variables, see `JobClient.submit`.
 
     Raises:
         UserError: the training runs, or the cluster does not take the job.
@@ -369,6 +363,6 @@ def train_there(
     known = own or jobs.of(str((spec.origin or {}).get("study", spec.name)))
     python, variables = (known[-1].python, known[-1].environment) if known else ("python", {})
     number = own[-1].number + 1 if own else 1
-    command = ["train", STUDY_FILE, "--name", final.name, *options, "--address", "auto"]
-    metadata = tags(final.name, final.hash, number, python, kind=FINAL, limits=own[-1].limits if own else UNLIMITED)
-    return jobs.start(job_id(final.name, number), command, metadata, {**variables, **environment}, spec)
+    command = ["train", SUBMITTED_STUDY_FILE, "--name", final.name, *options, "--address", "auto"]
+    metadata = driver_job_metadata(final.name, final.hash, number, python, kind=FINAL_TRAINING_KIND)
+    return jobs.start(driver_job_id(final.name, number), command, metadata, {**variables, **environment}, spec)

@@ -25,18 +25,18 @@ import psutil
 from annotated_types import Gt, Lt
 
 from study.address import LOOPBACK
-from study.cluster.following import COLOURS
+from study.cluster.job_log import ANSI_COLOURS
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.files import PRIVATE, lock, read_json, write_whole, writing
 from study.home import lease
-from study.home.folder import ANOTHER_HOME, Home, address_of
-from study.home.lease import machine
-from study.places import for_sockets
+from study.home.folder import ANOTHER_HOME_REMEDY, Home, sqlite_uri
+from study.home.lease import machine_id
+from study.places import folder_for_sockets
 from study.upstream import interrupt, ray_internals
 from study.upstream.environment import ProcessKind, variables
 from study.upstream.ray_internals import JOB
 
-MARK = "STUDY_CLUSTER"
+CLUSTER_MARK_VARIABLE = "STUDY_CLUSTER"
 """Variable that each process of a cluster which `study cluster up` started has inherited: the cluster's folder."""
 
 
@@ -47,7 +47,7 @@ class ProcessGroup:
     Attributes:
         pid: number of its leader.
         began: start of the leader, as `study.home.lease` gives it.
-        machine: the running kernel, see `study.home.lease.machine`: after a reboot the number is another process's.
+        machine: the running kernel, see `study.home.lease.machine_id`: after a reboot the number is another process's.
     """
 
     name: str
@@ -59,21 +59,21 @@ class ProcessGroup:
     def of(cls, name: str, pid: int) -> "ProcessGroup":
         """Return the process that has a number at this moment; one that has ended is never alive."""
         try:
-            return cls(name, pid, lease.Process.of(pid).started, machine())
+            return cls(name, pid, lease.Process.from_pid(pid).started, machine_id())
         except lease.ProcessGoneError:
-            return cls(name, pid, "", machine())
+            return cls(name, pid, "", machine_id())
 
     @property
     def is_alive(self) -> bool:
         try:
-            return self.machine == machine() and lease.Process.of(self.pid).started == self.began
+            return self.machine == machine_id() and lease.Process.from_pid(self.pid).started == self.began
         except lease.ProcessGoneError:
             return False
 
     def tree(self) -> set[psutil.Process]:
         """Return the process and all that it has started; nothing once it has ended."""
         with suppress(psutil.Error):
-            return trees([psutil.Process(self.pid)]) if self.is_alive else set()
+            return process_trees([psutil.Process(self.pid)]) if self.is_alive else set()
         return set()
 
     def kill(self, number: signal.Signals) -> None:
@@ -83,7 +83,7 @@ class ProcessGroup:
                 os.killpg(self.pid, number)
 
 
-def free_ports(count: int, but: Collection[int] = ()) -> list[int]:
+def find_free_ports(count: int, but: Collection[int] = ()) -> list[int]:
     """Return different ports that nothing listens at.
 
     Args:
@@ -99,12 +99,12 @@ def free_ports(count: int, but: Collection[int] = ()) -> list[int]:
     return found
 
 
-def read(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return the text of a secret or a log; a log may hold any bytes."""
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def trees(tops: Iterable[psutil.Process]) -> set[psutil.Process]:
+def process_trees(tops: Iterable[psutil.Process]) -> set[psutil.Process]:
     """Return processes and all that they have started."""
     found = set()
     for top in tops:
@@ -113,26 +113,33 @@ def trees(tops: Iterable[psutil.Process]) -> set[psutil.Process]:
     return found
 
 
-def of_cluster(mark: str, scratch: str, variable: str = MARK) -> set[psutil.Process]:
+def cluster_processes(mark: str, scratch: str, variable: str = CLUSTER_MARK_VARIABLE) -> set[psutil.Process]:
     """Return the running processes of a cluster, whoever started them.
 
     These have its mark, or its scratch folder on their command line, or were started by such a process. Ray's workers
     overwrite both, and are found below their node.
 
     Args:
-        mark: the value of `MARK` in their environment.
+        mark: the value of `CLUSTER_MARK_VARIABLE` in their environment.
         variable: a further variable that they need to have in their environment.
     """
     found = []
     for one in psutil.process_iter(["cmdline", "environ"]):
         given = one.info["environ"] or {}
-        is_ours = given.get(MARK) == mark or bool(scratch and scratch in " ".join(one.info["cmdline"] or ()))
-        if is_ours and variable in given | {MARK: ""} and one.pid != os.getpid() and _is_in_reach(one.pid):
+        is_ours = given.get(CLUSTER_MARK_VARIABLE) == mark or bool(
+            scratch and scratch in " ".join(one.info["cmdline"] or ())
+        )
+        if (
+            is_ours
+            and variable in given | {CLUSTER_MARK_VARIABLE: ""}
+            and one.pid != os.getpid()
+            and _is_in_own_namespace(one.pid)
+        ):
             found.append(one)
-    return trees(found)
+    return process_trees(found)
 
 
-def _is_in_reach(pid: int) -> bool:
+def _is_in_own_namespace(pid: int) -> bool:
     """Return whether a process is in this one's PID namespace: in a container the same path may be another folder."""
     try:
         return os.readlink(f"/proc/{pid}/ns/pid") == os.readlink("/proc/self/ns/pid")
@@ -140,7 +147,7 @@ def _is_in_reach(pid: int) -> bool:
         return not Path("/proc/self/ns/pid").exists()
 
 
-def end(processes: Iterable[psutil.Process], number: signal.Signals, patience: float) -> None:
+def signal_and_wait(processes: Iterable[psutil.Process], number: signal.Signals, patience: float) -> None:
     """Send a signal to processes, and wait at most `patience` seconds until they have ended."""
     told = list(processes)
     for one in told:
@@ -151,10 +158,10 @@ def end(processes: Iterable[psutil.Process], number: signal.Signals, patience: f
 
 MLFLOW_USER = "admin"
 
-SECRETS = ("token", "mlflow-password", "mlflow-auth.ini", "mlflow-users.db*")
+SECRET_FILES = ("token", "mlflow-password", "mlflow-auth.ini", "mlflow-users.db*")
 """Files that give access to a cluster; they are removed with it."""
 
-STATE = "state.json"
+STATE_FILE = "state.json"
 """Name of the file, in the cluster's folder, that lists what was started."""
 
 
@@ -186,7 +193,7 @@ class LocalState:
             UserError: its file is damaged.
         """
         path = home.path / ".cluster"
-        file = path / STATE
+        file = path / STATE_FILE
         if not file.exists():
             return cls(path)
         found = read_json(file, cls)
@@ -210,7 +217,7 @@ class LocalState:
 
     @property
     def mark(self) -> str:
-        """Value of `MARK` that its processes have inherited."""
+        """Value of `CLUSTER_MARK_VARIABLE` that its processes have inherited."""
         return os.path.realpath(self.path)
 
     @property
@@ -235,7 +242,7 @@ class LocalState:
 
     def left_files(self) -> list[Path]:
         """Return the files that are removed with the cluster: all of its folder but the logs."""
-        return [file for pattern in (*SECRETS, STATE) for file in self.path.glob(pattern)]
+        return [file for pattern in (*SECRET_FILES, STATE_FILE) for file in self.path.glob(pattern)]
 
     def check_host(self) -> None:
         """Refuse a cluster of another machine, whose processes cannot be seen here.
@@ -252,10 +259,10 @@ class LocalState:
     def save(self) -> None:
         """Write the file of the state."""
         state = {key: value for key, value in asdict(self).items() if key != "path"}
-        write_whole(self.path / STATE, json.dumps(state, indent=2))
+        write_whole(self.path / STATE_FILE, json.dumps(state, indent=2))
 
 
-PACKAGE = Path(__file__).parents[2]
+PROJECT_FOLDER = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,44 +270,44 @@ class ClusterProcess:
     """A part of a cluster that `study cluster up` starts: MLflow's server, Ray's head, or a node.
 
     Attributes:
-        command: returns the command that starts it, with new ports each time.
+        new_command: returns the command that starts it, with new ports each time.
         is_up: returns whether it answers.
         tries: how often it is started before it is given up.
     """
 
     name: str
-    command: Callable[[], list[str]]
+    new_command: Callable[[], list[str]]
     environment: dict[str, str]
     is_up: Callable[[], bool]
     tries: int
 
 
-def mlflow(cluster: LocalState, home: Home) -> ClusterProcess:
+def mlflow_process(cluster: LocalState, home: Home) -> ClusterProcess:
     """Return MLflow's server, at the address that the cluster names, with a password for its only user."""
     users = cluster.path / "mlflow-auth.ini"
-    database = address_of(cluster.path / "mlflow-users.db").replace("%", "%%")  # a single one refers to another key
+    database = sqlite_uri(cluster.path / "mlflow-users.db").replace("%", "%%")  # a single one refers to another key
     write_whole(
         users,
         "[mlflow]\ndefault_permission = NO_PERMISSIONS\nauth_cache_ttl_seconds = 60\n"
         f"database_uri = {database}\n"
-        f"admin_username = {MLFLOW_USER}\nadmin_password = {read(cluster.password_file)}\n"
+        f"admin_username = {MLFLOW_USER}\nadmin_password = {read_text(cluster.password_file)}\n"
         "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n",
         PRIVATE,
     )
     command = [sys.executable, "-m", "mlflow", "server", "--app-name", "basic-auth", "--workers", "1"]
-    command += ["--backend-store-uri", address_of(home.database), "--host", LOOPBACK]
-    command += ["--port", cluster.mlflow.rpartition(":")[2], "--artifacts-destination", home.artifacts.as_uri()]
+    command += ["--backend-store-uri", sqlite_uri(home.database_file), "--host", LOOPBACK]
+    command += ["--port", cluster.mlflow.rpartition(":")[2], "--artifacts-destination", home.artifacts_folder.as_uri()]
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")},
         **variables(ProcessKind.MLFLOW_SERVER),
-        MARK: cluster.mark,
+        CLUSTER_MARK_VARIABLE: cluster.mark,
         "MLFLOW_AUTH_CONFIG_PATH": str(users),
         "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_hex(32),
     }
-    return ClusterProcess("mlflow", lambda: command, environment, lambda: _answers(f"{cluster.mlflow}/health"), 1)
+    return ClusterProcess("mlflow", lambda: command, environment, lambda: _is_server_up(f"{cluster.mlflow}/health"), 1)
 
 
-def head(cluster: LocalState, home: Home) -> ClusterProcess:
+def head_process(cluster: LocalState, home: Home) -> ClusterProcess:
     """Return Ray's head, at the addresses that the cluster names; it runs no trials."""
     ports = {"--port": cluster.address, "--dashboard-port": cluster.dashboard}
     options = ["--head", *(f"{name}={address.rpartition(':')[2]}" for name, address in ports.items())]
@@ -310,14 +317,14 @@ def head(cluster: LocalState, home: Home) -> ClusterProcess:
     # the client's usual port may be another cluster's
     return ClusterProcess(
         "head",
-        lambda: _ray(cluster, options, "ray-client-server-port"),
-        _environment(cluster, home, ()),
-        lambda: bool(joined(cluster)),
+        lambda: _ray_start_command(cluster, options, "ray-client-server-port"),
+        _node_environment(cluster, home, ()),
+        lambda: bool(joined_node_names(cluster)),
         START_TRIES,
     )
 
 
-def node(cluster: LocalState, home: Home, name: str, cpus: int, cards: Sequence[str]) -> ClusterProcess:
+def node_process(cluster: LocalState, home: Home, name: str, cpus: int, cards: Sequence[str]) -> ClusterProcess:
     """Return a node for trials, with so many CPUs and with the cards of these names or numbers.
 
     Its session has a folder of its own: in the head's it would unpack a job's code over the driver's, and nodes that
@@ -327,18 +334,20 @@ def node(cluster: LocalState, home: Home, name: str, cpus: int, cards: Sequence[
     options += [f"--temp-dir={cluster.scratch}/{name}"]
 
     def is_up() -> bool:
-        return name in joined(cluster)
+        return name in joined_node_names(cluster)
 
-    return ClusterProcess(name, lambda: _ray(cluster, options), _environment(cluster, home, cards), is_up, START_TRIES)
+    return ClusterProcess(
+        name, lambda: _ray_start_command(cluster, options), _node_environment(cluster, home, cards), is_up, START_TRIES
+    )
 
 
 START_TRIES = 3
 """Starts of one of Ray's nodes: on a busy machine it may give up by itself."""
 
 
-def joined(cluster: LocalState) -> list[str]:
+def joined_node_names(cluster: LocalState) -> list[str]:
     """Return the names of the living nodes, as the head's dashboard gives them."""
-    headers = {"Authorization": f"Bearer {read(cluster.token_file)}"}
+    headers = {"Authorization": f"Bearer {read_text(cluster.token_file)}"}
     request = urllib.request.Request(cluster.dashboard + ray_internals.NODES, headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=10) as answer:
@@ -348,31 +357,34 @@ def joined(cluster: LocalState) -> list[str]:
     return [node.get("nodeName", "") for node in nodes if node.get("state") == "ALIVE"]
 
 
-def _ray(cluster: LocalState, options: Collection[str], *more_ports: str) -> list[str]:
+def _ray_start_command(cluster: LocalState, options: Collection[str], *more_ports: str) -> list[str]:
     """Return the command of a node, with different ports, as Ray's node refuses to start with two equal ones."""
     command = [sys.executable, "-m", "study.cluster.loopback_node", "start", "--block"]
     command += [f"--node-ip-address={LOOPBACK}", *options]
     names = [*more_ports, *ray_internals.AGENTS_PORTS]
     taken = {int(address.rpartition(":")[2]) for address in (cluster.mlflow, cluster.dashboard, cluster.address)}
-    return [*command, *(f"--{name}={port}" for name, port in zip(names, free_ports(len(names), taken), strict=True))]
+    return [
+        *command,
+        *(f"--{name}={port}" for name, port in zip(names, find_free_ports(len(names), taken), strict=True)),
+    ]
 
 
-def _environment(cluster: LocalState, home: Home, cards: Sequence[str]) -> dict[str, str]:
+def _node_environment(cluster: LocalState, home: Home, cards: Sequence[str]) -> dict[str, str]:
     """Return a node's environment, which trials and drivers on it inherit."""
     return {
         **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
         **variables(ProcessKind.LOCAL_NODE),
         **cluster.environment(),
-        MARK: cluster.mark,
+        CLUSTER_MARK_VARIABLE: cluster.mark,
         "CUDA_VISIBLE_DEVICES": ",".join(cards),
-        "MLFLOW_TRACKING_PASSWORD": read(cluster.password_file),
+        "MLFLOW_TRACKING_PASSWORD": read_text(cluster.password_file),
         "STUDY_HOME": str(home.path),
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH")])),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(PROJECT_FOLDER), os.environ.get("PYTHONPATH")])),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
     }
 
 
-def _answers(url: str) -> bool:
+def _is_server_up(url: str) -> bool:
     with suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url, timeout=5):
         return True
     return False
@@ -381,25 +393,25 @@ def _answers(url: str) -> bool:
 START_TIMEOUT_S = 900.0
 """Seconds that a part may take to come up; all cores of a small machine may be busy."""
 
-NODES_AT_ONCE = max(2, os.cpu_count() or 1)
+MAX_NODES_STARTING = max(2, os.cpu_count() or 1)
 """Nodes that are started at the same time: two together take two thirds of the time of one after the other."""
 
-ASK = 0.3
+POLL_INTERVAL_S = 0.3
 """Seconds between two looks at parts that are waited for."""
 
-SCRATCH = "study-ray-"
+SCRATCH_PREFIX = "study-ray-"
 """Prefix of the name of the folder of Ray's session. It is short: paths of sockets must fit into 107 bytes."""
 
-MAX_FOLDER_CHARACTERS = 103 - ray_internals.SESSION - len(f"/{SCRATCH}12345678") - len("node-100")
+MAX_FOLDER_CHARACTERS = 103 - ray_internals.SESSION - len(f"/{SCRATCH_PREFIX}12345678") - len("node-100")
 """Most characters of the path of the folder around it."""
 
-TAIL = 4
+LOG_TAIL_LINES = 4
 """Lines of a log that are shown where a part does not come up."""
 
 
-LEFT = "nothing of the cluster is left"
+NOTHING_LEFT_MESSAGE = "nothing of the cluster is left"
 
-Tell = Callable[[str], object]
+TellLine = Callable[[str], object]
 """Function that is told in words how the parts are doing."""
 
 
@@ -410,7 +422,7 @@ class LocalCluster(LocalState):
     def __post_init__(self) -> None:
         self._children: dict[int, subprocess.Popen[bytes]] = {}  # of this process, which has to wait for them
 
-    def start(self, home: Home, nodes: int, cpus: int, cards: Sequence[str] = (), tell: Tell = bool) -> None:
+    def start(self, home: Home, nodes: int, cpus: int, cards: Sequence[str] = (), tell: TellLine = bool) -> None:
         """Start MLflow, a head that runs no trials, and so many nodes.
 
         Args:
@@ -424,7 +436,7 @@ class LocalCluster(LocalState):
             StartInterruptedError: a signal came; likewise.
         """
         self.check_host()
-        with writing(home.path, ANOTHER_HOME):
+        with writing(home.path, ANOTHER_HOME_REMEDY):
             home.path.mkdir(parents=True, exist_ok=True)
             held = self.path.with_name(f"{self.path.name}-lock").open("a")
         with held:
@@ -432,26 +444,26 @@ class LocalCluster(LocalState):
                 raise UserError(f"a cluster of {home.path} is being started. Its state: study cluster status")
             self._start_all(home, nodes, cpus, cards, tell)
 
-    def _start_all(self, home: Home, nodes: int, cpus: int, cards: Sequence[str], tell: Tell) -> None:
+    def _start_all(self, home: Home, nodes: int, cpus: int, cards: Sequence[str], tell: TellLine) -> None:
         """Start all parts, see `start`, while the lock is held."""
-        if self.alive() or of_cluster(self.mark, self.scratch):
+        if self.alive() or cluster_processes(self.mark, self.scratch):
             raise UserError(f"a cluster of {home.path} runs already. Its state: study cluster status")
-        self._clear()
+        self._remove_leftovers()
         try:
-            self._prepare()
-            self._bring_up([mlflow(self, home), head(self, home)], tell)
-            parts = [node(self, home, f"node-{n + 1}", cpus, cards[n::nodes]) for n in range(nodes)]
-            for first in range(0, nodes, NODES_AT_ONCE):
-                self._bring_up(parts[first : first + NODES_AT_ONCE], tell)
+            self._make_folder()
+            self._start_and_wait([mlflow_process(self, home), head_process(self, home)], tell)
+            parts = [node_process(self, home, f"node-{n + 1}", cpus, cards[n::nodes]) for n in range(nodes)]
+            for first in range(0, nodes, MAX_NODES_STARTING):
+                self._start_and_wait(parts[first : first + MAX_NODES_STARTING], tell)
         except BaseException as error:
-            with interrupt.ignored():
+            with interrupt.signals_ignored():
                 if isinstance(error, KeyboardInterrupt):
                     tell("stopping what was started")
                 self.stop()
             if isinstance(error, KeyboardInterrupt):
-                raise StartInterruptedError(f"stopped; {LEFT}") from None
+                raise StartInterruptedError(f"stopped; {NOTHING_LEFT_MESSAGE}") from None
             if isinstance(error, StudyStoppedError):
-                raise StudyStoppedError(f"{error}\n{LEFT} but logs in {self.path}") from None
+                raise StudyStoppedError(f"{error}\n{NOTHING_LEFT_MESSAGE} but logs in {self.path}") from None
             raise
 
     def stop(self) -> int:
@@ -462,23 +474,23 @@ class LocalCluster(LocalState):
         Returns:
             The number of processes.
         """
-        drivers = of_cluster(self.mark, self.scratch, JOB)
-        end(drivers, signal.SIGTERM, 10.0)
+        drivers = cluster_processes(self.mark, self.scratch, JOB)
+        signal_and_wait(drivers, signal.SIGTERM, 10.0)
         everything = set[psutil.Process]().union(*(part.tree() for part in self.processes))
-        everything |= of_cluster(self.mark, self.scratch)
+        everything |= cluster_processes(self.mark, self.scratch)
         for part in reversed(self.processes):
             part.kill(signal.SIGTERM)
         deadline = time.monotonic() + 10.0
         while self.alive() and time.monotonic() < deadline:
             time.sleep(0.1)
-        end(everything | of_cluster(self.mark, self.scratch), signal.SIGKILL, 10.0)
+        signal_and_wait(everything | cluster_processes(self.mark, self.scratch), signal.SIGKILL, 10.0)
         for child in self._children.values():
             with suppress(subprocess.TimeoutExpired):
                 child.wait(5)
-        self._clear()
+        self._remove_leftovers()
         return len(everything | drivers)
 
-    def _prepare(self) -> None:
+    def _make_folder(self) -> None:
         """Make the folder with secrets, and choose the addresses."""
         self.path.mkdir(exist_ok=True)
         self.path.chmod(0o700)
@@ -486,32 +498,32 @@ class LocalCluster(LocalState):
             log.unlink()
         for file, length in ((self.token_file, 32), (self.password_file, 18)):
             write_whole(file, secrets.token_hex(length), PRIVATE)
-        self.scratch = tempfile.mkdtemp(prefix=SCRATCH, dir=for_sockets(MAX_FOLDER_CHARACTERS))
+        self.scratch = tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=folder_for_sockets(MAX_FOLDER_CHARACTERS))
         self.host = platform.node()
-        mlflow, dashboard, head = free_ports(3)
+        mlflow, dashboard, head = find_free_ports(3)
         self.mlflow, self.dashboard = (f"http://{LOOPBACK}:{port}" for port in (mlflow, dashboard))
         self.address = f"{LOOPBACK}:{head}"
 
-    def _clear(self) -> None:
+    def _remove_leftovers(self) -> None:
         """Remove what is of no use once nothing runs."""
-        if Path(self.scratch).name.startswith(SCRATCH):
+        if Path(self.scratch).name.startswith(SCRATCH_PREFIX):
             shutil.rmtree(self.scratch, ignore_errors=True)
         for file in self.left_files():
             file.unlink(missing_ok=True)
         self.scratch, self.processes = "", []
 
-    def _bring_up(self, parts: Sequence[ClusterProcess], tell: Tell) -> None:
+    def _start_and_wait(self, parts: Sequence[ClusterProcess], tell: TellLine) -> None:
         """Start parts at the same time, and wait until all are up.
 
         Raises:
             StudyStoppedError: one has ended each time that it was started, or does not answer in time.
         """
         tell(f"starting {', '.join(part.name for part in parts)}")
-        waiting = {part: (self._start(part), 1) for part in parts}
+        waiting = {part: (self._start_process(part), 1) for part in parts}
         deadline = time.monotonic() + START_TIMEOUT_S
         while waiting:
-            time.sleep(ASK)
-            if interrupt.has_come():  # but a library has swallowed it
+            time.sleep(POLL_INTERVAL_S)
+            if interrupt.has_signal_come():  # but a library has swallowed it
                 raise KeyboardInterrupt
             for part, (process, attempt) in list(waiting.items()):
                 if process.is_alive and part.is_up():
@@ -520,29 +532,37 @@ class LocalCluster(LocalState):
                 elif process.is_alive and time.monotonic() < deadline:
                     continue
                 elif attempt == part.tries or time.monotonic() > deadline:
-                    raise StudyStoppedError(f"{part.name} does not come up. {self._last_words(part)}")
+                    raise StudyStoppedError(f"{part.name} does not come up. {self._log_tail(part)}")
                 else:
-                    self._give_up(process)
-                    tell(f"{part.name} has ended by itself, attempt {attempt + 1}")
-                    waiting[part] = self._start(part), attempt + 1
+                    self._kill_failed_part(process)
+                    why = "".join(self._log_lines(part)[-1:]) or "it says nothing"
+                    tell(f"{part.name} has ended by itself: {why} (log: {self._log_file(part)}); attempt {attempt + 1}")
+                    waiting[part] = self._start_process(part), attempt + 1
 
-    def _give_up(self, process: ProcessGroup) -> None:
+    def _kill_failed_part(self, process: ProcessGroup) -> None:
         """Kill what is left of a part that has ended: it would slow down the next attempt."""
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         self.processes.remove(process)
 
-    def _last_words(self, part: ClusterProcess) -> str:
-        """Return the end of a part's log, without the lines of code in Python's tracebacks."""
-        file = self.path / f"{part.name}.log"
-        lines = [COLOURS.sub("", line) for line in read(file).splitlines() if line[:1].strip()]
-        return "\n".join([f"The end of {file}:", *(f"  {line[:300]}" for line in lines[-TAIL:])])
+    def _log_file(self, part: ClusterProcess) -> Path:
+        return self.path / f"{part.name}.log"
 
-    def _start(self, part: ClusterProcess) -> ProcessGroup:
-        with (self.path / f"{part.name}.log").open("ab") as log:
+    def _log_lines(self, part: ClusterProcess) -> list[str]:
+        """Return the lines of a part's log, each its first 300 characters, without the code in Python's tracebacks."""
+        lines = read_text(self._log_file(part)).splitlines()
+        return [ANSI_COLOURS.sub("", line)[:300] for line in lines if line[:1].strip()]
+
+    def _log_tail(self, part: ClusterProcess) -> str:
+        """Return the end of a part's log."""
+        last = self._log_lines(part)[-LOG_TAIL_LINES:]
+        return "\n".join([f"The end of {self._log_file(part)}:", *(f"  {line}" for line in last)])
+
+    def _start_process(self, part: ClusterProcess) -> ProcessGroup:
+        with self._log_file(part).open("ab") as log:
             try:
                 started = subprocess.Popen(
-                    part.command(),
+                    part.new_command(),
                     env=part.environment,
                     stdin=subprocess.DEVNULL,
                     stdout=log,

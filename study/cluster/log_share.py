@@ -24,15 +24,15 @@ from study.home.folder import FORMAT, Home, StudyFolder
 from study.text import tell
 from study.upstream.ray_internals import job_logs
 
-PLACE, FOLDER, MANIFEST = "study", "folder", "manifest.json"
+SHARES_FOLDER, STUDY_LINK, MANIFEST = "study", "folder", "manifest.json"
 """Names below a node's logs: the folder of all log shares; in that of one study the link to it, and the list of its
 files."""
 
-RENEWAL = 5.0
+RENEWAL_INTERVAL_S = 5.0
 """Seconds between two looks of a driver whether there is more to share."""
 
-SINGLE = ("study.yaml", "ledger.jsonl", "best.yaml", "model_card.md")
-FOLDERS = ("errors", "output", "requests", "report", "models")
+SHARED_FILES = ("study.yaml", "ledger.jsonl", "best.yaml", "model_card.md")
+SHARED_FOLDERS = ("errors", "output", "requests", "report", "models")
 """What is shared of a study: these files, and all in these folders. Not its checkpoints, nor a pickled training
 function."""
 
@@ -45,11 +45,11 @@ class LogShare:
     """
 
     def __init__(self, folder: StudyFolder, logs: Path) -> None:
-        self._folder, self._place = folder, logs / PLACE / folder.name
+        self._folder, self._place = folder, logs / SHARES_FOLDER / folder.name
         self._known: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
         self._ledger, self._read = hashlib.sha256(), 0
 
-    def open(self) -> None:
+    def create(self) -> None:
         """Make the log share, and remove those of studies that no longer exist.
 
         Raises:
@@ -62,10 +62,10 @@ class LogShare:
             if path.is_symlink() or found.st_uid != os.getuid():
                 raise UserError(f"{path}: is not this user's own folder, so the study is not shown there")
             path.chmod(0o700)
-        prune(shares)
-        link = self._place / FOLDER
+        prune_shares(shares)
+        link = self._place / STUDY_LINK
         if not link.is_symlink() or Path(os.readlink(link)) != self._folder.path:
-            part = self._place / f".{FOLDER}.{os.getpid()}"
+            part = self._place / f".{STUDY_LINK}.{os.getpid()}"
             part.unlink(missing_ok=True)
             part.symlink_to(self._folder.path)
             part.replace(link)
@@ -80,14 +80,14 @@ class LogShare:
             "host": platform.node(),
             "folder": str(self._folder.path),
             "written": round(time.time(), 3),
-            "files": self._files(),
+            "files": self._list_files(),
         }
         write_whole(self._place / MANIFEST, json.dumps(document), PRIVATE)
 
-    def _files(self) -> dict[str, dict[str, Any]]:
+    def _list_files(self) -> dict[str, dict[str, Any]]:
         root = self._folder.path
-        paths = [root / name for name in SINGLE]
-        paths += [path for name in FOLDERS for path in sorted((root / name).rglob("*"))]
+        paths = [root / name for name in SHARED_FILES]
+        paths += [path for name in SHARED_FOLDERS for path in sorted((root / name).rglob("*"))]
         files = {}
         for path in paths:
             hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
@@ -96,17 +96,19 @@ class LogShare:
             name = path.relative_to(root).as_posix()
             with suppress(OSError):  # removed meanwhile, or not there
                 if path.is_file():
-                    files[name] = self._told_ledger() if path == self._folder.ledger_file else self._told(name, path)
+                    files[name] = (
+                        self._ledger_entry() if path == self._folder.ledger_file else self._file_entry(name, path)
+                    )
         return files
 
-    def _told(self, name: str, path: Path) -> dict[str, Any]:
+    def _file_entry(self, name: str, path: Path) -> dict[str, Any]:
         status = path.stat()
         state = (status.st_size, status.st_mtime_ns)
         if name not in self._known or self._known[name][0] != state:
             self._known[name] = (state, {"bytes": status.st_size, "sha256": digest_of_file(path)})
         return self._known[name][1]
 
-    def _told_ledger(self) -> dict[str, Any]:
+    def _ledger_entry(self) -> dict[str, Any]:
         """Return bytes and digest of the ledger's whole lines; lines that were read before are not read again."""
         with self._folder.ledger_file.open("rb") as file:
             file.seek(self._read)
@@ -117,22 +119,22 @@ class LogShare:
         return {"bytes": self._read, "sha256": self._ledger.hexdigest()}
 
 
-def prune(shares: Path) -> None:
+def prune_shares(shares: Path) -> None:
     """Remove the log shares of studies that no longer exist."""
     for place in shares.glob("*"):
-        link = place / FOLDER
+        link = place / STUDY_LINK
         if link.is_symlink() and not link.exists():
             shutil.rmtree(place, ignore_errors=True)
 
 
-def prune_here() -> None:
+def prune_shares_on_this_node() -> None:
     """Prune the log shares on the node of this job; do nothing in a process that is no job's."""
     if logs := job_logs():
-        prune(logs / PLACE)
+        prune_shares(logs / SHARES_FOLDER)
 
 
 @contextmanager
-def shown(folder: StudyFolder) -> Iterator[None]:
+def shared_while_running(folder: StudyFolder) -> Iterator[None]:
     """Keep the log share of a study while the block runs in a job; the share stays. Do nothing in other processes.
 
     A fault of the log share is reported, and does not stop the study.
@@ -144,12 +146,12 @@ def shown(folder: StudyFolder) -> Iterator[None]:
     share, over = LogShare(folder, logs), threading.Event()
 
     def keep() -> None:
-        while not over.wait(RENEWAL):
+        while not over.wait(RENEWAL_INTERVAL_S):
             with suppress(OSError):
                 share.renew()
 
     try:
-        share.open()
+        share.create()
     except (OSError, UserError) as error:
         tell(f"this study cannot be read from outside the cluster: {error}")
         yield
@@ -165,15 +167,15 @@ def shown(folder: StudyFolder) -> Iterator[None]:
             share.renew()
 
 
-def make(home: Home, name: str) -> dict[str, Any]:
+def share_study(home: Home, name: str) -> dict[str, Any]:
     """Make the log share of an existing study, in a job that does nothing else; return its manifest.
 
     Raises:
         UserError: there is no such study, or this process is no job.
     """
-    folder, logs = home.find(name), job_logs()
+    folder, logs = home.find_study(name), job_logs()
     if logs is None:
         raise UserError("study share: is what a cluster's jobs run, to show a study to who has the cluster's token")
-    LogShare(folder, logs).open()
-    document: dict[str, Any] = json.loads((logs / PLACE / name / MANIFEST).read_text(encoding="utf-8"))
+    LogShare(folder, logs).create()
+    document: dict[str, Any] = json.loads((logs / SHARES_FOLDER / name / MANIFEST).read_text(encoding="utf-8"))
     return document

@@ -13,27 +13,27 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from study import __version__
-from study.cluster.driver_job import Job
-from study.cluster.head import Head, NodeNotFoundError, RemoteFileNotFoundError
-from study.cluster.log_share import FOLDER as WINDOW
-from study.cluster.log_share import FOLDERS, MANIFEST, PLACE, RENEWAL, SINGLE
+from study.cluster.driver_job import DriverJob
+from study.cluster.head import ClusterHead, NodeNotFoundError, RemoteFileNotFoundError
+from study.cluster.log_share import MANIFEST, RENEWAL_INTERVAL_S, SHARED_FILES, SHARED_FOLDERS, SHARES_FOLDER
+from study.cluster.log_share import STUDY_LINK as WINDOW
 from study.errors import StudyNotFoundError, UserError, of_disk
-from study.files import below, digest_of_file, is_plain_name, whole, write_whole
-from study.home.folder import FORMAT, Fetched, Home, StudyFolder, fetched, write_format
-from study.home.lease import Holder
+from study.files import digest_of_file, is_plain_name, path_below, whole, write_whole
+from study.home.folder import FORMAT, FetchOrigin, Home, StudyFolder, fetch_origin, write_format
+from study.home.lease import LeaseHolder
 from study.home.ledger import lease_file
-from study.home.line import Chain, last_line
+from study.home.ledger_line import LineChain, last_line
 from study.text import printed, typed
 
 ReadFile = Callable[[str, int, int], Iterator[bytes]]
 """Yields a file of the study, by its name, in blocks: its last `lines` lines (-1: all of it), at most so many bytes."""
 
-STUDY, LEDGER = "study.yaml", "ledger.jsonl"
+STUDY_FILE, LEDGER_FILE = "study.yaml", "ledger.jsonl"
 
-LATEST = 50
+RECENT_LEDGER_LINES = 50
 """Lines of a ledger that are asked for first where some are here, and in addition to those that are known to be new."""
 
-GROWTH = 16 << 20
+MAX_LEDGER_GROWTH_BYTES = 16 << 20
 """Bytes by which a file may have grown since it was announced."""
 
 
@@ -72,27 +72,29 @@ class Manifest:
                     f"{name}: is in form {form} on the cluster, whose study {maker} made it; this is study "
                     f"{__version__}, which reads form {FORMAT}. Install study {maker} here"
                 )
-            files = {_name(key): (int(told["bytes"]), str(told["sha256"])) for key, told in document["files"].items()}
+            files = {
+                _checked_name(key): (int(told["bytes"]), str(told["sha256"])) for key, told in document["files"].items()
+            }
             host, folder = printed(str(document["host"])), printed(str(document["folder"]))
             return cls(host, folder, float(document["written"]), files)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             raise UserError(f"{name}: what the cluster says of its files cannot be read") from None
 
 
-def _name(name: str) -> str:
+def _checked_name(name: str) -> str:
     """Return the name of a file if it may be downloaded.
 
     Raises:
         ValueError: it may not, as one that leads out of the folder.
     """
     first, *rest = name.split("/")
-    inside = first in FOLDERS and rest and all(is_plain_name(part) for part in rest)
-    if not (inside or (first in SINGLE and not rest)):
+    inside = first in SHARED_FOLDERS and rest and all(is_plain_name(part) for part in rest)
+    if not (inside or (first in SHARED_FILES and not rest)):
         raise ValueError
     return name
 
 
-READ = ("errors", "output", "requests")
+READ_FOLDERS = ("errors", "output", "requests")
 """Folders of a study that commands read which look at it from afar."""
 
 
@@ -101,7 +103,8 @@ class FetchOptions:
     """Which files of a study are wanted besides study file and ledger, and how they are downloaded.
 
     Attributes:
-        files: returns whether a further file is wanted; in the folders `READ`, files that no longer exist are removed.
+        files: returns whether a further file is wanted; in the folders `READ_FOLDERS`, files that no longer exist are
+            removed.
         own: whether a ledger here that has events of its own is kept.
         change: what is done with the study file before it is in its place.
     """
@@ -111,7 +114,7 @@ class FetchOptions:
     change: Callable[[Path], None] | None = None
 
 
-def download(read: ReadFile, manifest: Manifest, folder: Path, wish: FetchOptions) -> list[str]:
+def download_study(read: ReadFile, manifest: Manifest, folder: Path, wish: FetchOptions) -> list[str]:
     """Download what is new into a folder; return the names of the files that came.
 
     The ledger comes first: where it is refused, nothing else comes. Each file is whole and as the cluster announced, or
@@ -122,17 +125,17 @@ def download(read: ReadFile, manifest: Manifest, folder: Path, wish: FetchOption
         LedgerMismatchError: the ledger here and that on the cluster have events of their own; nothing was written.
         UserError: the ledger on the cluster is damaged, or a file cannot be had.
     """
-    for needed in (STUDY, LEDGER):
+    for needed in (STUDY_FILE, LEDGER_FILE):
         if needed not in manifest.files:
             raise UserError(f"{folder.name}: has no {needed} on the cluster, in {manifest.folder}")
     folder.mkdir(parents=True, exist_ok=True)
-    came = [LEDGER] if _download_ledger(read, manifest, folder / LEDGER, wish.own) else []
-    if _download_file(read, manifest, folder, STUDY, wish.change):
-        came.append(STUDY)
-    for name in sorted({*manifest.files} - {STUDY, LEDGER}):
+    came = [LEDGER_FILE] if _download_ledger(read, manifest, folder / LEDGER_FILE, wish.own) else []
+    if _download_file(read, manifest, folder, STUDY_FILE, wish.change):
+        came.append(STUDY_FILE)
+    for name in sorted({*manifest.files} - {STUDY_FILE, LEDGER_FILE}):
         if wish.files(name) and _download_file(read, manifest, folder, name):
             came.append(name)
-    for part in (part for part in READ if wish.files(f"{part}/")):
+    for part in (part for part in READ_FOLDERS if wish.files(f"{part}/")):
         for path in (folder / part).glob("[!.]*"):
             if f"{part}/{path.name}" not in manifest.files:
                 path.unlink(missing_ok=True)
@@ -142,14 +145,14 @@ def download(read: ReadFile, manifest: Manifest, folder: Path, wish: FetchOption
 def _download_file(
     read: ReadFile, manifest: Manifest, folder: Path, name: str, change: Callable[[Path], None] | None = None
 ) -> bool:
-    path, (size, digest) = below(folder, name), manifest.files[name]
+    path, (size, digest) = path_below(folder, name), manifest.files[name]
     if path.is_file() and path.stat().st_size == size and digest_of_file(path) == digest:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
     found, count = hashlib.sha256(), 0
     with whole(path) as part:
         with part.open("xb") as file:
-            for block in read(name, -1, size + GROWTH):
+            for block in read(name, -1, size + MAX_LEDGER_GROWTH_BYTES):
                 count += len(block)
                 found.update(block)
                 file.write(block)
@@ -165,16 +168,17 @@ def _download_file(
 def _download_ledger(read: ReadFile, manifest: Manifest, path: Path, own: bool) -> bool:
     """Download the new lines of the ledger, which grows meanwhile; return whether there were any.
 
-    The chain of check values (`study.home.line`) and the cluster's digest prove that they follow those that are here.
+    The chain of check values (`study.home.ledger_line`) and the cluster's digest prove that they follow those that
+    are here.
 
     Raises:
-        RemoteFileChangedError, LedgerMismatchError: see `download`.
+        RemoteFileChangedError, LedgerMismatchError: see `download_study`.
     """
-    size, digest = manifest.files[LEDGER]
+    size, digest = manifest.files[LEDGER_FILE]
     here = _whole_lines(path.read_bytes()) if path.exists() else b""
-    new = _new_lines(read, here, size + GROWTH) if here else None
+    new = _new_lines(read, here, size + MAX_LEDGER_GROWTH_BYTES) if here else None
     if new is None:
-        there = _whole_lines(b"".join(read(LEDGER, -1, size + GROWTH)))
+        there = _whole_lines(b"".join(read(LEDGER_FILE, -1, size + MAX_LEDGER_GROWTH_BYTES)))
         if not there.startswith(here):
             if own and here.startswith(there):
                 return False
@@ -186,7 +190,7 @@ def _download_ledger(read: ReadFile, manifest: Manifest, path: Path, own: bool) 
     data = here + new
     if len(data) < size or hashlib.sha256(data[:size]).hexdigest() != digest:
         raise RemoteFileChangedError(
-            f"{LEDGER}: what came is not what the cluster says of it ({len(data)} bytes, {size} or more)"
+            f"{LEDGER_FILE}: what came is not what the cluster says of it ({len(data)} bytes, {size} or more)"
         )
     _check_chain(new, here)
     if new:
@@ -197,14 +201,14 @@ def _download_ledger(read: ReadFile, manifest: Manifest, path: Path, own: bool) 
 
 def _new_lines(read: ReadFile, here: bytes, most: int) -> bytes | None:
     """Return the lines after those that are here; None: they do not follow, or too many are new to ask for a part."""
-    last, asked = last_line(here), LATEST
+    last, asked = last_line(here), RECENT_LEDGER_LINES
     for _ in range(2):
-        lines = _whole_lines(b"".join(read(LEDGER, asked, most))).splitlines(keepends=True)
+        lines = _whole_lines(b"".join(read(LEDGER_FILE, asked, most))).splitlines(keepends=True)
         if last in lines:
             return b"".join(lines[lines.index(last) + 1 :])
         if not lines:
             return None
-        asked += Chain.at(lines[-1]).number - Chain.at(last).number
+        asked += LineChain.after_line(lines[-1]).number - LineChain.after_line(last).number
     return None
 
 
@@ -214,15 +218,15 @@ def _check_chain(new: bytes, here: bytes) -> None:
     Raises:
         RemoteFileChangedError: they do not.
     """
-    chain = Chain()
+    chain = LineChain()
     if here:
         last = last_line(here)
-        chain = Chain.at(last)
-        chain.passes(last)
+        chain = LineChain.after_line(last)
+        chain.accepts(last)
     for line in new.splitlines(keepends=True):
-        if not chain.passes(line):
+        if not chain.accepts(line):
             raise RemoteFileChangedError(
-                f"{LEDGER}: is damaged on the cluster at event {chain.number}, or was on the way"
+                f"{LEDGER_FILE}: is damaged on the cluster at event {chain.number}, or was on the way"
             )
 
 
@@ -233,7 +237,7 @@ def _whole_lines(data: bytes) -> bytes:
 DOWNLOAD_TRIES = 3
 """Downloads of files that are not what the cluster says, as they may be changing."""
 
-JOB = 180.0
+SHARE_JOB_TIMEOUT_S = 180.0
 """Seconds that a job may take which shares a study's files: all cores of the head may be busy."""
 
 
@@ -249,102 +253,107 @@ class RemoteStudy:
         known: where it was found before.
     """
 
-    def __init__(self, head: Head, name: str, drivers: Sequence[Job], known: Fetched | None = None) -> None:
+    def __init__(
+        self, head: ClusterHead, name: str, drivers: Sequence[DriverJob], known: FetchOrigin | None = None
+    ) -> None:
         self._head, self._name, self._known = head, name, known
         self._last = drivers[-1] if drivers else None
         nodes = [job.node for job in reversed(drivers)] + ([known.node] if known else [])
         self._nodes = list(dict.fromkeys(node for node in nodes if node))
         self._node = ""
 
-    def download(self, folder: Path, wish: FetchOptions) -> tuple[Fetched, list[str]]:
+    def download(self, folder: Path, wish: FetchOptions) -> tuple[FetchOrigin, list[str]]:
         """Download what is new into a folder, and note there where it came from; return the note and the names.
 
         Raises:
             RemoteStudyNotFoundError: there is no such study, or not yet.
-            UserError: see `study.cluster.mirror.download`, or the cluster does not answer.
+            UserError: see `study.cluster.mirror.download_study`, or the cluster does not answer.
         """
-        manifest = self._manifest_there()
+        manifest = self._find_or_make_manifest()
         for left in reversed(range(DOWNLOAD_TRIES)):
             try:
-                came = download(self._read, manifest, folder, wish)
+                came = download_study(self._read, manifest, folder, wish)
                 break
             except RemoteFileChangedError:
                 if not left:
                     raise
-                manifest = self._renewed()
+                manifest = self._renewed_manifest()
             except RemoteFileNotFoundError:
                 raise RemoteStudyNotFoundError(
                     f"{self._name}: its files are no more in {manifest.folder} on the cluster"
                 ) from None
         last = self._last
-        found = Fetched(
+        found = FetchOrigin(
             address=self._head.address,
             name=self._name,
             job=last.id if last else "",
             state=last.state if last else "",
-            at=round(time.time(), 3),
+            downloaded_at=round(time.time(), 3),
             host=manifest.host,
             node=self._node,
             folder=manifest.folder,
-            python=self._python,
-            events=Chain.at(last_line((folder / LEDGER).read_bytes())).number + 1,
+            python=self._interpreter,
+            events=LineChain.after_line(last_line((folder / LEDGER_FILE).read_bytes())).number + 1,
         )
-        if self._known and LEDGER not in came and self._known.events:
+        if self._known and LEDGER_FILE not in came and self._known.events:
             found = replace(found, events=self._known.events)  # the ledger here has had its own events since
         found.save(folder)
         return found, came
 
     @property
-    def _python(self) -> str:
+    def _interpreter(self) -> str:
         return self._last.python if self._last else self._known.python if self._known else "python"
 
     def _read(self, name: str, lines: int, most: int) -> Iterator[bytes]:
-        return self._head.file(self._node, f"{PLACE}/{self._name}/{WINDOW}/{name}", lines, most)
+        return self._head.file(self._node, f"{SHARES_FOLDER}/{self._name}/{WINDOW}/{name}", lines, most)
 
-    def _manifest_there(self) -> Manifest:
+    def _find_or_make_manifest(self) -> Manifest:
         """Return what there is to download; where no living node shares its files, start a job that does."""
         lost = not self._nodes and (self._last is None or self._last.is_over)
         for node in self._nodes:
             self._node = node
             try:
-                return self._manifest()
+                return self._read_manifest()
             except RemoteFileNotFoundError:
                 continue
             except NodeNotFoundError:
                 lost = True
         if not lost or (self._last and not self._last.is_over):
             what = f"{self._last.id}, {self._last.state}" if self._last else "no driver"
-            ended = self._last and self._last.is_over
-            why = "its driver ended before it made it, or it was deleted" if ended else "its driver has not made it yet"
-            raise RemoteStudyNotFoundError(f"{self._name}: no such study on the cluster: {why} ({what})")
-        return self._made()
+            why = "its driver has not made it yet"
+            if self._last and self._last.is_over:
+                why = "no such study on the cluster: its driver ended before it made it, or it was deleted"
+            raise RemoteStudyNotFoundError(f"{self._name}: {why} ({what})")
+        return self._manifest_by_job()
 
-    def _renewed(self) -> Manifest:
+    def _renewed_manifest(self) -> Manifest:
         """Return the manifest after a while: of the driver, where one runs, else of a job."""
         if self._last and not self._last.is_over:
-            time.sleep(1.5 * RENEWAL)
-            return self._manifest()
-        return self._made()
+            time.sleep(1.5 * RENEWAL_INTERVAL_S)
+            return self._read_manifest()
+        return self._manifest_by_job()
 
-    def _manifest(self) -> Manifest:
-        data = b"".join(self._head.file(self._node, f"{PLACE}/{self._name}/{MANIFEST}"))
+    def _read_manifest(self) -> Manifest:
+        data = b"".join(self._head.file(self._node, f"{SHARES_FOLDER}/{self._name}/{MANIFEST}"))
         try:
             document: Any = json.loads(data)
         except (ValueError, RecursionError):
             document = None
         return Manifest.of(self._name, document)
 
-    def _made(self) -> Manifest:
+    def _manifest_by_job(self) -> Manifest:
         """Return the manifest of a job that shares the study's files.
 
         Raises:
             RemoteStudyNotFoundError: there is no such study.
         """
-        from study.cluster.job_client import Jobs
+        from study.cluster.job_client import JobClient
 
-        jobs = Jobs(self._head.address)
-        job = jobs.begin(["share", self._name, "--json"], self._python, self._last.environment if self._last else {})
-        self._node = jobs.wait(job, JOB, "answer").node or ""
+        jobs = JobClient(self._head.address)
+        job = jobs.begin(
+            ["share", self._name, "--json"], self._interpreter, self._last.environment if self._last else {}
+        )
+        self._node = jobs.wait(job, SHARE_JOB_TIMEOUT_S, "answer").node or ""
         try:
             return Manifest.of(self._name, jobs.answer(job))
         except StudyNotFoundError as error:
@@ -352,12 +361,12 @@ class RemoteStudy:
             raise RemoteStudyNotFoundError(f"{error} (on the cluster). A first one: {submit}") from None
 
 
-FOLDER = ".clusters"
+MIRRORS_FOLDER = ".clusters"
 
 
-def read_files(name: str) -> bool:
+def is_read_by_default(name: str) -> bool:
     """Return whether a file of this name is read besides study file and ledger."""
-    return name.startswith(tuple(f"{part}/" for part in READ))
+    return name.startswith(tuple(f"{part}/" for part in READ_FOLDERS))
 
 
 class Mirror:
@@ -373,9 +382,9 @@ class Mirror:
     def __init__(self, home: Home, address: str) -> None:
         parts = urlsplit(address)
         key = re.sub(r"[^A-Za-z0-9.-]", "_", f"{parts.hostname}_{parts.port or ''}")
-        self.home = Home(home.path / FOLDER / key)
+        self.home = Home(home.path / MIRRORS_FOLDER / key)
 
-    def update(self, head: Head, name: str, drivers: list[Job]) -> Fetched:
+    def update(self, head: ClusterHead, name: str, drivers: list[DriverJob]) -> FetchOrigin:
         """Download what is new of a study.
 
         Raises:
@@ -385,38 +394,40 @@ class Mirror:
             self.home.path.mkdir(parents=True, exist_ok=True)
             write_format(self.home.path)
             found, _ = RemoteStudy(head, name, drivers, self.known(name)).download(
-                below(self.home.path, name), FetchOptions(read_files)
+                path_below(self.home.path, name), FetchOptions(is_read_by_default)
             )
-            self._tell_whether_it_runs(name, found)
+            self._write_running_lease(name, found)
         except OSError as error:
             if of_disk(error):
                 raise
             raise UserError(f"{error.filename or self.home.path}: {error.strerror}") from None
         return found
 
-    def known(self, name: str) -> Fetched | None:
+    def known(self, name: str) -> FetchOrigin | None:
         """Return where a study was found before; None: it was never read."""
-        return fetched(StudyFolder(below(self.home.path, name)))
+        return fetch_origin(StudyFolder(path_below(self.home.path, name)))
 
     def names(self) -> list[str]:
         """Return the studies that were read, whether or not the cluster has them."""
         return [folder.name for folder in self.home.studies() if self.known(folder.name)]
 
-    def as_it_was(self, name: str) -> Fetched | None:
+    def last_known_origin(self, name: str) -> FetchOrigin | None:
         """Return what `known` does, and mark the driver as running if it ran when the study was read."""
         found = self.known(name)
         if found:
-            self._tell_whether_it_runs(name, found)
+            self._write_running_lease(name, found)
         return found
 
     def forget(self, name: str) -> None:
         """Remove what was read of a study."""
-        shutil.rmtree(below(self.home.path, name), ignore_errors=True)
+        shutil.rmtree(path_below(self.home.path, name), ignore_errors=True)
 
-    def _tell_whether_it_runs(self, name: str, found: Fetched) -> None:
+    def _write_running_lease(self, name: str, found: FetchOrigin) -> None:
         """Write a lease like that of a shared folder while a driver runs elsewhere, so that readers see it."""
-        path = lease_file(below(self.home.path, name) / "ledger.jsonl")
-        if found.ran:
-            write_whole(path, json.dumps(asdict(Holder(found.job, found.address, found.host, 1, found.at))))
+        path = lease_file(path_below(self.home.path, name) / "ledger.jsonl")
+        if found.was_running:
+            write_whole(
+                path, json.dumps(asdict(LeaseHolder(found.job, found.address, found.host, 1, found.downloaded_at)))
+            )
         elif path.exists():
             os.unlink(path)

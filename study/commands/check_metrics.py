@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from study import data
 from study.data import Dataset, Facts, cells
-from study.data.cells import Counts
+from study.data.cells import DatasetCounts
 from study.errors import UserError
 from study.knobs import Section
 from study.metrics import GROUPS
@@ -77,26 +77,26 @@ def check(spec: StudySpec) -> None:
     """
     if not spec.function:
         for section in spec.data_sections:
-            check_counts(spec, section, cells.count(section))
+            check_counts(spec, section, cells.count_dataset(section))
 
 
 def check_loaded(spec: StudySpec, datasets: Mapping[str, Dataset]) -> None:
     """Refuse metrics that the validation splits of loaded data sets cannot have; some labels are known only then.
 
     Args:
-        datasets: by `data.key`.
+        datasets: by `data.section_key`.
 
     Raises:
         UserError: see `check`.
     """
     for section in [] if spec.function else spec.data_sections:
-        dataset = datasets[data.key(section)]
-        facts = dataset.facts.on("val")
-        check_counts(spec, section, Counts({"val": cells.contents(dataset.splits["val"], facts)}))
+        dataset = datasets[data.section_key(section)]
+        facts = dataset.facts.for_split("val")
+        check_counts(spec, section, DatasetCounts({"val": cells.count_split(dataset.splits["val"], facts)}))
 
 
-def check_counts(spec: StudySpec, section: Section, counts: Counts) -> None:
-    """Check the metrics against the cells of one data set, as `study.data.cells.count` returns them.
+def check_counts(spec: StudySpec, section: Section, counts: DatasetCounts) -> None:
+    """Check the metrics against the cells of one data set, as `study.data.cells.count_dataset` returns them.
 
     Cells that are not known pass.
 
@@ -105,13 +105,15 @@ def check_counts(spec: StudySpec, section: Section, counts: Counts) -> None:
     """
     if counts.unknown or "val" not in counts.splits:
         return
-    val, facts = counts.splits["val"], spec.describe(section).on("val")
-    for place, metric in _wished(spec):
+    val, facts = counts.splits["val"], spec.describe(section).for_split("val")
+    for place, metric in _named_metrics(spec):
         if empty := empty_cells_for(metric, val.classes, val.cells):
             possible = [
                 name
                 for name in INSTEAD
-                if name in spec.available[0] and name != metric and not empty_cells_for(name, val.classes, val.cells)
+                if name in spec.available_metrics[0]
+                and name != metric
+                and not empty_cells_for(name, val.classes, val.cells)
             ]
             raise UserError(
                 f"{place}: val/{metric} given, which validation cannot have: it has no sample of "
@@ -120,15 +122,15 @@ def check_counts(spec: StudySpec, section: Section, counts: Counts) -> None:
             )
 
 
-def empty_cell_warnings(spec: StudySpec, counts: Counts, facts: Facts) -> list[str]:
+def empty_cell_warnings(spec: StudySpec, counts: DatasetCounts, facts: Facts) -> list[str]:
     """Return warnings of cells of validation without a sample, which metrics by group leave out.
 
     Args:
-        counts: as `study.data.cells.count` returns them.
+        counts: as `study.data.cells.count_dataset` returns them.
         facts: of the validation split.
     """
     table = counts.splits["val"].cells
-    names = [name for _, name in _wished(spec) if name in BY_ONE_CELL]
+    names = [name for _, name in _named_metrics(spec) if name in BY_ONE_CELL]
     empty: list[Cell] = [(y, s) for y, row in enumerate(table or []) for s, count in enumerate(row) if not count]
     if not names or not empty:
         return []
@@ -141,23 +143,23 @@ def empty_cell_warnings(spec: StudySpec, counts: Counts, facts: Facts) -> list[s
 
 def named(empty: Sequence[Cell], facts: Facts) -> str:
     """Name empty cells in words, with the names of classes and groups."""
-    shown = [_named(cell, facts) for cell in empty[:MOST_CELLS]]
+    shown = [_cell_in_words(cell, facts) for cell in empty[:MOST_CELLS]]
     more = [f"{len(empty) - MOST_CELLS} more cells"] if len(empty) > MOST_CELLS else []
     return " or of ".join([*shown, *more])
 
 
-def _named(cell: Cell, facts: Facts) -> str:
+def _cell_in_words(cell: Cell, facts: Facts) -> str:
     y, s = cell
     of_class = None if y is None else f"class {quoted(facts.class_names[y]) if facts.class_names else y}"
     of_group = None if s is None else f"group {quoted(facts.bias_names[s]) if facts.bias_names else s}"
     return " in ".join(part for part in (of_class, of_group) if part)
 
 
-def _wished(spec: StudySpec) -> Iterator[tuple[str, str]]:
+def _named_metrics(spec: StudySpec) -> Iterator[tuple[str, str]]:
     """Yield each metric of validation that the study names, after the key where it stands."""
     goal = spec.objective
-    yield from (("search.metric", name) for name in map(_of_val, goal.metrics) if name)
-    yield from (("search.constraints", name) for limit in goal.constraints if (name := _of_val(limit.metric)))
+    yield from (("search.metric", name) for name in map(_val_metric, goal.metrics) if name)
+    yield from (("search.constraints", name) for limit in goal.constraints if (name := _val_metric(limit.metric)))
     asked = spec.search.confirm.rules
     named = asked if isinstance(asked, list) else []
     for rule in RULES:
@@ -166,6 +168,6 @@ def _wished(spec: StudySpec) -> Iterator[tuple[str, str]]:
             yield from (("search.confirm.rules", name) for name in names)
 
 
-def _of_val(reported: str) -> str | None:
+def _val_metric(reported: str) -> str | None:
     split, _, name = reported.partition("/")
     return name if split == "val" else None

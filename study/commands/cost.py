@@ -1,94 +1,22 @@
-"""What a study has cost, from its ledger, and what one would cost, from its plan."""
+"""What a study would cost, from its plan."""
 
 import math
 import os
 import platform
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
 from study import data
-from study.analysis.statistics import formatting, spent
+from study.analysis.statistics import formatting
 from study.commands.plan import Plan
 from study.errors import UserError
-from study.metrics import PHASES
-from study.ranking import Results
 from study.spec import StudySpec
-from study.text import counted
 
 T = TypeVar("T")
 HOUR = 3600.0
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Time that a study took, and what early stopping saved.
-
-    Attributes:
-        wall_hours: while a driver was at work.
-        trial_hours: of all trials that ended or were cut off, lost runs and confirm trials included; a running trial
-            counts once it ends.
-        cpu_hours, gpu_hours: trial hours times each trial's `resources` while it ran.
-        epoch_hours: the times that trials reported with their epochs, by phase.
-    """
-
-    name: str
-    state: str
-    trials: Mapping[str, int]
-    epochs: int
-    wall_hours: float
-    trial_hours: float
-    cpu_hours: float
-    gpu_hours: float
-    resources_per_trial: Mapping[str, float]
-    trials_at_once: float | None
-    epoch_hours: Mapping[str, float]
-    early_stopping: spent.Saved | None
-
-
-def document(results: Results) -> Cost:
-    """Add up the hours of wall-clock time, trials, CPUs and GPUs of a study."""
-    record, resources = results.record, results.spec.resources
-    told = (("cpu", resources.cpu), ("gpu", resources.gpu))
-    reports = [report for trial in record.trials.values() for report in trial.reports]
-    phases = ("epoch", *PHASES)
-    return Cost(
-        results.spec.name,
-        record.state,
-        record.counts(),
-        sum(trial.epochs for trial in record.trials.values()),
-        record.worked / HOUR,
-        record.busy / HOUR,
-        record.taken("cpu", resources.cpu) / HOUR,
-        record.taken("gpu", resources.gpu) / HOUR,
-        {
-            key: taken if isinstance(taken := record.placement.get(f"resources.{key}"), int | float) else planned
-            for key, planned in told
-        },
-        record.busy / record.worked if record.worked else None,
-        {name: sum(report.get(f"time/{name}") or 0.0 for report in reports) / HOUR for name in phases},
-        spent.saved(results),
-    )
-
-
-def text(cost: Cost) -> str:
-    """Return the lines that tell people of a cost."""
-    per_trial, epochs, running = cost.resources_per_trial, cost.epoch_hours, cost.trials["running"]
-    lines = [
-        f"study {cost.name} ({cost.state}): {counted(cost.epochs, 'epoch')}",
-        f"clock        {duration(cost.wall_hours)} with a driver at work",
-        f"trials       {duration(cost.trial_hours)}, summed over trials"
-        + (f", {cost.trials_at_once:.1f} at once on average" if cost.trials_at_once else "")
-        + (f"; {running} still running are not included" if running else ""),
-        f"CPU          {duration(cost.cpu_hours)} ({per_trial['cpu']:g} for each trial)",
-        f"GPU          {duration(cost.gpu_hours)} ({per_trial['gpu']:g} for each trial)",
-    ]
-    if epochs["epoch"]:
-        shares = ", ".join(f"{100 * epochs[name] / epochs['epoch']:.0f}% {name}" for name in PHASES)
-        lines.append(f"epochs       {duration(epochs['epoch'])} of trial time: {shares}")
-    return "\n".join([*lines, f"stopping     {cost.early_stopping or 'no trial was pruned'}"])
 
 
 def duration(hours: float) -> str:
@@ -187,12 +115,12 @@ def measured_pace(spec: StudySpec, begins: Callable[[], object] = bool) -> Pace 
 
     if spec.function:
         return "a plan runs no function of a study file; study trial does, and says what an epoch takes"
-    if any(source.existing_path() is None for source in data.sources(spec.base["data"])):
+    if any(source.path_or_none() is None for source in data.sources(spec.base["data"])):
         return f"its data are not here, see study data prepare {spec.base['data']['name']}"
     begins()
     load = os.getloadavg()[0]
     try:
-        first_epoch = as_a_worker(lambda: next(one_trial.run(spec)))
+        first_epoch = as_a_worker(lambda: next(one_trial.run_trial(spec)))
     except (UserError, RuntimeError, MemoryError) as error:  # torch's errors are RuntimeErrors
         if isinstance(error, UserError):
             data.load(spec.base["data"])  # raises again if the data were the reason
@@ -252,10 +180,10 @@ def as_a_worker(function: Callable[[], T]) -> T:
 
 def cost(spec: StudySpec, plan: Plan, pace: Pace) -> Expected:
     """Compute the hours of trials, GPUs and the clock of a plan, with early stopping and without."""
-    from study.sweep.ray_runtime import fitting
+    from study.sweep.ray_runtime import n_trials_at_once
 
     budget, full = plan.budget, spec.epochs
-    at_once = fitting(spec.resources, spec.search.concurrency)
+    at_once = n_trials_at_once(spec.resources, spec.search.concurrency)
     seconds = pace.seconds * pace.together(spec.resources.cpu, max(1, at_once), os.cpu_count() or 1)
     searched = sum(count for stage, count in budget.trials.items() if stage not in ("confirm", "rule"))
 

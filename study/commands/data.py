@@ -19,9 +19,9 @@ from rich.progress import (
 
 from study import data
 from study.data import cells
-from study.data.cells import Counts
+from study.data.cells import DatasetCounts
 from study.data.dataset import Facts, fingerprint
-from study.data.download import OnProgress, no_progress, obtain
+from study.data.download import OnProgress, find_or_download, no_progress
 from study.errors import UserError, nearest
 from study.files import write_whole, writing
 from study.knobs import Section, Value, knobs
@@ -67,7 +67,7 @@ class PreparedData:
     options: Section
     fingerprint: str
     facts: Facts = field(metadata={"document": "inner"})  # see `study.ranking.documents`, which takes long to import
-    splits: Mapping[str, cells.Contents]
+    splits: Mapping[str, cells.SplitCounts]
 
 
 def overview() -> list[DataRow]:
@@ -85,11 +85,11 @@ def table(rows: Iterable[DataRow]) -> str:
         about = row.about.removeprefix(f"{row.name}: ")
         about += f" (of {row.origin})" if row.origin else ""
         about = f"cannot be used: {row.problem}" if row.problem else about
-        lines.append(f"{row.name:<18} {classes:>7} {bias:>5}  {_shape(facts):<12} {on_disk:<8} {about}")
-    return "\n".join([*lines, f"files are looked for in {data.root()}; get one: study data prepare NAME"])
+        lines.append(f"{row.name:<18} {classes:>7} {bias:>5}  {_shape_text(facts):<12} {on_disk:<8} {about}")
+    return "\n".join([*lines, f"files are looked for in {data.data_root()}; get one: study data prepare NAME"])
 
 
-def _shape(facts: Facts | None) -> str:
+def _shape_text(facts: Facts | None) -> str:
     return (" x ".join(map(str, facts.shape)) if facts else "") or "-"
 
 
@@ -105,14 +105,14 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = n
     """
     section = checked_section(name, assignments, "prepare")
     for source in data.sources(section):
-        obtain(source, progress)
+        find_or_download(source, progress)
     dataset = data.load(section)
     if dataset.folds is None and fingerprint(dataset.splits) != dataset.fingerprint:
         raise UserError(
-            f"{name}: its prepared files in {data.root()} are damaged: they have changed since they were written. "
+            f"{name}: its prepared files in {data.data_root()} are damaged: they have changed since they were written. "
             "Remove them (prepared/ there) and prepare it again"
         )
-    splits = {split: cells.contents(part, dataset.facts) for split, part in dataset.splits.items()}
+    splits = {split: cells.count_split(part, dataset.facts) for split, part in dataset.splits.items()}
     options = {key: value for key, value in section.items() if key != "name"}
     facts = replace(dataset.facts, title=dataset.facts.title or name)
     return PreparedData(name, options, dataset.fingerprint, facts, splits)
@@ -126,10 +126,12 @@ def text(prepared: PreparedData) -> str:
     bias = f", {facts.bias_classes} bias classes" if facts.bias_classes else ""
     lines = [
         f"{facts.title} ({options})" if options else facts.title,
-        f"{facts.classes} classes{bias}, samples {_shape(facts)}, fingerprint {prepared.fingerprint}",
+        f"{facts.classes} classes{bias}, samples {_shape_text(facts)}, fingerprint {prepared.fingerprint}",
     ]
-    counts = Counts(prepared.splits, None, facts.class_names, facts.bias_names)
-    return "\n".join([*lines, *cell_lines(counts), *(f"warning: {warning}" for warning in cells.warnings(counts))])
+    counts = DatasetCounts(prepared.splits, None, facts.class_names, facts.bias_names)
+    return "\n".join(
+        [*lines, *cell_lines(counts), *(f"warning: {warning}" for warning in cells.count_warnings(counts))]
+    )
 
 
 @contextmanager
@@ -154,13 +156,13 @@ def _row(name: str) -> DataRow:
     origin = data.CATALOGUE.origin(name)
     if problem := data.CATALOGUE.problem(name):
         return DataRow(name, "", origin, problem)
-    module = data.module(name)
+    module = data.find_module(name)
     own, about = knobs(module.Options), (module.__doc__ or "").partition("\n")[0].rstrip(".")
     keys, required = [knob.key for knob in own], [knob.key for knob in own if knob.required]
     if required:  # its files depend on what the user gives
         return DataRow(name, about, origin, None, keys, required)
     section = {"name": name}
-    files = [SourceFile(one.path, one.existing_path() is not None, one.url) for one in data.sources(section)]
+    files = [SourceFile(one.path, one.path_or_none() is not None, one.url) for one in data.sources(section)]
     try:
         facts, there = data.describe(section), all(file.there for file in files)
     except UserError:  # its facts depend on files that are missing
@@ -177,15 +179,16 @@ def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[st
     Raises:
         UserError: a name or key is not known, or a key cannot have its value.
     """
-    from study.spec.document import Document, override
-    from study.spec.section_checks import Problems, check, section_model  # imports torch, which takes seconds
+    from study.spec.key_errors import Problems, check_section
+    from study.spec.section_models import section_model
+    from study.spec.yaml_document import Document, apply_overrides
 
     if name not in data.names():
         raise UserError(f"{name!r}: no such data set. {nearest(name, data.names())}Known: {', '.join(data.names())}")
     document = Document(f"study data {verb} {name}", {})
-    override(document, assignments)
+    apply_overrides(document, assignments)
     problems = Problems(document)
-    values = check(section_model("data", knobs(data.module(name).Options)), document.values, (), problems)
+    values = check_section(section_model("data", knobs(data.find_module(name).Options)), document.values, (), problems)
     problems.raise_any()
     return {"name": name, **(values or {})}
 
@@ -230,12 +233,12 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
                 file = f"{len(rows):0{digits}}.png"
                 pixels = np.ascontiguousarray(images[index].transpose(1, 2, 0)).squeeze()
                 Image.fromarray(pixels).save(folder / file)
-                target = _name(facts.class_names, int(split.target[index]))
-                bias = "" if split.bias is None else _name(facts.bias_names, int(split.bias[index]))
+                target = _class_text(facts.class_names, int(split.target[index]))
+                bias = "" if split.bias is None else _class_text(facts.bias_names, int(split.bias[index]))
                 rows.append({"file": file, "class": target, "bias": bias, "split": split_name})
         write_whole(folder / LABELS, pd.DataFrame(rows, columns=columns).to_csv(index=False), 0o666)
     return folder / LABELS
 
 
-def _name(names: Sequence[str] | None, code: int) -> str:
+def _class_text(names: Sequence[str] | None, code: int) -> str:
     return "" if code < 0 else names[code] if names else str(code)

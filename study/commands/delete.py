@@ -3,13 +3,13 @@
 import shutil
 import uuid
 
-from study.cluster.log_share import prune_here
+from study.cluster.log_share import prune_shares_on_this_node
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.text import counted, public
-from study.tracking.remove import remove
+from study.text import counted, without_password
+from study.tracking.remove_runs import remove_study_runs
 
 
 def describe(home: Home, name: str) -> str:
@@ -18,13 +18,13 @@ def describe(home: Home, name: str) -> str:
     Raises:
         UserError: there is no such study.
     """
-    folder = home.find(name)
+    folder = home.find_study(name)
     try:
         record = StudyRecord.load(folder.ledger_file)
         held = f"{folder.path}: {record.state}, {counted(len(record.trials), 'trial')}"
     except UserError as error:
         held = f"{folder.path}: unreadable ({error})"
-    return f"{held}, and their runs in MLflow ({public(home.tracking_uri)})."
+    return f"{held}, and their runs in MLflow ({without_password(home.tracking_uri)})."
 
 
 def delete(home: Home, name: str) -> None:
@@ -35,13 +35,13 @@ def delete(home: Home, name: str) -> None:
     Raises:
         UserError: there is no such study, it is running, MLflow does not answer, or the ledger's first line is lost.
     """
-    folder = home.find(name)
+    folder = home.find_study(name)
     ledger = Ledger(folder.ledger_file)  # refuses while the study runs
     try:
-        remove(home, folder)
+        remove_study_runs(home, folder)
         gone = folder.path.with_name(f".{name}-deleted-{uuid.uuid4().hex[:8]}")
         folder.path.rename(gone)  # from here on it is no longer a study, even if the removal fails
     finally:
         ledger.close()
-    prune_here()
+    prune_shares_on_this_node()
     shutil.rmtree(gone)

@@ -8,9 +8,9 @@ from study import data, methods, models
 from study.data import Facts
 from study.errors import UserError
 from study.knobs import Params, Scalar, Section, Value
-from study.metrics import METRICS, available, lower_is_better
-from study.spec.document import apply_profile, dump_flow, parse
-from study.spec.load import resolve
+from study.metrics import METRICS, available_metrics, lower_is_better
+from study.spec.load import check_and_complete
+from study.spec.yaml_document import apply_profile, dump_flow, parse_yaml
 from study.text import typed
 from study.training import augment
 
@@ -105,7 +105,7 @@ def method_section(named: str, bias: BiasKnowledge, is_table: bool, pretrained: 
     knobs = methods.method_knobs(values)
     if is_table and "class_weights" in knobs:
         values["class_weights"] = 1.0
-    if is_table and "cross_entropy" in knobs and methods.needs(complete(values)).labels:
+    if is_table and "cross_entropy" in knobs and methods.method_needs(complete(values)).labels:
         values["cross_entropy"] = "plain"
     source = knobs.get("bias_source")
     if bias.known == "some_labels" and source:
@@ -117,7 +117,7 @@ def method_section(named: str, bias: BiasKnowledge, is_table: bool, pretrained: 
     return values
 
 
-def method_sections(
+def label_method_sections(
     names: Sequence[str], bias: BiasKnowledge, is_table: bool, pretrained: bool = False
 ) -> dict[str, Section]:
     """Return the sections of the methods of one file by their labels in it, the file's own first.
@@ -155,7 +155,7 @@ def method_words(values: Section) -> str:
         return f"{values['name']} needs no bias labels: what early layers of the network see stands for them."
     if source == "some_labels":
         return f"{values['name']} needs some bias labels and guesses the others."
-    return f"{values['name']} needs {'' if methods.needs(complete(values)).bias else 'no '}bias labels."
+    return f"{values['name']} needs {'' if methods.method_needs(complete(values)).bias else 'no '}bias labels."
 
 
 def search_space(
@@ -167,12 +167,12 @@ def search_space(
     of colour where colour may be the bias.
 
     Args:
-        trained: what is trained on, as `study.models.seen`.
+        trained: what is trained on, as `study.models.facts_of_inputs`.
         rows: training rows of a table; None: not known, or no table.
     """
     names = [str(values["name"]) for values in labelled.values()]
     space: dict[str, Value] = {}
-    if len(names) > 1 or plain_name(names) not in names:
+    if len(names) > 1 or ordinary_loss_name(names) not in names:
         space["method.name"] = {"choices": list(labelled)}
     knobs = {label: methods.method_knobs(values) for label, values in labelled.items()}
     for declared in knobs.values():
@@ -232,13 +232,13 @@ def default_augmentation(facts: Facts, views: bool, bias: BiasKnowledge) -> str 
     """Return the augmentation of the file: one that gives different views if the methods need them; None: none."""
     if views:
         wishes = ("corrupt_columns",) if facts.is_table else ("simclr", "crop_flip")
-        return next((name for name in wishes if augment.suits(name, facts) is None), wishes[-1])
+        return next((name for name in wishes if augment.why_unsuited(name, facts) is None), wishes[-1])
     return "bias_con" if next(_colours(facts, views, bias), None) else None
 
 
 def baseline(sections: Sequence[Section], space: Section) -> Params:
     """Return the baseline: the plain loss, on samples as they are unless the loss needs views of them."""
-    plain = plain_name([str(values["name"]) for values in sections])
+    plain = ordinary_loss_name([str(values["name"]) for values in sections])
     keys = methods.method_knobs({**sections[0], "name": plain})
     params: dict[str, Scalar] = {"method.name": plain} if "method.name" in space else {}
     if "model.name" in space:
@@ -265,7 +265,7 @@ def in_papers(sections: Sequence[Section], space: Section) -> bool:
     return any(knob.searched is not None and knob.searched.paper and key in space for key, knob in knobs)
 
 
-def plain_name(names: Sequence[str]) -> str:
+def ordinary_loss_name(names: Sequence[str]) -> str:
     """Return the ordinary loss of these methods: cross entropy if one of them extends it, else that of the first."""
     counterparts = [COUNTERPARTS.get(name, "cross_entropy") for name in names]
     return "cross_entropy" if "cross_entropy" in counterparts else counterparts[0]
@@ -278,7 +278,7 @@ def default_metric(facts: Facts) -> str:
     `tests/benchmarks/search_values.py`. Without them, images are judged by inferred groups, and tables by their worst
     class: on a table a network errs at hard rows, not at those against a bias (`tests/benchmarks/selection_rules.py`).
     """
-    if "shrunk_unbiased_log_loss" in available(facts.on("val")):
+    if "shrunk_unbiased_log_loss" in available_metrics(facts.for_split("val")):
         return "shrunk_unbiased_log_loss"
     return "worst_class_accuracy" if facts.is_table else "inferred_unbiased_accuracy"
 
@@ -307,6 +307,10 @@ the last; measured on 690 images by `tests/benchmarks/networks.py`."""
 MARGIN, MARGIN_ON_FOLDS = 1.5, 0.5
 """Standard errors by which another configuration has to be ahead of the papers' on images; measured by
 `tests/benchmarks/overtuning.py`, with folds by `tests/benchmarks/folds.py`."""
+
+TOP_ON_FOLDS, TOP_ON_FOLDS_OF_TABLE = 3, 5
+"""Configurations that run on all folds after the search: of images as `tests/benchmarks/folds.py` measured, of tables
+as `tests/benchmarks/rare_classes.py`."""
 
 FOLDS, FEW_SAMPLES = 5, 2400
 """Number of folds, and training samples up to which a study with bias labels has folds: measured on about as many, and
@@ -361,16 +365,16 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
     """
     facts = data.describe(dict(wishes.data))
     bias = wishes.bias
-    labelled = method_sections(wishes.methods, bias, facts.is_table, wishes.network is not None)
+    labelled = label_method_sections(wishes.methods, bias, facts.is_table, wishes.network is not None)
     sections = list(labelled.values())
     names = [str(section["name"]) for section in sections]
-    plain = method_section(plain_name(names), bias, facts.is_table)
-    views = any(methods.needs(complete(section)).views for section in [plain, *sections])
+    plain = method_section(ordinary_loss_name(names), bias, facts.is_table)
+    views = any(methods.method_needs(complete(section)).views for section in [plain, *sections])
     shapes = views or any("regulariser" in section for section in sections)
     model = dict(wishes.network) if wishes.network else _model(facts, wishes.gpu, views)
     model |= {"adapter": 1} if wishes.network and shapes else {}
     model |= {"head": "mlp"} if views else {}
-    trained = models.seen(model, facts)
+    trained = models.facts_of_inputs(model, facts)
     epochs = 60 if wishes.gpu and not wishes.network else 20
     batch = next((size for size in BATCHES if wishes.images is None or wishes.images >= STEPS * size), BATCHES[-1])
     train: dict[str, Value] = {"epochs": epochs, "batch_size": batch, "learning_rate": 0.001}
@@ -397,10 +401,10 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
     if METRICS[metric].of_inferred:
         train["inferred_groups"] = EARLY if wishes.network else "gce"
     profile = "cpu" if wishes.gpu else "gpu"
-    has_folds = _has_folds(wishes, metric)
+    has_folds = _should_use_folds(wishes, metric)
     text = _template().render(
         schema=schema,
-        about=f"{wishes.name}: {', '.join(names)} on {facts.title or wishes.data['name']}.",
+        about=f"{wishes.name}: {', '.join(names)} on {data.find_title(wishes.data, facts)}.",
         **{verb: typed(verb, file) for verb in ("plan", "trial", "run")},
         name=wishes.name,
         note=wishes.note,
@@ -418,6 +422,7 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
         on_features=on_features,
         papers=wishes.papers and in_papers(sections, space),
         margin=None if facts.is_table else MARGIN_ON_FOLDS if has_folds else MARGIN,
+        top=TOP_ON_FOLDS_OF_TABLE if facts.is_table else TOP_ON_FOLDS,
         trials=wishes.trials,
         metric_words=METRICS[metric].about + (" Smaller is better." if lower_is_better(metric) else ""),
         metric=f"val/{metric}",
@@ -426,9 +431,9 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
         overrides=OVERRIDES[profile],
     )
     for chosen in (None, profile):
-        document = parse(text, file)
+        document = parse_yaml(text, file)
         apply_profile(document, chosen)
-        resolve(document)
+        check_and_complete(document)
     return text
 
 
@@ -442,7 +447,7 @@ def _template() -> "Template":
     return environment.get_template("draft.yaml.j2")
 
 
-def _has_folds(wishes: DraftAnswers, metric: str) -> bool:
+def _should_use_folds(wishes: DraftAnswers, metric: str) -> bool:
     """Return whether a user's samples are few, have bias labels and can be divided into folds."""
     samples = wishes.rows if wishes.images is None else wishes.images
     if samples is None or samples > FEW_SAMPLES or metric != "shrunk_unbiased_log_loss":

@@ -9,19 +9,18 @@ from pathlib import Path
 from study import ranking
 from study.catalogue import FITTED
 from study.files import check_output, write_output
-from study.home.events import Opened
+from study.home.events import SessionOpened
 from study.home.folder import StudyFolder
-from study.home.line import Entry
+from study.home.ledger_line import Entry
 from study.knobs import Params, Section
 from study.metrics import is_standard_error
-from study.ranking import Candidate, Reference, Results, epochs
-from study.ranking.remaining_gain import remaining_gain, sentence
-from study.ranking.selection import Choice, choose, trials_of
+from study.ranking import Candidate, FittedReference, Results, epochs
+from study.ranking.selection import Selection, judging_trials, select_candidates
 from study.spec import StudySpec
-from study.spec.configuration import FORMAT, configuration_digest
+from study.spec.configuration import EXPORT_FORMAT, configuration_digest
 from study.spec.objective import Objective
-from study.spec.schema import AIM, Origin, Search
-from study.spec.section_checks import plain
+from study.spec.schema import OBJECTIVE_KEYS, Origin, Search
+from study.spec.section_models import plain_default
 from study.spec.trial_sections import train_knobs
 from study.text import typed
 from study.tracking.tracking_state import TrackingState
@@ -32,26 +31,26 @@ class Exported:
     """File that was written, the configuration or reference in it, and the objective of its study."""
 
     path: Path
-    candidate: Candidate | Reference
+    candidate: Candidate | FittedReference
     goal: Objective
 
     @property
     def rests_on_one_seed(self) -> bool:
         """Whether its metrics are those of one trial."""
-        return isinstance(self.candidate, Candidate) and len(trials_of(self.candidate)) == 1
+        return isinstance(self.candidate, Candidate) and len(judging_trials(self.candidate)) == 1
 
     def to_document(self) -> dict[str, object]:
         """Return plain values: the file, the trial or reference, and mean, sd and n of its metrics."""
-        if isinstance(self.candidate, Reference):
+        if isinstance(self.candidate, FittedReference):
             metrics = {name: {"mean": value, "sd": None, "n": 1} for name, value in self.candidate.metrics.items()}
             return {"file": str(self.path), "reference": self.candidate.name, "metrics": metrics}
-        trials = trials_of(self.candidate)
-        spreads = ranking.spreads(self.goal, trials, self.candidate.joined)
+        trials = judging_trials(self.candidate)
+        spreads = ranking.statistics_by_metric(self.goal, trials, self.candidate.joined)
         metrics = {name: value.to_document() for name, value in spreads.items()}
         return {"file": str(self.path), "trial": self.candidate.trial.number, "metrics": metrics}
 
 
-def export(folder: StudyFolder, results: Results, out: Path, choice: Choice | None = None) -> list[Exported]:
+def export(folder: StudyFolder, results: Results, out: Path, choice: Selection | None = None) -> list[Exported]:
     """Write the best configuration of a study, or those that a choice selects.
 
     Several, or a front, are written as OUT-1, OUT-2 ... Without a choice, a reference is written where it is the
@@ -61,13 +60,14 @@ def export(folder: StudyFolder, results: Results, out: Path, choice: Choice | No
         The files, the best first.
 
     Raises:
-        UserError: the choice selects nothing, see `study.ranking.selection.choose`, or a file cannot be written.
+        UserError: the choice selects nothing, see `study.ranking.selection.select_candidates`, or a file cannot be
+            written.
     """
     spec = results.spec
-    choice = choice or Choice()
-    if choice == Choice() and (stays := results.unbeaten):
+    choice = choice or Selection()
+    if choice == Selection() and (stays := results.reference_as_result):
         return [_export_reference(results, stays, out)]
-    candidates = choose(results, choice)
+    candidates = select_candidates(results, choice)
     check_output(out)
     several = len(candidates) > 1
     paths = [out.with_stem(f"{out.stem}-{place}") if several else out for place in range(1, len(candidates) + 1)]
@@ -76,18 +76,20 @@ def export(folder: StudyFolder, results: Results, out: Path, choice: Choice | No
     won = results.best
     goal, gained = spec.objective, won is None or won.trial.stage != "baseline"
     for path, candidate in zip(paths, candidates, strict=True):
-        study = exported(folder, results, candidate, choice)
+        study = exported_spec(folder, results, candidate, choice)
         file = path.name if path.name.isprintable() else "FILE"
-        head = HEADER.format(study=spec.name, train=typed("train", file), trial=typed("trial", file, *_fold(candidate)))
-        if results.unbeaten:
-            head += f"# The result of that study needs no search: {results.unbeaten.words}.\n"
-        head += f"# Chosen by: {' '.join(choice.words(spec).split())}.\n" if goal.several else ""
+        head = HEADER.format(
+            study=spec.name, train=typed("train", file), trial=typed("trial", file, *_fold_option(candidate))
+        )
+        if results.reference_as_result:
+            head += f"# The result of that study needs no search: {results.reference_as_result.words}.\n"
+        head += f"# Chosen by: {' '.join(choice.rule_text(spec).split())}.\n" if goal.has_several_metrics else ""
         if candidate.trial.params:
             head += "# What distinguishes it from the study's other configurations:\n"
             head += "".join(f"#   {key}: {json.dumps(value)}\n" for key, value in candidate.trial.params.items())
         if candidate.trial.stage == "baseline":
             head += "# It is the baseline of that study"
-            is_told = gained or goal.several or results.unbeaten
+            is_told = gained or goal.has_several_metrics or results.reference_as_result
             head += ".\n" if is_told else ": the search found nothing better.\n"
         write_output(path, head + study.to_yaml())
     return [Exported(path, candidate, spec.objective) for path, candidate in zip(paths, candidates, strict=True)]
@@ -99,7 +101,7 @@ WITHOUT_A_SEARCH = """\
 """
 
 
-def _export_reference(results: Results, stays: Reference, out: Path) -> Exported:
+def _export_reference(results: Results, stays: FittedReference, out: Path) -> Exported:
     """Write a reference as a study file of one trial."""
     check_output(out)
     searched = results.best
@@ -113,28 +115,28 @@ OF_DATA = ("seed", "threads", "data_share", "deterministic")
 """Keys of `train` that a reference takes over from its study; the others say how networks are trained."""
 
 
-def _reference_spec(results: Results, stays: Reference) -> StudySpec:
+def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
     """Return a reference as a study of one trial of one epoch."""
     spec, record = results.spec, results.record
-    train = {key: plain(knob.default) for key, knob in train_knobs().items()}
+    train = {key: plain_default(knob.default) for key, knob in train_knobs().items()}
     train |= {key: spec.base["train"][key] for key in OF_DATA} | {"epochs": 1}
     base = {**spec.trial_document({}), "method": {"name": FITTED, "model": stays.name}, "train": train}
     margin = f" unless beaten by more than {spec.search.margin:g} standard errors" if spec.search.margin else ""
     origin: Origin = {
-        "format": FORMAT,
+        "format": EXPORT_FORMAT,
         "study": spec.name,
         "study_id": record.id,
         "study_hash": spec.hash,
         "reference": stays.name,
-        "trials": record.tried,
+        "trials": record.n_configurations_tried,
         "chosen_by": f"{', '.join(spec.objective.metrics)}: what needs no search{margin}",
-        "metrics": _of_validation(spec, stays.metrics),
-        "test_readings": record.test_readings,
+        "metrics": _validation_metrics(spec, stays.metrics),
+        "test_readings": record.n_test_readings,
         "unused_seed": results.unused_seed,
-        "code": _code(record.sessions[-1]),
+        "code": _code_of_session(record.sessions[-1]),
         "digest": configuration_digest(base),
     }
-    search = Search(trials=1, **spec.search.model_dump(include=AIM))
+    search = Search(trials=1, **spec.search.model_dump(include=OBJECTIVE_KEYS))
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 
 
@@ -144,54 +146,55 @@ HEADER = """\
 """
 
 
-def _fold(candidate: Candidate) -> list[str]:
+def _fold_option(candidate: Candidate) -> list[str]:
     """Return the option of `study trial` for the fold, which a configuration does not contain."""
     return [] if candidate.trial.fold is None else ["--fold", str(candidate.trial.fold)]
 
 
-def exported(folder: StudyFolder, results: Results, candidate: Candidate, choice: Choice) -> StudySpec:
+def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, choice: Selection) -> StudySpec:
     """Return a configuration as a study file of one trial."""
     spec, record = results.spec, results.record
     began = candidate.trial.started or 0.0
     session = [session for session in record.sessions if session.time <= began or session is record.sessions[0]][-1]
-    seeds, values = len(trials_of(candidate)), epochs.values(spec.objective, candidate.trial)
-    rule = "one seed" if seeds == 1 else f"mean over {seeds} {'fresh' if candidate.repeats else 'searched'} seeds"
+    seeds, values = len(judging_trials(candidate)), epochs.chosen_metrics(spec.objective, candidate.trial)
+    rule = (
+        "one seed" if seeds == 1 else f"mean over {seeds} {'fresh' if candidate.confirm_trials else 'searched'} seeds"
+    )
     if candidate.joined:
         rule = f"the samples of all {spec.folds} folds together, on {seeds} fresh seeds"
-        chosen = [epochs.values(spec.objective, trial)["epoch"] or 0 for trial in candidate.repeats]
+        chosen = [epochs.chosen_metrics(spec.objective, trial)["epoch"] or 0 for trial in candidate.confirm_trials]
         values = {**values, "epoch": round(statistics.median(chosen))}
-    rule += "" if spec.objective.window is None else f", each {epochs.words(spec.objective)}"
+    rule += "" if spec.objective.window is None else f", each {epochs.chosen_epoch_text(spec.objective)}"
     runs = TrackingState.load(folder.tracking_file, folder.tracking_uri).runs
     origin: Origin = {
-        "format": FORMAT,
+        "format": EXPORT_FORMAT,
         "study": spec.name,
         "study_id": record.id,
         "study_hash": spec.hash,
         "trial": candidate.trial.number,
         "mlflow_run": runs.get(str(candidate.trial.number)),
-        "trials": record.tried,
-        "chosen_by": f"{choice.words(spec)}; {rule}",
+        "trials": record.n_configurations_tried,
+        "chosen_by": f"{choice.rule_text(spec)}; {rule}",
         "epoch": values["epoch"],
-        "metrics": _of_validation(spec, values),
-        "confirmed": _confirmed(spec, candidate),
+        "metrics": _validation_metrics(spec, values),
+        "confirmed": _confirm_statistics(spec, candidate),
         "gain": _gain(results, candidate),
-        "test_readings": record.test_readings,
+        "test_readings": record.n_test_readings,
         "unused_seed": results.unused_seed,
-        "more_search": sentence(spec, remaining_gain(results)),
-        "code": _code(session),
+        "code": _code_of_session(session),
     }
-    of_trial = {"train.seed": candidate.trial.seed, "train.epochs": candidate.epochs}
-    base = _document(spec, {**candidate.trial.params, **of_trial})
+    of_trial = {"train.seed": candidate.trial.seed, "train.epochs": spec.epochs}
+    base = _trial_sections(spec, {**candidate.trial.params, **of_trial})
     origin["digest"] = configuration_digest(base)
-    search = Search(trials=1, **spec.search.model_dump(include=AIM))
+    search = Search(trials=1, **spec.search.model_dump(include=OBJECTIVE_KEYS))
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 
 
-def _code(session: Opened) -> Entry:
+def _code_of_session(session: SessionOpened) -> Entry:
     return {key: value for key, value in session.environment.items() if key not in ("owner", "datasets")}
 
 
-def _of_validation(spec: StudySpec, metrics: Mapping[str, float | None]) -> dict[str, float | None]:
+def _validation_metrics(spec: StudySpec, metrics: Mapping[str, float | None]) -> dict[str, float | None]:
     """Return the metrics of the validation split, with the standard errors of the study's own alone."""
     own = {f"{name}_standard_error" for name in spec.objective.metrics}
     return {
@@ -201,7 +204,7 @@ def _of_validation(spec: StudySpec, metrics: Mapping[str, float | None]) -> dict
     }
 
 
-def _document(spec: StudySpec, params: Params) -> Mapping[str, Section]:
+def _trial_sections(spec: StudySpec, params: Params) -> Mapping[str, Section]:
     """Return the sections of a trial, as `StudySpec.trial_document` does, without PyTorch where that is possible.
 
     Other keys may depend on a parameter that is a name. Where there is none, the study's own sections have all of the
@@ -216,24 +219,24 @@ def _document(spec: StudySpec, params: Params) -> Mapping[str, Section]:
     return base
 
 
-def _confirmed(spec: StudySpec, candidate: Candidate) -> Section:
+def _confirm_statistics(spec: StudySpec, candidate: Candidate) -> Section:
     """Return the seeds of the confirm trials, and mean, sample standard deviation and n of each metric over them."""
-    if not candidate.repeats:
+    if not candidate.confirm_trials:
         return {}
-    spreads = ranking.spreads(spec.objective, candidate.repeats, candidate.joined)
+    spreads = ranking.statistics_by_metric(spec.objective, candidate.confirm_trials, candidate.joined)
     metrics = {name: value.to_document() for name, value in spreads.items()}
-    return {"seeds": [trial.seed for trial in candidate.repeats], **metrics}
+    return {"seeds": [trial.seed for trial in candidate.confirm_trials], **metrics}
 
 
 def _gain(results: Results, candidate: Candidate) -> Section:
     """Return the study's metric minus the baseline's on both splits, with its interval; empty for the baseline."""
-    from study.ranking.difference import side_of  # pandas takes a while
+    from study.ranking.difference import to_arm  # pandas takes a while
 
     reference = results.baseline
     if reference is None or reference.trial.number == candidate.trial.number:
         return {}
-    other = side_of(results.spec, reference)
-    one = replace(side_of(results.spec, candidate), n_candidates=results.chosen_among(candidate))
+    other = to_arm(results.spec, reference)
+    one = replace(to_arm(results.spec, candidate), n_candidates=results.n_candidates(candidate))
     names = (results.spec.metric, results.spec.test_metric)
-    gains = {name: one.against(other, name) for name in names}
+    gains = {name: one.difference_to(other, name) for name in names}
     return {name: gain.to_document() for name, gain in gains.items() if gain}

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from study.cluster.head import Head
-from study.cluster.mirror import FetchOptions, LedgerMismatchError, RemoteStudy, read_files
+from study.cluster.head import ClusterHead
+from study.cluster.mirror import FetchOptions, LedgerMismatchError, RemoteStudy, is_read_by_default
+from study.commands.final_training import fetch_models_command
 from study.errors import UserError, of_disk
-from study.files import below
+from study.files import path_below
 from study.home import ledger
-from study.home.folder import Fetched, Home, StudyFolder, fetched, write_format
+from study.home.folder import FetchOrigin, Home, StudyFolder, fetch_origin, write_format
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.spec.document import dump, read
 from study.spec.load import check_name
+from study.spec.yaml_document import dump, read_study_file
 from study.text import typed
 
 
@@ -27,20 +28,22 @@ class FetchOutcome:
 
     Attributes:
         folder: the study here.
-        source: where it came from.
+        origin: where it came from.
         files: those that came; empty where nothing was new.
+        models: whether the weights of its models were to come.
         own: events that it has here and not on the cluster.
         untracked: why MLflow here lacks some of it, None if it has everything.
     """
 
     folder: StudyFolder
-    source: Fetched
+    origin: FetchOrigin
     files: list[str]
+    models: bool
     own: int
     untracked: str | None
 
 
-def fetch(home: Home, name: str, address: str, models: bool = False, rename: str | None = None) -> FetchOutcome:
+def fetch_study(home: Home, name: str, address: str, models: bool = False, rename: str | None = None) -> FetchOutcome:
     """Copy a study of a cluster into the home, or what is new of it.
 
     A first fetch that is cut off leaves no study; the next one goes on from the files that came.
@@ -54,16 +57,16 @@ def fetch(home: Home, name: str, address: str, models: bool = False, rename: str
     """
     local = rename or name
     check_name(local)
-    folder = StudyFolder(below(home.path, local))
-    head = Head(address)
+    folder = StudyFolder(path_below(home.path, local))
+    head = ClusterHead(address)
     drivers = [job for job in head.jobs() if job.study == name]
-    known = _known(home, folder, name)
+    known = _known_origin(home, folder, name)
     if known is None and folder.path.exists():
         return _not_fetched(home, folder, RemoteStudy(head, name, drivers), name, address)
     place = folder.path if known else home.path / f".{local}.fetch"
-    reading = RemoteStudy(head, name, drivers, known or fetched(StudyFolder(place)))
+    reading = RemoteStudy(head, name, drivers, known or fetch_origin(StudyFolder(place)))
     wish = FetchOptions(
-        lambda file: read_files(file) or not file.startswith("models/") or models,
+        lambda file: is_read_by_default(file) or not file.startswith("models/") or models,
         own=known is not None,
         change=None if local == name else _renamed(local),
     )
@@ -73,7 +76,7 @@ def fetch(home: Home, name: str, address: str, models: bool = False, rename: str
         source, files = reading.download(place, wish)
         StudyRecord.load(place / folder.ledger_file.name)  # raises where this version cannot read it
         if not known:
-            home.check_new(local)
+            home.check_name_is_free(local)
             place.rename(folder.path)
     except LedgerMismatchError as error:
         raise UserError(
@@ -84,23 +87,23 @@ def fetch(home: Home, name: str, address: str, models: bool = False, rename: str
         if of_disk(error):
             raise
         raise UserError(f"{error.filename or place}: {error.strerror}") from None
-    own = len(ledger.read(folder.ledger_file)) - source.events
-    return FetchOutcome(folder, source, files, max(0, own), _tracked(home, folder))
+    own = len(ledger.read_entries(folder.ledger_file)) - source.events
+    return FetchOutcome(folder, source, files, models, max(0, own), _track_in_mlflow(home, folder))
 
 
-def _known(home: Home, folder: StudyFolder, name: str) -> Fetched | None:
+def _known_origin(home: Home, folder: StudyFolder, name: str) -> FetchOrigin | None:
     """Return where the local study came from; None: there is none, or it did not come from there.
 
     Raises:
         UserError: it runs here.
     """
     if folder.name not in [study.name for study in home.studies()]:
-        home.check_new(folder.name)
+        home.check_name_is_free(folder.name)
         return None
-    known = fetched(folder)
+    known = fetch_origin(folder)
     if known is None or known.name != name:
         return None
-    if ledger.is_open(folder.ledger_file):
+    if ledger.is_driver_running(folder.ledger_file):
         raise UserError(f"{folder.name}: runs here. Its state: {typed('status', folder.name)}")
     return known
 
@@ -118,9 +121,9 @@ def _not_fetched(home: Home, folder: StudyFolder, reading: RemoteStudy, name: st
         there = (Path(place) / folder.ledger_file.name).read_bytes()
     here = folder.ledger_file.read_bytes() if folder.ledger_file.exists() else b""
     if here.startswith(there):
-        return FetchOutcome(folder, source, [], 0, None)
+        return FetchOutcome(folder, source, [], False, 0, None)
     is_same = here.partition(b"\n")[0] == there.partition(b"\n")[0]
-    known = fetched(folder)
+    known = fetch_origin(folder)
     came = f"was fetched, by the name {known.name}" if known else "was not fetched"
     what = "the same study, which went on otherwise," if is_same else "another study of that name"
     again = typed("fetch", name, "--address", address, "--name", f"{folder.name}-2")
@@ -131,12 +134,12 @@ def _renamed(name: str) -> Callable[[Path], None]:
     """Return a function that gives a study file another name."""
 
     def change(path: Path) -> None:
-        path.write_text(dump({**read(path).values, "name": name}), encoding="utf-8")
+        path.write_text(dump({**read_study_file(path).values, "name": name}), encoding="utf-8")
 
     return change
 
 
-def _tracked(home: Home, folder: StudyFolder) -> str | None:
+def _track_in_mlflow(home: Home, folder: StudyFolder) -> str | None:
     """Bring a fetched study into MLflow if that is this home's own; another may be the cluster's, which has it."""
     if not home.owns_tracking:
         return None
@@ -159,12 +162,12 @@ def check_not_there(folder: StudyFolder) -> None:
     Raises:
         UserError: says how to go on with it there, or here.
     """
-    known = fetched(folder)
+    known = fetch_origin(folder)
     if known is None:
         return
-    at, runs = f"when it was fetched, on {known.when}", known.ran
+    at, runs = f"when it was fetched, on {known.download_time_text}", known.was_running
     try:
-        drivers = [job for job in Head(known.address).jobs() if job.study == known.name]
+        drivers = [job for job in ClusterHead(known.address).jobs() if job.study == known.name]
         if drivers:
             at, runs = f"({drivers[-1].id})", not drivers[-1].is_over
     except UserError:  # no answer: what was known at the fetch counts
@@ -173,20 +176,26 @@ def check_not_there(folder: StudyFolder) -> None:
         stop = typed("stop", known.name, "--address", known.address)
         raise UserError(
             f"{folder.name}: runs at {known.address} {at}. To go on with it here, stop it there: "
-            f"{stop}, and bring the rest: {known.command(folder.name)}"
+            f"{stop}, and bring the rest: {known.fetch_command(folder.name)}"
         )
 
 
-def words(done: FetchOutcome) -> list[str]:
+def outcome_lines(done: FetchOutcome) -> list[str]:
     """Return the lines that tell a user what a fetch brought."""
-    name, source = done.folder.name, done.source
+    name, source = done.folder.name, done.origin
     count = f"{len(done.files)} files" if len(done.files) != 1 else done.files[0]
     lines = [f"{name}: {f'brought {count}' if done.files else 'nothing new'}, in {done.folder.path}"]
-    if not done.files and fetched(done.folder) is None:
+    if not done.files and fetch_origin(done.folder) is None:
         lines = [f"{name}: is this very study, which the cluster has from this home: {done.folder.path}"]
-    elif source.ran:
+    elif source.was_running:
         job = f"{source.address} ({source.job})"
-        lines.append(f"it runs at {job}: this is what there was then. What is new: {source.command(name)}")
+        lines.append(f"it runs at {job}: this is what there was then. What is new: {source.fetch_command(name)}")
+    if done.models:
+        there = {file.name for file in done.folder.models_folder.glob("*.safetensors")}
+        came = sum(file.rpartition("/")[2] in there for file in done.files)
+        lines.append(f"models: {came} new, {len(there)} in all" if there else "models: it has none")
+    elif how := fetch_models_command(done.folder, Results.load(done.folder)):
+        lines.append(f"its models stayed there. To fetch them: {how}")
     if done.own:
         lines.append(f"it has {done.own} events of its own here, which the cluster does not have")
     if done.untracked:
@@ -197,6 +206,6 @@ def words(done: FetchOutcome) -> list[str]:
 
 def to_document(done: FetchOutcome) -> dict[str, object]:
     """Return the outcome of a fetch as plain values for JSON."""
-    told = done.source
-    source = {"address": told.address, "name": told.name, "state": told.state, "at": told.at}
+    told = done.origin
+    source = {"address": told.address, "name": told.name, "state": told.state, "at": told.downloaded_at}
     return {"name": done.folder.name, "files": done.files, "own_events": done.own, "from": source}

@@ -4,26 +4,28 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from study.catalogue import FITTED
 from study.errors import UserError
-from study.home.folder import Home, StudyFolder
+from study.home.folder import Home, StudyFolder, fetch_origin
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
-from study.spec.configuration import FORMAT, configuration_digest
+from study.spec.configuration import EXPORT_FORMAT, configuration_digest
 from study.spec.load import check_name
-from study.spec.schema import AIM, Origin, Search
-from study.spec.study_spec import PLACEMENT
+from study.spec.schema import OBJECTIVE_KEYS, Origin, Search
+from study.spec.stage_seeds import N_FINAL_SEEDS, final_seeds
+from study.spec.study_spec import PLACEMENT_KEYS
 from study.text import typed
 from study.trained.model_files import best_model
-from study.training.config import bound
+from study.training.config import depends_on_epochs
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from study.analysis.statistics.compare_studies import ComparedStudy
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -44,15 +46,13 @@ def check_seeds(seeds: Sequence[int]) -> list[int]:
     Raises:
         UserError: these are not distinct whole numbers >= 0.
     """
-    if not seeds or min(seeds) < 0 or max(seeds) >= 2**32 or len(set(seeds)) < len(seeds):
+    are_whole = all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in seeds)
+    if not seeds or not are_whole or not all(0 <= seed < 2**32 for seed in seeds) or len(set(seeds)) < len(seeds):
         raise UserError(SEEDS_NEEDED.format(",".join(map(str, seeds))))
-    return list(seeds)
+    return [int(seed) for seed in seeds]  # NumPy's are written as numbers, too
 
 
 SEEDS_NEEDED = "--seeds {}: different whole numbers from 0 on, below 2**32, are needed, as in 0,1,2"
-
-SEEDS = 3
-"""Number of seeds where none are named."""
 
 WITH_VAL = "--data train+val"
 """What `origin` says of a final training on the validation split, too, that was asked for."""
@@ -65,18 +65,19 @@ def default_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val
     compare; else three. The study itself has used none of the last two kinds. A model that is fitted at once knows no
     seed, or hardly: one of these is enough.
     """
-    final, is_fitted = final_study(spec, range(SEEDS), name, with_val), _is_fitted(spec)
+    final, fitted = final_study(spec, range(N_FINAL_SEEDS), name, with_val), is_fitted(spec)
     if (folder := _study_called(home, final.name)) is not None:
         with suppress(UserError):  # another configuration, which is refused later
             return list(trained_seeds(folder.spec(), final, folder.name))
     first = _unused_seed(home, spec.origin or {})
-    for _, other in _of_same_study(home, final):
-        if other.final_seeds and min(other.final_seeds) >= first and is_fitted >= _is_fitted(other):
-            return list(other.final_seeds[:1] if is_fitted else other.final_seeds)
-    return list(range(first, first + (1 if is_fitted else SEEDS)))
+    for _, other in _trainings_of_same_study(home, final):
+        if other.final_seeds and min(other.final_seeds) >= first and fitted >= is_fitted(other):
+            return list(other.final_seeds[:1] if fitted else other.final_seeds)
+    return list(final_seeds(first, fitted))
 
 
-def _is_fitted(spec: StudySpec) -> bool:
+def is_fitted(spec: StudySpec) -> bool:
+    """Return whether the configuration is a model of scikit-learn, which is fitted at once."""
     return spec.base["method"]["name"] == FITTED
 
 
@@ -92,6 +93,12 @@ def _unused_seed(home: Home, origin: Origin) -> int:
             if origin.get("study_id") in (None, record.id):
                 unused.append(Results(folder.spec(), record).unused_seed)
     return max(unused)
+
+
+def exported_file(home: Home, name: str) -> Path | None:
+    """Return the file of what a study of this home chose, by the study's name; None: there is none."""
+    folder = _study_called(home, name)
+    return folder.best_file if folder and folder.best_file.is_file() else None
 
 
 def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec:
@@ -113,16 +120,16 @@ def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec
         raise UserError(
             f"{name}: has no search.baseline. --baseline takes the name or file of a study that has one{hint}"
         )
-    origin: Origin = {"format": FORMAT, "study": spec.name, "baseline": True}
+    origin: Origin = {"format": EXPORT_FORMAT, "study": spec.name, "baseline": True}
     if (ran := folder or _study_called(home, spec.name)) is not None:
         record = StudyRecord.load(ran.ledger_file)
         origin["unused_seed"] = Results(spec, record).unused_seed
         if folder is not None:
-            origin |= {"study_id": record.id, "study_hash": spec.hash, "test_readings": record.test_readings}
+            origin |= {"study_id": record.id, "study_hash": spec.hash, "test_readings": record.n_test_readings}
     if changes:
         origin["changed"] = list(changes)
     base = spec.trial_document(spec.search.baseline)
-    search = Search(trials=1, **spec.search.model_dump(include=AIM))
+    search = Search(trials=1, **spec.search.model_dump(include=OBJECTIVE_KEYS))
     origin["digest"] = configuration_digest(base)
     return replace(spec, name=f"{spec.name[:91]}-baseline", base=base, search=search, origin=origin)
 
@@ -131,8 +138,8 @@ def _study_called(home: Home, name: str) -> StudyFolder | None:
     return next((folder for folder in home.studies() if folder.name == name), None)
 
 
-def beside_baseline(folder: StudyFolder, results: Results) -> "pd.DataFrame | None":
-    """Return the final trainings of a study's best configuration and of its baseline side by side.
+def beside_baseline(folder: StudyFolder, results: Results) -> "list[ComparedStudy] | None":
+    """Return the final trainings of a study's baseline and of its best configuration, in this order, compared.
 
     None where the home has no other one of the same data, epochs and objective that shares a seed.
 
@@ -142,11 +149,11 @@ def beside_baseline(folder: StudyFolder, results: Results) -> "pd.DataFrame | No
     other = _counterpart(Home(folder.path.parent), results.spec)
     if other is None or not results.final_trials:
         return None
-    from study.analysis.statistics.compare_studies import compare, printed_comparison  # pandas takes a while
+    from study.analysis.statistics.compare_studies import compare  # pandas takes a while
 
     pair = [other, results] if other.spec.origin and other.spec.origin.get("baseline") else [results, other]
     with suppress(UserError):  # the files of the data were changed between the two
-        return printed_comparison(compare(pair))
+        return compare(pair)
     return None
 
 
@@ -156,10 +163,10 @@ def _counterpart(home: Home, spec: StudySpec) -> Results | None:
     It is the newest that shares a seed and has a complete trial.
     """
     origin = spec.origin or {}
-    for folder, other in _of_same_study(home, spec):
+    for folder, other in _trainings_of_same_study(home, spec):
         theirs = other.origin or {}
         is_other = bool(theirs.get("baseline")) != bool(origin.get("baseline"))
-        is_as_found = _changed_trials(theirs) == _changed_trials(origin) and not _is_same(spec, other)
+        is_as_found = _changed_trials(theirs) == _changed_trials(origin) and not _is_same_configuration(spec, other)
         if is_other and is_as_found and set(other.final_seeds or ()) & set(spec.final_seeds or ()):
             found = Results(other, StudyRecord.load(folder.ledger_file))
             if found.final_trials:
@@ -167,7 +174,7 @@ def _counterpart(home: Home, spec: StudySpec) -> Results | None:
     return None
 
 
-def _of_same_study(home: Home, spec: StudySpec) -> Iterator[tuple[StudyFolder, StudySpec]]:
+def _trainings_of_same_study(home: Home, spec: StudySpec) -> Iterator[tuple[StudyFolder, StudySpec]]:
     """Yield the final trainings from the same study that can be compared with this one, the newest first."""
     origin = spec.origin or {}
     if spec.final_seeds is None or "study" not in origin:
@@ -178,28 +185,28 @@ def _of_same_study(home: Home, spec: StudySpec) -> Iterator[tuple[StudyFolder, S
             theirs = other.origin or {}
             ids = {one["study_id"] for one in (theirs, origin) if "study_id" in one}
             is_same = other.final_seeds is not None and theirs.get("study") == origin["study"] and len(ids) < 2
-            if is_same and other.name != spec.name and _measured_by(other) == _measured_by(spec):
+            if is_same and other.name != spec.name and _comparison_key(other) == _comparison_key(spec):
                 yield folder, other
 
 
-def trained_as_the_other(home: Home, spec: StudySpec) -> StudySpec | None:
+def equal_counterpart(home: Home, spec: StudySpec) -> StudySpec | None:
     """Return the counterpart that has trained this very configuration; None where there is none.
 
     Where the search found nothing better than the baseline, the best configuration and the baseline are the same.
     """
     is_baseline = bool((spec.origin or {}).get("baseline"))
-    others = (other for _, other in _of_same_study(home, spec) if _is_same(spec, other))
+    others = (other for _, other in _trainings_of_same_study(home, spec) if _is_same_configuration(spec, other))
     return next((other for other in others if bool((other.origin or {}).get("baseline")) != is_baseline), None)
 
 
 def is_of_baseline(home: Home, spec: StudySpec) -> bool:
     """Return whether a final training is of its study's baseline, which may be the best that the study found."""
     with suppress(UserError):  # the study is not here, has no baseline, or is of another version
-        return _is_same(spec, baseline_of(home, str((spec.origin or {})["study"])))
+        return _is_same_configuration(spec, baseline_of(home, str((spec.origin or {})["study"])))
     return False
 
 
-def _is_same(one: StudySpec, other: StudySpec) -> bool:
+def _is_same_configuration(one: StudySpec, other: StudySpec) -> bool:
     """Return whether two files are of one configuration, whatever the seed of their trial: exports differ in it."""
     bases = [{**spec.base, "train": {**spec.base["train"], "seed": 0}} for spec in (one, other)]
     return bases[0] == bases[1]
@@ -207,11 +214,11 @@ def _is_same(one: StudySpec, other: StudySpec) -> bool:
 
 def _changed_trials(origin: Origin) -> list[str]:
     """Return the overrides of an exported configuration that change what its trials compute, its splits aside."""
-    placed = {*PLACEMENT, WITH_VAL}
+    placed = {*PLACEMENT_KEYS, WITH_VAL}
     return [change for change in origin.get("changed", ()) if change.partition("=")[0] not in placed]
 
 
-def _measured_by(spec: StudySpec) -> tuple[object, ...]:
+def _comparison_key(spec: StudySpec) -> tuple[object, ...]:
     return spec.base["data"], spec.epochs, spec.train.with_val, spec.objective
 
 
@@ -222,29 +229,23 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
 
     Args:
         with_val: train on the validation split as well, as data with folds always do: on all samples outside test. No
-            epoch can be chosen then: it is the median of those that the confirm stage chose, where nothing ties a trial
-            to its number of epochs, else the last.
+            epoch can be chosen then: it is the median of those that the confirm stage chose, where a trial does not
+            depend on its number of epochs, else the last.
 
     Raises:
-        UserError: a seed is negative, too large or given twice, the name cannot be a study's, or what is fitted to the
-            validation split would have none.
+        UserError: a seed is negative, too large or given twice, or the name cannot be a study's.
     """
-    check_seeds(seeds)
+    seeds = check_seeds(seeds)
     with_val = with_val or spec.folds is not None
-    if with_val and spec.train.thresholds == "fitted":
-        why = "with data.folds a final training" if spec.folds else "--data train+val"
-        other = "" if spec.folds else "--data train, or "
-        raise UserError(
-            f"{why} leaves no validation split, to which train.thresholds is fitted. Allowed: {other}"
-            "--set train.thresholds=none"
-        )
     origin: Origin = spec.origin or {}
     ending = "-baseline-final" if origin.get("baseline") else "-final"
     name = name or f"{origin.get('study', spec.name)[: 100 - len(ending)]}{ending}"
     check_name(name)
-    search = Search(trials=1, **spec.search.model_dump(include=AIM) | ({"epoch": "last"} if with_val else {}))
+    search = Search(
+        trials=1, **spec.search.model_dump(include=OBJECTIVE_KEYS) | ({"epoch": "last"} if with_val else {})
+    )
     train = {**spec.base["train"], "with_val": with_val}
-    if spec.folds is not None and spec.objective.window is not None and bound(spec.base) is None:
+    if spec.folds is not None and spec.objective.window is not None and not depends_on_epochs(spec.base):
         asked = any(change.startswith("train.epochs=") for change in origin.get("changed", ()))
         train["epochs"] = train["epochs"] if asked else origin.get("epoch", train["epochs"])
     base = {**spec.base, "train": train}
@@ -258,7 +259,7 @@ def final_study(spec: StudySpec, seeds: Sequence[int], name: str | None = None, 
     return replace(spec, name=name, base=base, search=search, final_seeds=tuple(seeds), origin=origin or None)
 
 
-def extend(home: Home, spec: StudySpec, function: bytes | None = None) -> StudyFolder:
+def create_or_extend(home: Home, spec: StudySpec, function: bytes | None = None) -> StudyFolder:
     """Return the folder of a final training: a new one, or this configuration's existing one with these seeds added.
 
     Args:
@@ -268,13 +269,13 @@ def extend(home: Home, spec: StudySpec, function: bytes | None = None) -> StudyF
         UserError: the name is taken by another configuration; or the baseline is the best, and trained as such.
     """
     folder = _study_called(home, spec.name)
-    if folder is None and (other := trained_as_the_other(home, spec)) is not None:
+    if folder is None and (other := equal_counterpart(home, spec)) is not None:
         raise UserError(
             f"{spec.name}: would train what {other.name} has trained: the best of {(spec.origin or {})['study']} is "
             f"its baseline, so there is nothing to compare it with. To use it: {typed('predict', other.name)} INPUTS"
         )
     if folder is None:
-        return home.create(spec, function)
+        return home.create_study(spec, function)
     existing = folder.checked_spec()
     before = trained_seeds(existing, spec, str(home.path))
     seeds = [*before, *(seed for seed in spec.final_seeds or () if seed not in before)]
@@ -309,17 +310,27 @@ def find_model(home: Home, model: str, seed: int | None = None) -> Iterator[Path
         UserError: there is no such model.
     """
     if not model.startswith("models:/"):
-        yield _find(home, model, seed)
+        yield _find_description(home, model, seed)
         return
-    from study.tracking.registry import download
+    from study.tracking.registry import download_model
 
     if seed is not None:
         raise UserError(f"--seed {seed}: goes with a final training's name, {model} is one model")
     with tempfile.TemporaryDirectory(prefix="study-model-") as folder:
-        yield download(home, model, Path(folder))
+        yield download_model(home, model, Path(folder))
 
 
-def _find(home: Home, model: str, seed: int | None) -> Path:
+def fetch_models_command(folder: StudyFolder, results: Results) -> str | None:
+    """Return the command that brings the models of a final training that was fetched without them; None: none lacks."""
+    source = fetch_origin(folder)
+    if source is None or results.spec.final_seeds is None or results.spec.function:
+        return None
+    ended = [trial for trial in results.final_trials if trial.state == "complete"]
+    are_here = all(folder.model_file(trial.number).exists() for trial in ended)
+    return None if are_here else f"{source.fetch_command(folder.name)} --models"
+
+
+def _find_description(home: Home, model: str, seed: int | None) -> Path:
     path = Path(model)
     if path.suffix in (".json", ".safetensors") or len(path.parts) > 1:
         if seed is not None:
@@ -328,18 +339,26 @@ def _find(home: Home, model: str, seed: int | None) -> Path:
         if not path.is_file():
             raise UserError(f"{path}: no such file. A model: its .json file, or a final training's name")
         return path
-    folder = home.find(model)
+    folder = home.find_study(model)
     results = Results.load(folder)
     spec = results.spec
     if spec.final_seeds is None:
-        raise UserError(f"{model}: is a search, models come from final trainings: {typed('train', folder.best_file)}")
+        raise UserError(
+            f"{model}: is a search, models come from final trainings: {typed('train', folder.best_file)}. The weights "
+            "in its folder are of trials on fresh seeds, for the study itself to measure the test split with"
+        )
     if spec.function:
         raise UserError(f"{model}: trains a function of one's own, whose models are where the function left them")
-    if seed is None:
-        if (best := best_model(folder, results)) is None:
-            raise UserError(f"{model}: has no complete model yet: study resume {model}")
-        return best.description
     numbers = {trial.seed: trial.number for trial in results.final_trials}
-    if seed not in numbers:
+    if seed is not None and seed not in numbers:
         raise UserError(f"--seed {seed}: {model} has models of seeds {', '.join(map(str, numbers)) or 'none'}")
-    return folder.description_file(numbers[seed])
+    if seed is None:
+        best = best_model(folder, results)
+        description = best.description if best else None
+    else:
+        description = folder.description_file(numbers[seed])
+    if (description is None or not description.is_file()) and (how := fetch_models_command(folder, results)):
+        raise UserError(f"{model}: its models are on the cluster that it was fetched from. To fetch them: {how}")
+    if description is None:
+        raise UserError(f"{model}: has no complete model yet: study resume {model}")
+    return description

@@ -1,23 +1,29 @@
 """Search the guide's pages for the terminal: all of them, one of them, or the passages that answer some words."""
 
+import math
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.resources import files
 
 from study.errors import UserError, nearest
 
 INDEX = "index"
 FOR_MAINTAINERS = ("adding-things", "architecture", "changelog")
-WHOLE, SHORT = 3, 5
-"""Number of passages that are shown whole, and of those listed after them."""
+FURTHER = 3
+"""Number of passages of which one line is listed after the one that is shown."""
 
-IN_HEADING, LATE, RANK = 0.5, -3, 0.2
-"""Added to the number of words found: for each word in the heading, for a late passage, and for a passage's rank by
-SQLite's full text search, in which rare words count more. With them the first passage answers 74 of the 88 questions of
-`tests/benchmarks/guide_search.py`, on which they were chosen, without them 60."""
+IN_HEADING, IN_QUESTIONS, ASKED_AS, LATE = 2.0, 1.0, 2.0, 0.7
+"""What a word of the heading, and one of the questions beside a passage, counts beside one of its text; what the most
+similar of these questions counts; the factor of a late passage. `tests/benchmarks/guide_search.py` says what each is
+worth. A table of words that mean the same was tried: it answered 2 more of 160 questions, and was left out."""
+
+SATURATION, LENGTH, RARITY = 1.2, 0.4, 0.7
+"""BM25's k1 and b, and the power of its weight by rarity."""
 
 ENDING = 3
 """Letters at the end of a question's word that may differ from the guide's word."""
@@ -25,11 +31,11 @@ ENDING = 3
 MAX_ROWS_TOGETHER = 4
 """Rows of a table or items of a list up to which it is one passage; of a longer one, each row or item is one."""
 
-MAX_ROWS_WHOLE = 12
-"""Lines of tables in a section up to which it is shown whole."""
+ROOM, WIDTH = 15, 120
+"""Lines, and characters of a line, up to which what stands around a passage in its section is shown with it."""
 
-SECTION = 2600
-"""Characters up to which a section is shown whole instead of a passage of it."""
+ASKED = re.compile(r"(?:(^)| )<!-- asked: ((?s:.*?))\s-->(?(1)(?:\n\n)?|)", re.MULTILINE)
+"""The questions of a passage, which no page shows: in a block above it, or at its end."""
 
 HEAD = "|---|\n"
 """The end of a table's head."""
@@ -37,9 +43,10 @@ HEAD = "|---|\n"
 SMALL = frozenset(
     re.findall(
         r"\w+",
-        "a an and any are as at be by can do does for from get give go have how i if in into is it its let make me "
-        "mean means my no not of on one only or our put should so that the them there these they this to type use "
-        "used two want was we what when where which who why will with without would you your",
+        "a am an and any are as at be but by can could did do does each every for from get give go had has have how i "
+        "if in into is it its just let like make me mean means must my no not of on one only or our please put really "
+        "say says should so some somebody something still such than that the them then there these they this to type "
+        "us use used very want was we were what when where which who why will with without would you your",
     )
 )
 """Words of a question that are not searched for."""
@@ -55,6 +62,7 @@ class Passage:
         name: what it begins with, if that is code: a key, a metric, a command, a message.
         text: itself, as Markdown.
         section: all that stands under its heading.
+        asked: questions that it answers, in the words of users: `<!-- asked: one; another -->` in the page's source.
     """
 
     page: str
@@ -62,6 +70,7 @@ class Passage:
     name: str
     text: str
     section: str
+    asked: tuple[str, ...] = ()
 
     @property
     def late(self) -> bool:
@@ -71,7 +80,7 @@ class Passage:
         )
 
 
-def guide(words: Sequence[str]) -> str:
+def guide_text(words: Sequence[str]) -> str:
     """Return Markdown: the list of pages for no word, the page of that name, or the passages that answer the words.
 
     Raises:
@@ -80,26 +89,32 @@ def guide(words: Sequence[str]) -> str:
     by_name = pages()
     name = "-".join(words).lower().removesuffix(".md") or INDEX
     if name in by_name:
-        return by_name[name]
+        return ASKED.sub("", by_name[name])
     every = [passage for page, text in by_name.items() if page != INDEX for passage in passages(page, text)]
     found = find(words, every)
     if not found:
-        spelled = sorted({word.lower() for text in by_name.values() for word in re.findall(r"\w[\w./]*\w", text)})
-        close = nearest(name, by_name) or nearest(name, spelled)
         raise UserError(
-            f"{' '.join(words)!r}: no page of this name, and nothing with these words. {close}"
+            f"{' '.join(words)!r}: no page of this name, and nothing with these words. {nearest(name, by_name)}"
             f"Pages: {', '.join(by_name)}"
         )
     by_section: dict[tuple[str, str], Passage] = {}
     for passage in found:
         by_section.setdefault((passage.page, passage.heading), passage)
-    best = list(by_section.values())
-    whole = [f"## {passage.page}: {passage.heading}\n\n{_shown(passage, words, found)}" for passage in best[:WHOLE]]
-    short = [f"- {passage.page}, {passage.heading}: {_line(passage)}" for passage in best[WHOLE : WHOLE + SHORT]]
-    further = ["## Further", "\n".join(short)] if short else []
+    best, *others = by_section.values()
     absent = _absent(words, by_name.values())
-    note = [f"Not in this guide: {', '.join(absent)}. What follows has the other words."] if absent else []
-    return "\n\n".join([f"# {' '.join(words)}", *note, *whole, *further, "`study guide PAGE` shows a page."]) + "\n"
+    note = [f"Not in this guide: {', '.join(absent)}. What follows is nearest."] if absent else []
+    further = [f"- {_line(passage)}" for passage in others[:FURTHER]]
+    return (
+        "\n\n".join(
+            [
+                *note,
+                f"## {best.page}: {best.heading}\n\n{excerpt(best, words, found)}",
+                *(["## Further", "\n".join(further)] if further else []),
+                f"`study guide {best.page.rpartition('(')[2][:-1]}` shows the whole page.",
+            ]
+        )
+        + "\n"
+    )
 
 
 def pages() -> dict[str, str]:
@@ -111,33 +126,72 @@ def pages() -> dict[str, str]:
 def find(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
     """Return the passages with some of the words, in any form and order, the best first.
 
-    The best has the most different words, those in its heading counted half once more, and rare ones more than others.
-    If a key or metric is asked for, the passage that begins with it comes first; pages for maintainers come last.
+    They are ranked by BM25F (Robertson & Zaragoza 2009) over heading, text and the questions beside a passage, and by
+    the most similar of these questions. If a key or metric is asked for, the passage that begins with it comes first.
     """
-    asked = re.findall(r"(?:\b(?:val|test|train)/)?(\w[\w./]*)", " ".join(words).lower())
-    telling = [word for word in asked if word not in SMALL and not word.isdigit()] or asked
+    given = _words(" ".join(words))
+    named = {word for word in [*given, "_".join(_telling(given))] if re.search(r"[_.]", word)}
+    bags = iter(_stems([text for passage in every for text in _searched_texts(passage)]))
+    fields = [tuple(next(bags) for _ in _searched_texts(passage)) for passage in every]
+    having = Counter(stem for bag in fields for stem in set().union(*bag))
+    rarity = {stem: math.log(1 + len(every) / number) ** RARITY for stem, number in having.items()}
+    (wanted,) = _stems([" ".join(_telling(given))])
+    near = [
+        stem
+        for word in wanted
+        for stem in ([word] if word in rarity else get_close_matches(word, rarity, n=1, cutoff=0.75))
+    ]
+    terms = {stem: rarity[stem] for stem in near}
+    merged = [(heading, text, sum(asked, Counter())) for heading, text, *asked in fields]
+    mean = [sum(bag.total() for bag in bags) / len(every) for bags in zip(*merged, strict=True)]
+    score: dict[int, float] = {}
+    for row, (passage, parts, (_, _, *asked)) in enumerate(zip(every, merged, fields, strict=True)):
+        value = 0.0
+        for stem, weight in terms.items():
+            often = sum(
+                times * bag[stem] / (1 + LENGTH * (bag.total() / average - 1))
+                for times, bag, average in zip((IN_HEADING, 1.0, IN_QUESTIONS), parts, mean, strict=True)
+                if stem in bag
+            )
+            value += weight * often * (1 + SATURATION) / (often + SATURATION)
+        value += ASKED_AS * max((_similarity(terms, question, rarity) for question in asked), default=0.0)
+        if value:
+            score[row] = value * (LATE if passage.late else 1.0) + (1000.0 if passage.name in named else 0.0)
+    return [every[row] for row in sorted(score, key=lambda row: -score[row])]
+
+
+def _searched_texts(passage: Passage) -> list[str]:
+    """Return what is searched of a passage: its heading and name, its text, and each question beside it."""
+    questions = [" ".join(_telling(_words(question))) for question in passage.asked]
+    return [f"{passage.heading} {passage.name}", passage.text.rpartition(HEAD)[2], *questions]
+
+
+def _stems(texts: Sequence[str]) -> list[Counter[str]]:
+    """Count the stems of the words in each text, by Porter's algorithm, which SQLite has."""
+    found: list[Counter[str]] = [Counter() for _ in texts]
     with closing(sqlite3.connect(":memory:")) as tables:
-        tables.execute(
-            "CREATE VIRTUAL TABLE passage USING fts5(page, heading, name, text, tokenize = 'porter unicode61')"
-        )
-        tables.executemany(
-            "INSERT INTO passage VALUES (?, ?, ?, ?)",
-            [(*astuple(passage)[:3], passage.text.rpartition(HEAD)[2]) for passage in every],
-        )
-        terms = {word: _term(tables, word) for word in telling}
-        ranks = _ranks(tables, " OR ".join(terms.values()))
-        score = dict.fromkeys(ranks, 0.0)
-        for term in terms.values():
-            for row in _ranks(tables, term):
-                score[row] += 1
-            for row in _ranks(tables, f"heading : ({term})"):
-                score[row] += IN_HEADING
-    by_row = dict(enumerate(every, 1))
-    named = {word for word in [*asked, "_".join(telling)] if re.search(r"[_.]", word)}
-    for row, rank in ranks.items():
-        score[row] += (len(asked) if by_row[row].name in named else 0) + (LATE if by_row[row].late else 0)
-        score[row] -= RANK * rank
-    return [by_row[row] for row in sorted(ranks, key=lambda row: (-score[row], ranks[row]))]
+        tables.execute("CREATE VIRTUAL TABLE given USING fts5(text, tokenize = 'porter unicode61')")
+        tables.execute("CREATE VIRTUAL TABLE stems USING fts5vocab(given, instance)")
+        tables.executemany("INSERT INTO given (rowid, text) VALUES (?, ?)", enumerate(texts))
+        for row, stem in tables.execute("SELECT doc, term FROM stems"):
+            found[row][stem] += 1
+    return found
+
+
+def _similarity(terms: dict[str, float], question: Counter[str], rarity: dict[str, float]) -> float:
+    """Return the weight that a question beside a passage shares with the one asked, times its share of both."""
+    common = sum(weight for stem, weight in terms.items() if stem in question)
+    return 2 * common**2 / (sum(terms.values()) + sum(rarity[stem] for stem in question)) if common else 0.0
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a question; of a metric the name alone."""
+    return re.findall(r"(?:\b(?:val|test|train)/)?(\w[\w./]*)", text.lower())
+
+
+def _telling(words: Sequence[str]) -> Sequence[str]:
+    """Return the words that are searched for: all but small ones and numbers, if there are others."""
+    return [word for word in words if word not in SMALL and not word.isdigit()] or words
 
 
 def _absent(words: Sequence[str], texts: Iterable[str]) -> list[str]:
@@ -147,42 +201,43 @@ def _absent(words: Sequence[str], texts: Iterable[str]) -> list[str]:
     return [word for word in asked if not any(one.startswith(word[: max(4, len(word) - ENDING)]) for one in told)]
 
 
-def _term(tables: sqlite3.Connection, word: str) -> str:
-    """Return a word's query: itself, or where no passage has it, words that begin with it, or else its parts."""
-    parts = " AND ".join(f'"{part}"' for part in re.findall(r"[^\W\d_]+", word))
-    queries = [f'"{word}"', f'"{word}"*', *([f"({parts})"] if parts else [])]
-    return next((query for query in queries if _ranks(tables, query)), queries[0])
+def excerpt(passage: Passage, words: Sequence[str], found: Sequence[Passage]) -> str:
+    """Return a passage with the next best ones of its section, and with what stands around it, as far as there is room.
 
-
-def _ranks(tables: sqlite3.Connection, query: str) -> dict[int, float]:
-    """Return the ranks of the passages that a query finds, by number from 1 on: lower is better."""
-    ranked = "SELECT rowid, bm25(passage, 1.0, 6.0, 4.0, 1.0) FROM passage WHERE passage MATCH ?"
-    return dict(tables.execute(ranked, [query]).fetchall())
-
-
-def _shown(passage: Passage, words: Sequence[str], found: Sequence[Passage]) -> str:
-    """Return a passage's section where it is short, else the passage, with the next block if it ends in a colon.
-
-    Of what begins with one of the words the passage alone; of a row of a long table it with the next best rows.
+    Of a key or metric that is asked for it is the passage alone.
     """
-    head, mark, row = passage.text.rpartition(HEAD)
     if passage.name in words:
         return passage.text
-    if mark and passage.section.count("\n|") > MAX_ROWS_WHOLE:
-        rows = [one.text.rpartition(HEAD) for one in found if one.section == passage.section]
-        return "\n".join([f"{head}{mark}{row}", *(one for of, _, one in rows[1:] if of == head)][:MAX_ROWS_TOGETHER])
-    if len(passage.section) <= SECTION:
-        return passage.section
-    after = passage.section.partition(passage.text)[2].strip()
-    return f"{passage.text}\n\n{_blocks(after)[0]}" if passage.text.endswith(":") and after else passage.text
+    parts = [part for block in _blocks(passage.section) for part in _parts(block)]
+    place = parts.index(passage.text)
+    ranked = [parts.index(one.text) for one in found if one.section == passage.section][:MAX_ROWS_TOGETHER]
+    around = [at for at, part in enumerate(parts) if HEAD not in part and not part.startswith("- ")]
+    around.sort(key=lambda at: (abs(at - place), at))
+    after = [place + 1] if passage.text.endswith(":") and place + 1 < len(parts) else []
+    chosen = {place}
+    for at in [*after, *ranked, *around]:
+        text = _join_parts([part for number, part in enumerate(parts) if number in chosen | {at}])
+        if sum(1 + len(line) // WIDTH for line in text.split("\n")) <= ROOM:
+            chosen.add(at)
+    return _join_parts([parts[at] for at in sorted(chosen)])
 
 
-def _line(passage: Passage, most: int = 160) -> str:
-    """Return the beginning of a passage in one line of at most so many characters; a table's row as its cells."""
+def _join_parts(parts: Sequence[str]) -> str:
+    """Return parts of a section as Markdown, rows and items without a gap, with the head of a table once."""
+    text = ""
+    for before, part in zip(["", *parts], parts, strict=False):
+        head, mark, row = part.rpartition(HEAD)
+        is_next = (mark and before.startswith(head + mark)) or (before.startswith("- ") and part.startswith("- "))
+        text += f"\n{row if mark else part}" if is_next else f"\n\n{part}"
+    return text.strip()
+
+
+def _line(passage: Passage) -> str:
+    """Return where a passage stands and how it begins in one line; a table's row as its cells."""
     text = passage.text.rpartition(HEAD)[2]
     text = text.strip("| ").replace(" | ", ": ") if text.startswith("|") else re.sub("^```.*$", "", text, flags=re.M)
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[:most].rsplit(' ', 1)[0]} ..."
+    line = " ".join(f"{passage.page}, {passage.heading}: {text.removeprefix('- ')}".split())
+    return line if len(line) <= WIDTH else f"{line[:WIDTH].rsplit(' ', 1)[0]} ..."
 
 
 def passages(page: str, text: str) -> Iterator[Passage]:
@@ -193,12 +248,17 @@ def passages(page: str, text: str) -> Iterator[Passage]:
     for block in _blocks(text):
         if block.startswith("#"):
             heading = block.lstrip("# ")
-        elif not block.startswith(("<!--", "Go on with")):
+        elif not block.startswith(("<!-- From", "Go on with")):
             sections.setdefault(heading, []).append(block)
     for heading, found in sections.items():
+        section = "\n\n".join(shown for block in found if (shown := ASKED.sub("", block)))
+        asked: list[str] = []
         for part in (part for block in found for part in _parts(block)):
-            name = re.match(r"(?:- |\| )?`([^`]+)`", part.rpartition(HEAD)[2])
-            yield Passage(f"{title} ({page})", heading, name[1] if name else "", part, "\n\n".join(found))
+            asked += (question for beside in ASKED.finditer(part) for question in beside[2].split(";"))
+            if shown := ASKED.sub("", part):
+                name = re.match(r"(?:- |\| )?`([^`]+)`", shown.rpartition(HEAD)[2])
+                yield Passage(f"{title} ({page})", heading, name[1] if name else "", shown, section, tuple(asked))
+                asked = []
 
 
 def _blocks(text: str) -> list[str]:

@@ -13,7 +13,6 @@ from ruamel.yaml import YAML
 
 from study import data, methods
 from study.commands import pretrained
-from study.commands.answers import Asker, Check, one_of, split_names, with_data_keys
 from study.commands.draft import (
     ADDED,
     ON_FEATURES,
@@ -25,21 +24,22 @@ from study.commands.draft import (
     default_methods,
     draft,
 )
-from study.data import cells, findings, label_files, table_format, user_data
-from study.data.findings import WITHOUT, Finding
+from study.commands.init_answers import Asker, Check, one_of, split_names, with_data_keys
+from study.data import cells, label_files, table_findings, table_format, user_data
 from study.data.image_files import MIN_SIDE
 from study.data.label_files import is_hidden
-from study.data.positive_class import likely_positive, positive_class
+from study.data.positive_class import guess_positive_class, positive_class
 from study.data.sets import image_folder
+from study.data.table_findings import WITHOUT, Finding
 from study.data.table_format import TABLES
 from study.errors import UserError, nearest
 from study.files import check_output, write_output
 from study.knobs import Knob, Section, Value, options, texts
-from study.spec.document import ONE_LINE, Document, override, parse, shipped_folder
-from study.spec.json_schema import FILE
-from study.spec.load import check_name, resolve
-from study.spec.section_checks import fault
-from study.text import is_utf8, quoted, some
+from study.spec.json_schema import SCHEMA_FILE_NAME
+from study.spec.key_errors import find_fault
+from study.spec.load import check_and_complete, check_name
+from study.spec.yaml_document import UNBROKEN_WIDTH, Document, apply_overrides, parse_yaml, shipped_files_folder
+from study.text import few_names, is_utf8, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +69,7 @@ def is_table(folder: Path) -> Check:
         if not is_utf8(name):
             raise UserError(f"{name}: its name is not in UTF-8, as a study file is. Rename it")
         if name == image_folder.FOLDERS:
-            image_folder.in_folders(folder)
+            image_folder.images_by_folder(folder)
         elif not os.path.isfile(place := image_folder.table_in(folder, name)):
             tables_there = _tables_in(folder)
             raise UserError(f"{place}: not found. Tables there: {', '.join(tables_there) or 'none'}")
@@ -83,7 +83,7 @@ def check_data(answer: str) -> None:
     if not is_utf8(answer):
         raise UserError(f"{answer}: its name is not in UTF-8, as a study file is. Rename it, or make a link to it")
     if answer in data_sets:
-        data.module(answer)
+        data.find_module(answer)
         if answer in OWN:
             raise UserError(f"{answer!r} is for files of your own: give the path of the folder or of the table")
         return
@@ -92,14 +92,14 @@ def check_data(answer: str) -> None:
         sets = f"{nearest(answer, data_sets)}Data sets: {', '.join(data_sets)}"
         raise UserError(f"{answer!r}: neither a data set nor the path of a folder or table. {sets}")
     if place.is_file() and place.suffix.lower() not in TABLES:
-        raise UserError(f"{answer}: is not a table; allowed are {some(TABLES)}")
+        raise UserError(f"{answer}: is not a table; allowed are {few_names(TABLES)}")
 
 
 def allowed_by(knob: Knob) -> Check:
     """Return a check that a key of a data set can have this value."""
 
     def check(value: str) -> None:
-        if why := fault(knob, value):
+        if why := find_fault(knob, value):
             raise UserError(f"data.{knob.key}: {why}")
 
     return check
@@ -139,14 +139,14 @@ def with_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
     if not others:
         return text
     yaml = YAML()
-    yaml.width = ONE_LINE
+    yaml.width = UNBROKEN_WIDTH
     tree = yaml.load(text)
-    override(Document(file, tree), others)
+    apply_overrides(Document(file, tree), others)
     stream = io.StringIO()
     yaml.dump(tree, stream)
-    document = parse(stream.getvalue(), file)
+    document = parse_yaml(stream.getvalue(), file)
     document.values.pop("profiles", None)
-    resolve(document)
+    check_and_complete(document)
     return stream.getvalue()
 
 
@@ -269,7 +269,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     section, note = ask_missing_values(section, flags.missing, asker)
     section = _validated(section)
     section = _with_positive(section, asker)
-    network = pretrained.chosen(section, flags.pretrained, flags.weights, flags.assignments, asker)
+    network = pretrained.choose_network(section, flags.pretrained, flags.weights, flags.assignments, asker)
     if network and section["name"] == "image_folder" and "size" not in section:
         section = {**section, "size": pretrained.PHOTOGRAPH_SIDE}
     bias = _bias(section, replace(flags, guess=flags.guess or "unknown") if network else flags, asker)
@@ -287,7 +287,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", where) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
     methods_wished = tuple(split_names(methods_answer))
-    counted = cells.count(section).splits
+    counted = cells.count_dataset(section).splits
     conflicting = counted["val"].conflicting if counted else None  # None: not counted
     rows = counted["train"].samples if counted and is_table else None
     few = methods_wished == WITH_LABELS and conflicting is not None and conflicting < FEW_CONFLICTS
@@ -301,11 +301,11 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
-    for line in data.reading(wishes.data):
+    for line in data.describe_reading(wishes.data):
         asker.say(line)
-    for line in findings.listed(data.columns(wishes.data)):
+    for line in table_findings.list_findings(data.column_findings(wishes.data)):
         asker.say(line)
-    for warning in [*data.notes(wishes.data), *cells.warnings(cells.count(wishes.data))]:
+    for warning in [*data.notes(wishes.data), *cells.count_warnings(cells.count_dataset(wishes.data))]:
         asker.say(f"warning: {warning}")
     asker.say(advice(bias, methods_wished, is_table, network is not None))
     return path
@@ -335,7 +335,7 @@ def data_section(flags: Flags, asker: Asker) -> Section:
 
 
 def _own(path_text: str, flags: Flags, asker: Asker) -> Section:
-    place = label_files.locate(path_text)
+    place = label_files.find_path(path_text)
     section: dict[str, str] = {"name": "image_folder" if place.is_dir() else "table", "path": path_text}
     table = place
     if place.is_dir():
@@ -349,14 +349,14 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> Section:
             asker.say(f"labels: {labels}: the class of an image is the name of its folder, the bias is not known")
             return section
     said = with_data_keys(section, flags.assignments)
-    known = table_format.given(said)
+    known = table_format.format_from_keys(said)
     rows = label_files.read_labels(table, (), texts(said, "missing_marks"), known)
     columns = [str(name) for name in rows.columns]
 
     def check_column(column: str) -> None:
-        user_data.columns_of(column, columns, table)
+        user_data.split_column_names(column, columns, table)
 
-    listing = f"({some(columns)})"
+    listing = f"({few_names(columns)})"
     if place.is_dir():
         default = next((name for name in FILE_COLUMNS if name in columns), None)
         file = asker("--file", flags.file, f"Column with the files {listing}", default, check_column)
@@ -368,7 +368,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> Section:
             user_data.check_apart(section["target"], column, columns, table)
 
     for column in columns:
-        if column != section["target"] and label_files.is_split(column, rows[column].unique().tolist()):
+        if column != section["target"] and label_files.is_split_column(column, rows[column].unique().tolist()):
             section["split"] = column
             asker.say(f"split: as the column {quoted(column)} says")
             break
@@ -377,13 +377,13 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> Section:
     if bias in ("", "none"):
         return section
     section["bias"] = bias
-    if without := int((rows[user_data.columns_of(bias, columns, table)] == "").any(axis=1).sum()):
+    if without := int((rows[user_data.split_column_names(bias, columns, table)] == "").any(axis=1).sum()):
         section["bias_gaps"] = "unknown"
         asker.say(f"bias_gaps: unknown: {without} of {len(rows)} rows have no bias label; they stay, it is guessed")
     if (
         "bias_bins" not in said
         and bias in columns
-        and user_data.measured(rows[bias], str(table_format.found(table, known).decimal))
+        and user_data.is_measured(rows[bias], str(table_format.detect_format(table, known).decimal))
     ):
         question = f"Groups of the numbers in {quoted(bias)}: quartiles, or none (each number is a group)"
         kind = asker("--set data.bias_bins", None, question, "quartiles", one_of("quartiles", "none"))
@@ -411,7 +411,7 @@ def _with_positive(section: Section, asker: Asker) -> Section:
     if section["name"] not in OWN:
         return section
     names = data.describe(section).class_names
-    likely, given = likely_positive(names), section.get("positive")
+    likely, given = guess_positive_class(names), section.get("positive")
     if names and given is None and likely is not None and likely != positive_class(names):
         question = f"Positive class, which equal opportunity and auc are of, {' or '.join(names)}"
         answer = asker("--set data.positive", None, question, likely, one_of(*names))
@@ -423,7 +423,7 @@ def _with_positive(section: Section, asker: Asker) -> Section:
 
 def _bias(section: Section, flags: Flags, asker: Asker) -> BiasKnowledge:
     """Return what is known of the bias: labels, or else a guess at what it is."""
-    facts = data.describe(dict(section)).on("train")
+    facts = data.describe(dict(section)).for_split("train")
     if facts.bias_names and len(facts.bias_names) == 1:
         problem = f"is {quoted(facts.bias_names[0])} in every row: no bias. Name another column, or none"
         raise UserError(f"--bias: the column {quoted(str(section['bias']))} {problem}")
@@ -468,14 +468,14 @@ def _fitted(wishes: DraftAnswers) -> DraftAnswers:
     if wishes.data["name"] != "image_folder":
         return wishes
     chosen = options(image_folder.Options, wishes.data)
-    images, size = image_folder.extent(chosen)
+    images, size = image_folder.training_extent(chosen)
     sized = {} if size is None or size >= chosen.size or "size" in wishes.data else {"size": max(size, MIN_SIDE)}
     return replace(wishes, data={**wishes.data, **sized}, images=images)
 
 
 def _schema(file: Path) -> str | None:
     """Return the schema's path for an editor: relative to the file if both are in one project, else absolute."""
-    schema = (shipped_folder() / FILE).resolve()
+    schema = (shipped_files_folder() / SCHEMA_FILE_NAME).resolve()
     if not schema.is_file():
         return None
     folder = file.absolute().parent.resolve()
@@ -498,31 +498,31 @@ def ask_columns(section: Section, flag: Sequence[str] | None, asker: Asker) -> S
         if flag is not None:
             raise UserError(f"--without {','.join(flag)}: is for tables")
         return dict(section)
-    path, decided = label_files.locate(str(section["path"])), dict(section)
-    given = _columns_in(flag or (), label_files.names(path, table_format.given(section)))
+    path, decided = label_files.find_path(str(section["path"])), dict(section)
+    given = _columns_in(flag or (), label_files.column_names(path, table_format.format_from_keys(section)))
     if given:
         decided["without"] = [*texts(decided, "without"), *given]
-    found, answered = data.survey(decided), set[Finding]()
+    found, answered = data.survey_findings(decided), set[Finding]()
     decisive = ("refused", "no input") if flag is not None and not given else ("refused", "no input", "telling")
     while asked := [one for one in found if one.kind in decisive and one not in answered]:
         if asker.ask is not None:
-            for line in findings.table(asked):
+            for line in table_findings.format_findings(asked):
                 asker.say(line)
-            for key, values in findings.keys(asked).items():
+            for key, values in table_findings.keys_that_help(asked).items():
                 decided = _asked_key(decided, key, values, asker, path)
         else:
             no_inputs = [one for one in asked if one.kind == "no input" and one.column not in texts(decided, "words")]
             if not no_inputs:
-                raise UserError(f"{findings.message(path, asked)}\n{_options(asked)}")
+                raise UserError(f"{table_findings.findings_message(path, asked)}\n{_options(asked)}")
             asked = no_inputs
             decided["without"] = [*texts(decided, "without"), *(one.column for one in asked)]
             for one in asked:
                 asker.say(f"without: {one.column}: it {one.problem}. To have it: {one.remedy.partition(', or ')[2]}")
         answered.update(asked)
-        found = data.survey(decided)  # an answer may bring others to light
+        found = data.survey_findings(decided)  # an answer may bring others to light
     if same := [one.column for one in found if one.kind == "constant"]:
         decided["without"] = list(dict.fromkeys([*texts(decided, "without"), *same]))
-        asker.say(f"without: {some(same)}: the same in every row")
+        asker.say(f"without: {few_names(same)}: the same in every row")
     return decided
 
 
@@ -534,12 +534,13 @@ def _columns_in(texts: Sequence[str], names: Sequence[str]) -> list[str]:
 
 def _options(asked: Sequence[Finding]) -> str:
     """Return the options that decide what was asked, to be added to the command."""
-    keys = findings.keys(asked)
+    keys = table_findings.keys_that_help(asked)
     without = keys.pop(WITHOUT, ())
     together = [",".join(plain)] if (plain := [name for name in without if "," not in name]) else []
     texts = [f"--without {shlex.quote(text)}" for text in [*together, *(name for name in without if "," in name)]]
     texts += [
-        f"--set {shlex.quote(findings.setting(key, values).replace(': ', '=', 1))}" for key, values in keys.items()
+        f"--set {shlex.quote(table_findings.key_with_values(key, values).replace(': ', '=', 1))}"
+        for key, values in keys.items()
     ]
     keep = "; --without none keeps those that tell the class" if any(one.kind == "telling" for one in asked) else ""
     return f"As options of study init: {' '.join(texts)}{keep}" if texts else "Mend them first"
@@ -547,15 +548,15 @@ def _options(asked: Sequence[Finding]) -> str:
 
 def _asked_key(section: Section, key: str, values: Sequence[str], asker: Asker, path: Path) -> dict[str, Value]:
     name = key.removeprefix("data.")
-    before = [] if key in findings.SINGLE else texts(section, name)
+    before = [] if key in table_findings.SINGLE else texts(section, name)
     others = {own: value for own, value in section.items() if own != name}
-    default = findings.setting(key, [*before, *values]).partition(": ")[2]
+    default = table_findings.key_with_values(key, [*before, *values]).partition(": ")[2]
 
     def check(answer: str) -> None:
         if answer not in ("", "none"):
             given = with_data_keys(others, [f"{key}={answer}"])
-            there = label_files.names(path, table_format.given(section))
-            label_files.need(there, texts(given, name) if key == WITHOUT else (), path)
+            there = label_files.column_names(path, table_format.format_from_keys(section))
+            label_files.check_columns(there, texts(given, name) if key == WITHOUT else (), path)
 
     answer = asker(key, None, f"{key}, or none", default, check)
     return dict(section) if answer in ("", "none") else with_data_keys(others, [f"{key}={answer}"])
@@ -573,11 +574,11 @@ def ask_missing_values(section: Section, flag: str | None, asker: Asker) -> tupl
         if flag is not None:
             raise UserError(f"--missing {flag}: is for tables, and not beside --set data.missing")
         return dict(section), None
-    path = label_files.locate(str(section["path"]))
-    rows = label_files.read_rows(path, section)
+    path = label_files.find_path(str(section["path"]))
+    rows = label_files.read_user_table(path, section)
     named = section.get("bias")
-    bias = user_data.columns_of(named if isinstance(named, str) else None, rows.columns, path)
-    target = user_data.columns_of(str(section["target"]), rows.columns, path)
+    bias = user_data.split_column_names(named if isinstance(named, str) else None, rows.columns, path)
+    target = user_data.split_column_names(str(section["target"]), rows.columns, path)
     inputs = rows.drop(columns={*bias, *texts(section, "without")} - {*target})
     gaps = inputs.isna() | inputs.isin([math.inf, -math.inf])
     incomplete = int(gaps.any(axis=1).sum())

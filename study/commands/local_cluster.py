@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from study.address import mlflow_page
-from study.cluster.local import MLFLOW_USER, LocalCluster, LocalState, Tell
-from study.commands.progress import clock
+from study.address import mlflow_experiments_page
+from study.cluster.local import MLFLOW_USER, LocalCluster, LocalState, TellLine
+from study.commands.progress import clock_text
 from study.errors import UserError
 from study.home.folder import Home
 from study.text import typed
-from study.tracking.connection import check_database
+from study.tracking.connection import prepare_database
 from study.upstream.environment import LOOPBACK_ALONE
 
 
@@ -30,39 +30,39 @@ def up(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) ->
         UserError: there is one already, or this machine has fewer cards or none that can be used.
         StudyStoppedError, StartInterruptedError: see `LocalCluster.start`.
     """
-    check_database(home)
-    chosen = cards(gpus) if gpus else []
+    prepare_database(home)
+    chosen = visible_gpus(gpus) if gpus else []
     cluster = LocalCluster.of(home)
-    cluster.start(home, nodes, cpus, chosen, shown_on(console))
+    cluster.start(home, nodes, cpus, chosen, step_printer(console))
     return cluster
 
 
-def cards(count: int) -> list[str]:
+def visible_gpus(count: int) -> list[str]:
     """Return the first so many GPUs that this process sees, as `CUDA_VISIBLE_DEVICES` names them.
 
     Raises:
         UserError: there are fewer, or they cannot be used.
     """
     from study.sweep.ray_runtime import gpus
-    from study.training.device import unusable
+    from study.training.device import why_no_gpu
 
     there = gpus()
     if count > there:
         raise UserError(f"--gpus {count}: this machine has {there}")
-    if why := unusable():
+    if why := why_no_gpu():
         raise UserError(f"--gpus {count}: this machine's GPUs cannot be used: {why}")
     named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
     return (named or [str(number) for number in range(there)])[:count]
 
 
-def shown_on(console: Console | None) -> Tell:
+def step_printer(console: Console | None) -> TellLine:
     """Return a function that shows each step of a start as a line on a console; None: it shows nothing."""
     if console is None:
         return bool
     began = time.monotonic()
 
     def tell(text: str) -> None:
-        line = f"{clock(time.monotonic() - began)}  {text}"
+        line = f"{clock_text(time.monotonic() - began)}  {text}"
         console.print(line, highlight=False, soft_wrap=True, markup=False)
 
     return tell
@@ -80,7 +80,7 @@ def down(home: Home) -> str:
     if not count:
         return "nothing ran; its secrets and files are removed" if was_there else "nothing to stop"
     told = f"stopped {count} processes; token and passwords are removed, its logs stay in {cluster.path}"
-    return f"{told}\nin a shell that was told of it:\n  unset {' '.join(_exports(cluster))}"
+    return f"{told}\nin a shell that was told of it:\n  unset {' '.join(_shell_variables(cluster))}"
 
 
 @dataclass(frozen=True)
@@ -113,22 +113,24 @@ def lines(cluster: LocalState) -> list[str]:
     """Return the lines that tell a user what runs of a cluster, and what to type."""
     if not cluster.processes:
         return ["no cluster runs here; a first one: study cluster up --nodes 2"]
-    lines = [f"{part.name:<10} {'runs' if part.is_alive else 'has ended'} ({part.pid})" for part in cluster.processes]
+    lines = [
+        f"{part.name:<10} {'runs' if part.is_alive else 'has ended'} (process {part.pid})" for part in cluster.processes
+    ]
     if not cluster.alive():
         return [*lines, "", "all of it has ended; what it left is removed by: study cluster down"]
     lines += [
         f"dashboard  {cluster.dashboard}",
         f"GCS        {cluster.address} (for ray status, ray.init and study run --address)",
-        f"MLflow     {mlflow_page(cluster.mlflow)} (user {MLFLOW_USER})",
+        f"MLflow     {mlflow_experiments_page(cluster.mlflow)} (user {MLFLOW_USER})",
         "",
         "in a shell:",
     ]
-    lines += [f"  export {key}={value}" for key, value in _exports(cluster).items()]
+    lines += [f"  export {key}={value}" for key, value in _shell_variables(cluster).items()]
     lines.append(f"  {typed('submit', 'quickstart', '--name', 'there', '--follow')}")
     return [*lines, "", "its end: study cluster down"]
 
 
-def _exports(cluster: LocalState) -> dict[str, str]:
+def _shell_variables(cluster: LocalState) -> dict[str, str]:
     """Return the variables for programs that talk to the cluster, quoted for a shell; the password is in its file.
 
     Those of `LOOPBACK_ALONE` are for Ray's own tools, which otherwise take 127.0.0.1 for a mistake.

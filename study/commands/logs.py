@@ -6,9 +6,9 @@ from pathlib import Path
 
 from study.errors import UserError
 from study.home.folder import StudyFolder
-from study.home.ledger import read
-from study.home.line import Entry
-from study.spec.document import mapping
+from study.home.ledger import read_entries
+from study.home.ledger_line import Entry
+from study.spec.yaml_document import as_mapping
 from study.text import moment
 
 FEW_METRICS = 5
@@ -44,27 +44,27 @@ def document(folder: StudyFolder, trial: int | None) -> History:
     Raises:
         UserError: there is no such trial.
     """
-    events = read(folder.ledger_file)
+    events = read_entries(folder.ledger_file)
     if trial is None:
         selected = [event for event in events if event["event"] in STUDY_EVENTS]
     else:
         selected = [event for event in events if event.get("trial") == trial]
         if not selected:
             raise UserError(f"{folder.name}: has no trial {trial}")
-    error = None if trial is None else _read(folder.error_file(trial))
-    printed = None if trial is None else _read(folder.output_file(trial))
-    looked_at = ["train/loss", *folder.spec().objective.needed]
+    error = None if trial is None else _read_or_none(folder.error_file(trial))
+    printed = None if trial is None else _read_or_none(folder.output_file(trial))
+    looked_at = ["train/loss", *folder.spec().objective.needed_metrics]
     return History(folder.name, trial, looked_at, selected, error, printed)
 
 
-def _read(file: Path) -> str | None:
+def _read_or_none(file: Path) -> str | None:
     """Read a file; None where it is not there."""
     return file.read_text(encoding="utf-8", errors="replace") if file.exists() else None
 
 
 def text(history: History) -> str:
     """Return a history as text, a line for each event; of many metrics only those in `looked_at`."""
-    lines = [_line(event, history.looked_at) for event in history.events]
+    lines = [_event_line(event, history.looked_at) for event in history.events]
     if history.traceback:
         lines += ["", history.traceback.rstrip()]
     if history.printed:
@@ -75,10 +75,10 @@ def text(history: History) -> str:
     return "\n".join(lines)
 
 
-def _line(event: Entry, looked_at: Sequence[str]) -> str:
+def _event_line(event: Entry, looked_at: Sequence[str]) -> str:
     left_out = ("event", "time", "libraries", "metrics", "device", "chain")
     values = [f"{key} {value}" for key, value in event.items() if key not in left_out and not _is_long(value)]
-    device, measured = (mapping(event.get(key)) for key in ("device", "metrics"))
+    device, measured = (as_mapping(event.get(key)) for key in ("device", "metrics"))
     values += [f"device {device['name']}"] if "name" in device else []
     there = {name: value for name, value in measured.items() if isinstance(value, (int, float))}
     shown = [name for name in there if name in looked_at] if len(there) > FEW_METRICS else list(there)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from study.cluster.driver_job import FINAL, Job
-from study.cluster.head import DashboardUnreachableError, Head, Nodes
-from study.cluster.job_client import Jobs
+from study.cluster.driver_job import FINAL_TRAINING_KIND, DriverJob
+from study.cluster.head import ClusterHead, ClusterNodes, DashboardUnreachableError
+from study.cluster.job_client import JobClient
 from study.cluster.mirror import Mirror, RemoteStudyNotFoundError
 from study.commands import final_training, status
 from study.commands.status import StudyRow
@@ -26,8 +26,8 @@ LAST = 5
 
 
 @dataclass(frozen=True)
-class DriverJob:
-    """A driver's job, as `--json` has it; see `study.cluster.driver_job.Job`."""
+class DriverJobSummary:
+    """A driver's job, as `--json` has it; see `study.cluster.driver_job.DriverJob`."""
 
     id: str
     study: str
@@ -35,8 +35,6 @@ class DriverJob:
     state: str
     message: str
     owner: str | None
-    share: float | None
-    slots: int | None
     began: float | None
     ended: float | None
 
@@ -48,18 +46,18 @@ class ClusterStatus:
     Attributes:
         study: None where the cluster does not know the study, as before a driver has made it.
         reason: why there is no `study`, or why it is as it was last read: it cannot be read now.
-        cluster: see `study.cluster.head.overview`; of the lost nodes those since the study's first driver began.
+        cluster: see `study.cluster.head.summarise_nodes`; of the lost nodes those since the study's first driver began.
     """
 
     name: str
-    job: DriverJob
+    job: DriverJobSummary
     study: status.Status | None
     reason: str | None
-    cluster: Nodes
+    cluster: ClusterNodes
 
 
 def document(
-    name: str, drivers: Sequence[Job], cluster: Nodes, study: status.Status | None, reason: str | None
+    name: str, drivers: Sequence[DriverJob], cluster: ClusterNodes, study: status.Status | None, reason: str | None
 ) -> ClusterStatus:
     """Return the status of a study on a cluster.
 
@@ -70,23 +68,23 @@ def document(
     began = min((job.began for job in drivers if job.began), default=float("inf"))
     lost = [node for node in cluster["lost"] if node["ended"] >= began]
     job = drivers[-1]
-    shares = job.limits.share, job.limits.slots
-    told = DriverJob(job.id, job.study, job.spec, job.state, job.message, job.owner, *shares, job.began, job.ended)
+    about = job.id, job.study, job.spec, job.state, job.message, job.owner
+    told = DriverJobSummary(*about, job.began, job.ended)
     return ClusterStatus(name, told, study, reason, {**cluster, "lost": lost})
 
 
 def text(told: ClusterStatus) -> str:
     """Return the lines that tell a user the status of a study on a cluster."""
     job = told.job
-    reason = f": {_shortened(job.message)}" if job.state in ("pending", "failed") and job.message.strip() else ""
+    reason = f": {_failure_reason(job.message)}" if job.state in ("pending", "failed") and job.message.strip() else ""
     lines = [f"job       {job.id}: {job.state}{reason}"]
-    lines += status.lines(told.study) if told.study else [f"study     not known there: {told.reason}"]
+    lines += status.lines(told.study) if told.study else [f"study     {told.reason}"]
     if told.study and told.reason:
         lines.append(f"warning   {told.reason}")
-    return "\n".join([*lines, *_cluster(told.cluster)])
+    return "\n".join([*lines, *_cluster_lines(told.cluster)])
 
 
-def _cluster(cluster: Nodes) -> list[str]:
+def _cluster_lines(cluster: ClusterNodes) -> list[str]:
     """Return lines on the nodes, the resources in use, and lost nodes."""
     used = ", ".join(
         f"{'?' if amount['used'] is None else format(amount['used'], 'g')} of {amount['there']:g} {name}"
@@ -101,7 +99,7 @@ def _cluster(cluster: Nodes) -> list[str]:
     return lines
 
 
-def _shortened(message: str) -> str:
+def _failure_reason(message: str) -> str:
     """Return why a job failed: its error line if it has one, otherwise the end of its log or Ray's message."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error: ")]
@@ -113,7 +111,7 @@ BEST = "best.yaml"
 """Name of the file that the proposed `study export` writes."""
 
 
-def closing_lines(address: str, job: Job) -> list[str]:
+def closing_lines(address: str, job: DriverJob) -> list[str]:
     """Return how a study's driver ended, and the commands to type here for its results or to go on with it.
 
     Args:
@@ -124,13 +122,14 @@ def closing_lines(address: str, job: Job) -> list[str]:
     lines = [f"{name}: job {job.id} {job.state}"]
     if job.state == "succeeded":
         lines.append(f"report     {typed('report', name, *there)}")
-        if job.kind == FINAL:
+        if job.kind == FINAL_TRAINING_KIND:
             lines.append(f"models     {typed('fetch', name, '--models', *there)}")
             lines.append(f"           then, for files of this machine: {typed('predict', name, 'INPUTS')}")
         else:
             lines.append(f"best       {typed('export', name, '-o', BEST, *there)}")
             lines.append(f"all of it  {typed('fetch', name, *there)}")
-        aside = ", predict aside," if job.kind == FINAL else ""  # it reads a model and files of this machine
+        # it reads a model and files of this machine
+        aside = ", predict aside," if job.kind == FINAL_TRAINING_KIND else ""
         once = f"export STUDY_ADDRESS={shlex.quote(address)}"
         return [*lines, f"Commands that the log proposes{aside} take --address {address} as well; or once: {once}"]
     if job.state == "failed" and job.exit_status == UserError.exit_status:
@@ -138,7 +137,7 @@ def closing_lines(address: str, job: Job) -> list[str]:
     return [*lines, f"go on with it: {typed('resume', name, *there)}"]
 
 
-def describe(jobs: Jobs, name: str) -> str:
+def describe(jobs: JobClient, name: str) -> str:
     """Return a sentence about what `delete` would remove.
 
     Raises:
@@ -151,7 +150,7 @@ def describe(jobs: Jobs, name: str) -> str:
     return f"{name} at {jobs.address}: its folder, its checkpoints and runs in MLflow there, and its jobs: {there}."
 
 
-def delete(jobs: Jobs, name: str) -> int:
+def delete(jobs: JobClient, name: str) -> int:
     """Remove a study of a cluster: what its home has of it, its drivers from the list of jobs, and its copy here.
 
     Where no study was made of a submission, its jobs are all that there is.
@@ -188,7 +187,7 @@ class RemoteStudies:
     """
 
     def __init__(self, address: str) -> None:
-        self._head, self._mirror = Head(address), Mirror(Home.locate(), address)
+        self._head, self._mirror = ClusterHead(address), Mirror(Home.locate(), address)
         self.address = self._head.address
 
     def home(self, names: Sequence[str]) -> Home:
@@ -209,11 +208,11 @@ class RemoteStudies:
             drivers = [job for job in jobs or () if job.study == name]
             if drivers:
                 self._mirror.update(self._head, name, drivers)
-            elif (known := self._mirror.as_it_was(name)) is not None:
+            elif (known := self._mirror.last_known_origin(name)) is not None:
                 why = "does not answer" if jobs is None else "does not know it, as a head that was started anew"
-                tell(f"{name}: as it was on {known.when}; {self.address} {why}", sys.stderr)
+                tell(f"{name}: as it was on {known.download_time_text}; {self.address} {why}", sys.stderr)
             else:
-                raise self._unknown(name, jobs or [])
+                raise self._no_such_study_error(name, jobs or [])
         return self._mirror.home
 
     def status(self, name: str) -> ClusterStatus:
@@ -228,16 +227,16 @@ class RemoteStudies:
             if self._mirror.known(name):
                 error = f"{self.address} does not know {name}: a restarted head has forgotten its jobs"
                 raise UserError(f"{error}. {self._told(name)}")
-            raise self._unknown(name, jobs)
+            raise self._no_such_study_error(name, jobs)
         study, reason = None, None
         try:
             self._mirror.update(self._head, name, drivers)
-            study = replace(status.document(self._mirror.home.find(name)), fetched=None)
+            study = replace(status.document(self._mirror.home.find_study(name)), fetched=None)
         except RemoteStudyNotFoundError as error:
             reason = str(error)
-            if known := self._mirror.as_it_was(name):  # its node is lost, and the head has not noticed yet
-                study = replace(status.document(self._mirror.home.find(name)), fetched=None)
-                reason = f"as it was on {known.when}; {reason}"
+            if known := self._mirror.last_known_origin(name):  # its node is lost, and the head has not noticed yet
+                study = replace(status.document(self._mirror.home.find_study(name)), fetched=None)
+                reason = f"as it was on {known.download_time_text}; {reason}"
         return document(name, drivers, self._head.resources(), study, reason)
 
     def overview(self) -> list[StudyRow]:
@@ -254,12 +253,12 @@ class RemoteStudies:
             except UserError as error:
                 problems[name] = str(error)
         for name in {*self._mirror.names()} - {*newest}:
-            self._mirror.as_it_was(name)
+            self._mirror.last_known_origin(name)
         read = {row["name"]: row for row in status.overview(self._mirror.home)}
         rows: list[StudyRow] = []
         for name in dict.fromkeys([*newest, *read]):
             job = newest[name].state if name in newest else None
-            row = read.get(name) or status.unreadable(name, job or "unreadable")
+            row = read.get(name) or status.unreadable_row(name, job or "unreadable")
             rows.append({**row, "job": job, "reason": problems.get(name)})
         return rows
 
@@ -272,10 +271,11 @@ class RemoteStudies:
         lines = [status.table(self._mirror.home, rows)]
         if forgotten := [row["name"] for row in rows if row["job"] is None]:
             lines.append(f"not among the head's jobs, as they were last read: {', '.join(forgotten)}")
-        lines += [f"not up to date: {row['reason']}" for row in rows if row["reason"]]
+        told = [row for row in rows if row["reason"]]
+        lines += [f"{'not up to date: ' if row['began'] else ''}{row['reason']}" for row in told]
         return "\n".join(lines)
 
-    def _jobs(self, *names: str) -> list[Job]:
+    def _jobs(self, *names: str) -> list[DriverJob]:
         try:
             return self._head.jobs()
         except DashboardUnreachableError as error:
@@ -284,18 +284,18 @@ class RemoteStudies:
 
     def _told(self, name: str) -> str:
         """Return what is known of a study since it was last read, where its ledger lies, and what to do."""
-        known = self._mirror.as_it_was(name)
+        known = self._mirror.last_known_origin(name)
         if known is None:
             return ""
-        folder, address = self._mirror.home.find(name), ("--address", self.address)
+        folder, address = self._mirror.home.find_study(name), ("--address", self.address)
         state = StudyRecord.load(folder.ledger_file).state
         return (
-            f"{name} was {state} on {known.when}: {typed('report', name, *address)}. "
+            f"{name} was {state} on {known.download_time_text}: {typed('report', name, *address)}. "
             f"Its ledger: {known.folder}/ledger.jsonl on {known.host}. On a head that runs, this goes on with it: "
             f"{typed('submit', folder.spec_file, *address)}"
         )
 
-    def _unknown(self, name: str, jobs: Sequence[Job]) -> UserError:
+    def _no_such_study_error(self, name: str, jobs: Sequence[DriverJob]) -> UserError:
         names, look = sorted({job.study for job in jobs}), typed("fetch", name, "--address", self.address)
         is_here = name in [folder.name for folder in Home.locate().studies()]
         here = "This home has one: --address local. " if is_here else ""
@@ -305,7 +305,7 @@ class RemoteStudies:
         )
 
 
-def check_training(jobs: Jobs, final: StudySpec) -> None:
+def check_training(jobs: JobClient, final: StudySpec) -> None:
     """Refuse a final training that the cluster would refuse, before a job is submitted.
 
     Raises:
@@ -314,10 +314,10 @@ def check_training(jobs: Jobs, final: StudySpec) -> None:
     if drivers := jobs.of(final.name):
         jobs.idle(drivers[-1])
         if drivers[-1].state == "succeeded":
-            final_training.trained_seeds(folder_there(jobs, final.name).spec(), final, jobs.address)
+            final_training.trained_seeds(local_copy_folder(jobs, final.name).spec(), final, jobs.address)
 
 
-def seeds(jobs: Jobs, spec: StudySpec, name: str | None, with_val: bool) -> list[int]:
+def final_training_seeds(jobs: JobClient, spec: StudySpec, name: str | None, with_val: bool) -> list[int]:
     """Return the seeds of a final training on the cluster where none are named, see `final_training.default_seeds`.
 
     They follow the cluster's copy of this training if it has one, else this home.
@@ -326,10 +326,10 @@ def seeds(jobs: Jobs, spec: StudySpec, name: str | None, with_val: bool) -> list
     home = Home.locate()
     if jobs.of(trained):
         with suppress(RemoteStudyNotFoundError):
-            home = Home(folder_there(jobs, trained).path.parent)
+            home = Home(local_copy_folder(jobs, trained).path.parent)
     return final_training.default_seeds(home, spec, name, with_val)
 
 
-def folder_there(jobs: Jobs, name: str) -> StudyFolder:
+def local_copy_folder(jobs: JobClient, name: str) -> StudyFolder:
     """Read a study of a cluster, and return its folder here; raise as `RemoteStudies.home`."""
-    return RemoteStudies(jobs.address).home([name]).find(name)
+    return RemoteStudies(jobs.address).home([name]).find_study(name)

@@ -13,11 +13,10 @@ from ruamel.yaml import YAML
 from study.errors import UserError, nearest
 from study.files import check_output, write_output
 from study.home.folder import StudyFolder
-from study.spec.configuration import fitted
-from study.spec.document import Document, apply_profile, find, read
-from study.spec.load import resolve
-from study.spec.readings import take_readings
-from study.spec.schema import distinct
+from study.spec.configuration import distinct_configurations, validate_configuration
+from study.spec.load import check_and_complete
+from study.spec.paper_readings import take_readings
+from study.spec.yaml_document import Document, apply_profile, find_study_file, read_study_file
 from study.text import counted, tell
 
 
@@ -86,20 +85,22 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
     from study.ranking.as_optuna import best_trials
 
     check_output(out)
-    source = find(file)
-    document = read(source)
+    source = find_study_file(file)
+    document = read_study_file(source)
     take_readings(document)
     apply_profile(document, None)
-    spec = resolve(document)
+    spec = check_and_complete(document)
     trials = best_trials(storage, name, top)
-    keys = _keys(spec.space.domains, {parameter for trial in trials for parameter in trial.params}, renamed)
+    keys = _keys_of_parameters(
+        spec.space.domains, {parameter for trial in trials for parameter in trial.params}, renamed
+    )
     given = []
     for trial in trials:
         values = {keys[parameter]: value for parameter, value in trial.params.items() if parameter in keys}
-        given.append(fitted(spec.space, values, Document(f"{name}, trial {trial.number}", {})))
-    enqueued = [dict(params) for params in distinct([*spec.search.enqueue, *given])]
+        given.append(validate_configuration(spec.space, values, Document(f"{name}, trial {trial.number}", {})))
+    enqueued = [dict(params) for params in distinct_configurations([*spec.search.enqueue, *given])]
     document.set("search.enqueue", enqueued, str(source))
-    resolve(document)
+    check_and_complete(document)
     yaml = YAML()
     yaml.width = 120
     tree = yaml.load(source.read_text(encoding="utf-8"))
@@ -113,7 +114,7 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
     ]
 
 
-def _keys(space: Iterable[str], parameters: Iterable[str], renamed: Iterable[str]) -> dict[str, str]:
+def _keys_of_parameters(space: Iterable[str], parameters: Iterable[str], renamed: Iterable[str]) -> dict[str, str]:
     """Return the searched key that each parameter of Optuna's stands for."""
     given, searched = dict(one.partition("=")[::2] for one in renamed), list(space)
     found: dict[str, str] = {}

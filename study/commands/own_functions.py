@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,21 +12,21 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.knobs import Value, texts
 from study.spec import StudySpec
-from study.training.function_loading import FILE, PICKLE, check_folds, digest, place
+from study.training.function_loading import FILE, PICKLE, check_fold_argument, import_place, pickle_digest
+from study.upstream.child_process import python_command
 from study.upstream.environment import ProcessKind, variables
 
 if TYPE_CHECKING:
     from study.training import FunctionTrial
 
-APART = """
-import json, os, sys
-path, function, where, answer = json.loads(sys.argv[1])
-sys.path[:] = path
+CHECKING_PROGRAM = """
+import os
+function, where, answer = json.loads(sys.argv[1])
 from study.errors import UserError
-from study.training.function_loading import TAKEN, load, takes
+from study.training.function_loading import TAKEN, has_parameter, load_function
 try:
-    loaded = load(function, where)
-    told = {"takes": [name for name in TAKEN if takes(loaded, name)]}
+    loaded = load_function(function, where)
+    told = {"takes": [name for name in TAKEN if has_parameter(loaded, name)]}
 except UserError as error:
     told = {"error": str(error)[:5000]}  # a pipe that nobody reads meanwhile takes 64 KiB
 os.write(answer, json.dumps(told).encode())
@@ -42,17 +41,17 @@ def accepted_arguments(function: str, where: str) -> list[str]:
     it, and log to MLflow.
 
     Args:
-        where: as `study.training.function_loading.place` gives it.
+        where: as `study.training.function_loading.import_place` gives it.
 
     Raises:
-        UserError: see `study.training.function_loading.load`.
+        UserError: see `study.training.function_loading.load_function`.
     """
     answers, answer = os.pipe()
     with open(answers, "rb") as told, tempfile.TemporaryDirectory() as folder:
         try:
-            given = json.dumps([sys.path, function, where, answer])
+            command = python_command(CHECKING_PROGRAM, json.dumps([function, where, answer]))
             runs = variables(ProcessKind.FUNCTION) | {"MLFLOW_TRACKING_URI": Path(folder).as_uri()}
-            ended = subprocess.run([sys.executable, "-c", APART, given], pass_fds=[answer], env=os.environ | runs)
+            ended = subprocess.run(command, pass_fds=[answer], env=os.environ | runs)
         finally:
             os.close(answer)
         found: dict[str, Value] = json.loads(told.read() or "{}")
@@ -73,10 +72,12 @@ def checked_function(home: Home, spec: StudySpec, given: bytes | None = None) ->
     """
     if spec.function is None:
         return None
-    if given is not None and spec.function == f"{PICKLE}{digest(given)}":
+    if given is not None and spec.function == f"{PICKLE}{pickle_digest(given)}":
         return given
-    folder = _folder(home, spec.function)
-    check_folds(spec.function, accepted_arguments(spec.function, place(spec.function, folder)), spec.folds)
+    folder = _folder_of_function(home, spec.function)
+    check_fold_argument(
+        spec.function, accepted_arguments(spec.function, import_place(spec.function, folder)), spec.folds
+    )
     return (folder / FILE).read_bytes() if spec.function_is_pickled else None
 
 
@@ -92,20 +93,20 @@ def function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = 
     from study.training import FunctionTrial
 
     assert spec.function is not None
-    where = place(spec.function, _folder(home, spec.function))
+    where = import_place(spec.function, _folder_of_function(home, spec.function))
     if fold is not None:
         check_fold(fold, spec.folds)
     fold = 0 if fold is None and spec.folds else fold
-    return FunctionTrial(spec.trial_config({}), where, spec.objective.needed, device, fold=fold)
+    return FunctionTrial(spec.trial_config({}), where, spec.objective.needed_metrics, device, fold=fold)
 
 
-def _folder(home: Home, function: str) -> Path:
+def _folder_of_function(home: Home, function: str) -> Path:
     """Return the folder of the first study of a home that has a pickled function."""
     if not function.startswith(PICKLE):
         return home.path
     for folder in home.studies():
         file = folder.path / FILE
-        if file.is_file() and f"{PICKLE}{digest(file.read_bytes())}" == function:
+        if file.is_file() and f"{PICKLE}{pickle_digest(file.read_bytes())}" == function:
             return folder.path
     raise UserError(
         f"method.function: {function!r}: no study in {home.path} has this function, which was defined in a notebook or "

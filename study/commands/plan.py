@@ -7,22 +7,23 @@ from typing import TypedDict, cast
 
 from study import data, models
 from study.commands import check_metrics
-from study.data import cells, findings
-from study.data.cells import Contents, Counts
+from study.data import cells, table_findings
+from study.data.cells import DatasetCounts, SplitCounts
 from study.data.dataset import Facts
-from study.data.findings import Finding
 from study.data.positive_class import positive_class, positive_class_warnings
+from study.data.table_findings import Finding
 from study.errors import UserError
 from study.knobs import Scalar, Section
 from study.metrics import group_names
 from study.metrics.selection_rules import RULES
 from study.ranking import epochs
-from study.ranking.documents import INNER
-from study.ranking.picks import at_most
+from study.ranking.documents import FLATTENED
+from study.ranking.picks import max_picked_configurations
 from study.spec import StudySpec, search_checks
-from study.spec.reference_models import wanted
-from study.spec.rungs import schedule
-from study.spec.schema import Confirm, same
+from study.spec.configuration import is_same_configuration
+from study.spec.reference_models import requested_references
+from study.spec.rungs import Schedule
+from study.spec.schema import Confirm
 from study.text import ends, parameter
 
 FEW_SAMPLES = 10
@@ -36,7 +37,10 @@ CURES = {"biased": "data.val=unbiased, a larger data.val_share, or ", "unbiased"
 """How to give validation more conflicting samples, by `data.val`; a message continues with "more data"."""
 
 MOST_ROWS = 16
-"""Cells up to which the text shows the count of each; the JSON document always has them all."""
+"""Cells, and classes, up to which the text shows the count of each; the JSON document always has them all."""
+
+MOST_FEW_CELLS = 50
+"""Small cells up to which the text lists each."""
 
 BY_CELL = (
     "unbiased_accuracy",
@@ -48,9 +52,9 @@ BY_CELL = (
 """Metrics in which a cell of few samples counts as much as one of many, or alone."""
 
 
-def small_cells(spec: StudySpec, cells: Counts, facts: Facts) -> list[str]:
+def small_cells(spec: StudySpec, cells: DatasetCounts, facts: Facts) -> list[str]:
     """Return which of the study's metrics would be noise on the small cells of validation, and what would be better."""
-    val, own = cells.splits["val"], facts.on("val")
+    val, own = cells.splits["val"], facts.for_split("val")
     found, conflicting = list[str](), val.conflicting
     if conflicting is not None and spec.folds and conflicting * spec.folds < FEW_CONFLICTING:
         found.append(
@@ -67,18 +71,18 @@ def small_cells(spec: StudySpec, cells: Counts, facts: Facts) -> list[str]:
     better = [
         f"val/{rule.metric}"
         for rule in RULES
-        if rule.needs == "bias labels" and not rule.limit and rule.metric not in BY_CELL and rule.possible(own)
+        if rule.needs == "bias labels" and not rule.limit and rule.metric not in BY_CELL and rule.is_available(own)
     ]
     remedies = [*([f"search by {' or '.join(better)}"] if better else []), "give validation more samples"]
     return found + [
         f"val/{name} may tell configurations badly apart: the smallest cell of val has {_counted(val.smallest)}, "
         f"fewer than {FEW_SAMPLES}. Better: {', or '.join(remedies)}"
-        for name in (name.split("/")[1] for name in spec.objective.needed)
+        for name in (name.split("/")[1] for name in spec.objective.needed_metrics)
         if name in BY_CELL and (name != "unbiased_accuracy" or _are_uneven(val))
     ]
 
 
-def _are_uneven(split: Contents) -> bool:
+def _are_uneven(split: SplitCounts) -> bool:
     """Return whether the mean over a split's cells has at least twice the standard error of the accuracy."""
     filled = [count for row in split.cells or () for count in row if count]
     return math.sqrt(sum(1 / count for count in filled)) / len(filled) >= 2 / math.sqrt(split.samples)
@@ -86,12 +90,15 @@ def _are_uneven(split: Contents) -> bool:
 
 def named_groups(spec: StudySpec) -> dict[str, str]:
     """Return the class and bias class, in words, of each metric of one group that the study needs."""
-    facts = spec.facts
-    told = {name: group_names.words(name, facts.class_names, facts.bias_names) for name in spec.objective.needed}
+    facts = spec.data_facts
+    told = {
+        name: group_names.metric_in_words(name, facts.class_names, facts.bias_names)
+        for name in spec.objective.needed_metrics
+    }
     return {name: words for name, words in told.items() if words}
 
 
-def cell_lines(cells: Counts) -> Iterator[str]:
+def cell_lines(cells: DatasetCounts) -> Iterator[str]:
     """Yield the counts of a data set as lines of text."""
     if positive := positive_class(cells.class_names):
         yield f"positive class: {positive}"
@@ -99,30 +106,74 @@ def cell_lines(cells: Counts) -> Iterator[str]:
         yield f"samples: not counted: {cells.unknown}"
         return
     splits, rows = cells.splits, list(_rows(cells))
+    few = list[str]()
     if len(rows) > MOST_ROWS:
-        yield from (f"{name}: {_compact(split)}" for name, split in splits.items())
-        return
+        if len(splits["train"].classes) > MOST_ROWS:
+            yield from (f"{name}: {_compact(split)}" for name, split in splits.items())
+            return
+        few = list(_few_lines(cells))
+        rows = [*_totals(splits), *_rows(cells, by_bias=False)]
     rows.insert(0, ("samples", [split.samples for split in splits.values()]))
     width = max(len(label) for label, _ in rows) + 2
     yield f"{'':<{width}}" + "".join(f"{name:>9}" for name in splits)
     for label, numbers in rows:
         yield f"{label:<{width}}" + "".join(f"{count:>9}" for count in numbers)
+    yield from few
 
 
-def _rows(cells: Counts) -> Iterator[tuple[str, list[int | str]]]:
-    """Yield a label and the count of each split for each cell, or each class where no split has bias labels."""
+def _totals(splits: Mapping[str, SplitCounts]) -> Iterator[tuple[str, list[int | str]]]:
+    """Yield the samples with the bias, against it and without a class, where there are such."""
+    for label in ("aligned", "conflicting", "unlabelled"):
+        counts = [getattr(split, label) for split in splits.values()]
+        if any(counts):
+            yield label, ["-" if count is None else count for count in counts]
+
+
+def _few_lines(cells: DatasetCounts) -> Iterator[str]:
+    """Yield, for each class, its cells that have fewer than `FEW_SAMPLES` training samples; their number if many."""
+    splits = [split.cells for split in cells.splits.values() if split.cells]
+    few = {
+        (y, s): "/".join(str(table[y][s]) for table in splits)
+        for y, row in enumerate(cells.splits["train"].cells or ())
+        for s, count in enumerate(row)
+        if count < FEW_SAMPLES
+    }
+    if len(few) > MOST_FEW_CELLS:
+        number = sum(map(len, cells.splits["train"].cells or ()))
+        yield f"cells of fewer than {FEW_SAMPLES} training samples: {len(few)} of {number}"
+    elif few:
+        names = "/".join(name for name, split in cells.splits.items() if split.cells)
+        yield f"cells of fewer than {FEW_SAMPLES} training samples ({names}):"
+        for y, of_class in enumerate(_class_names(cells)):
+            if of := [f"{_bias_name(cells, s)} {counts}" for (of_y, s), counts in few.items() if of_y == y]:
+                yield f"  {of_class}: {', '.join(of)}"
+
+
+def _rows(cells: DatasetCounts, by_bias: bool = True) -> Iterator[tuple[str, list[int | str]]]:
+    """Yield a label and the count of each split for each cell, or each class where no split has bias labels.
+
+    Args:
+        by_bias: whether cells are told apart; else each class.
+    """
     splits = cells.splits
-    biased = next((split.cells for split in splits.values() if split.cells), None)
-    classes = cells.class_names or [f"class {code}" for code in range(len(splits["train"].classes))]
-    for y, of_class in enumerate(classes):
+    biased = next((split.cells for split in splits.values() if split.cells), None) if by_bias else None
+    for y, of_class in enumerate(_class_names(cells)):
         if biased is None:
             yield of_class, [split.classes[y] for split in splits.values()]
         for s in range(len(biased[0]) if biased else 0):
-            of_bias = cells.bias_names[s] if cells.bias_names else f"bias {s}"
-            yield f"{of_class}, {of_bias}", [split.cells[y][s] if split.cells else "-" for split in splits.values()]
+            counts: list[int | str] = [split.cells[y][s] if split.cells else "-" for split in splits.values()]
+            yield f"{of_class}, {_bias_name(cells, s)}", counts
 
 
-def _compact(split: Contents) -> str:
+def _class_names(cells: DatasetCounts) -> Sequence[str]:
+    return cells.class_names or [f"class {code}" for code in range(len(cells.splits["train"].classes))]
+
+
+def _bias_name(cells: DatasetCounts, code: int) -> str:
+    return cells.bias_names[code] if cells.bias_names else f"bias {code}"
+
+
+def _compact(split: SplitCounts) -> str:
     text = _counted(split.samples)
     text += f" ({split.unlabelled} without a class)" if split.unlabelled else ""
     if split.conflicting is not None:
@@ -138,7 +189,7 @@ def _counted(count: int) -> str:
     return f"{count} sample" if count == 1 else f"{count} samples"
 
 
-ENDING = ("time", "gpu_hours", "plateau", "stop")
+ENDING = ("time", "gpu_hours")
 """Keys of `search` that may end it before its number of trials."""
 
 
@@ -181,6 +232,7 @@ class Plan:
             the columns of a table.
         features: what those of frozen networks take.
         configurations: how many there are; None: without end.
+        baseline_outside: the baseline's values that the search cannot give.
         limits: what ends the search earlier.
     """
 
@@ -191,7 +243,7 @@ class Plan:
     titles: Sequence[str]
     classes: int | None
     bias_classes: int | None
-    cells: Sequence[Counts]
+    cells: Sequence[DatasetCounts]
     reading: Sequence[Sequence[str]]
     columns: Sequence[Sequence[Finding]]
     features: Sequence[str]
@@ -199,6 +251,7 @@ class Plan:
     space: Mapping[str, SearchedKey]
     configurations: int | None
     baseline: Mapping[str, object] | None
+    baseline_outside: Sequence[str]
     enqueued: int
     metric: str
     constraints: Sequence[str]
@@ -208,7 +261,7 @@ class Plan:
     limits: Sequence[str]
     sampler: str
     early_stopping: Mapping[str, object]
-    budget: Budget = field(metadata=INNER)
+    budget: Budget = field(metadata=FLATTENED)
     epochs_per_trial: int
     resources_per_trial: Mapping[str, object]
 
@@ -219,7 +272,7 @@ def plan(spec: StudySpec) -> Plan:
     Raises:
         UserError: the validation split cannot have a metric that the study looks at.
     """
-    search, facts, goal, stopping = spec.search, spec.facts, spec.objective, spec.search.early_stopping
+    search, facts, goal, stopping = spec.search, spec.data_facts, spec.objective, spec.search.early_stopping
     data_sections = [] if spec.function else spec.data_sections
     samples = [_samples(spec, section) for section in data_sections]
     counts = [counted for counted, _ in samples]
@@ -230,26 +283,27 @@ def plan(spec: StudySpec) -> Plan:
         hash=spec.hash,
         function=spec.function,
         data=data_sections,
-        titles=spec.data_titles,
+        titles=spec.dataset_titles,
         classes=None if spec.function else facts.classes,
         bias_classes=facts.bias_classes,
         cells=counts,
-        reading=[data.reading(section) for section in data_sections],
-        columns=[data.columns(section) for section in data_sections],
+        reading=[data.describe_reading(section) for section in data_sections],
+        columns=[data.column_findings(section) for section in data_sections],
         features=_features(spec, counts),
         warnings=[*_weights(spec), *warnings],
         space={key: _searched(spec, key) for key in search.space},
         configurations=search_checks.count_configurations(search, spec.space),
         baseline=search.baseline,
+        baseline_outside=spec.space.values_outside(search.baseline or {}),
         enqueued=len(search.enqueue),
         metric=", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
         constraints=search.constraints,
-        chosen_by=goal.rule if goal.several else None,
+        chosen_by=goal.rule if goal.has_several_metrics else None,
         groups=named_groups(spec),
-        epoch=epochs.words(goal),
+        epoch=epochs.chosen_epoch_text(goal),
         limits=[f"{name} {value}" for name in ENDING if (value := getattr(search, name))],
         sampler=search.sampler,
-        early_stopping=stopping.model_dump() | {"words": schedule(stopping, spec.epochs).words},
+        early_stopping=stopping.model_dump() | {"words": Schedule(stopping, spec.epochs).words},
         budget=budget(spec),
         epochs_per_trial=spec.epochs,
         resources_per_trial=spec.resources.model_dump() | {"threads": threads},
@@ -261,11 +315,15 @@ def budget(spec: StudySpec) -> Budget:
 
     Expected is that early stopping prunes as many as it means to (`study.spec.rungs.Schedule`).
     """
-    search, rungs, seeds = spec.search, schedule(spec.search.early_stopping, spec.epochs), len(spec.runs())
+    search, rungs, seeds = spec.search, Schedule(spec.search.early_stopping, spec.epochs), len(spec.runs())
     baseline = int(search.baseline is not None)
     confirm = confirm_trials(spec, search.confirm, spec.trials)
-    reported = [f"val/{name}" for name in spec.available[0]]
-    others = [params for params in spec.incumbents if search.baseline is None or not same(params, search.baseline)]
+    reported = [f"val/{name}" for name in spec.available_metrics[0]]
+    others = [
+        params
+        for params in spec.incumbents
+        if search.baseline is None or not is_same_configuration(params, search.baseline)
+    ]
     whole = baseline + len(others)  # what has to be beaten runs whole
     complete = whole + round((spec.trials - whole) * rungs.expected_complete)
     most, expected = (rule_trials(spec, search.confirm, count, reported) for count in (spec.trials, complete))
@@ -280,8 +338,8 @@ def budget(spec: StudySpec) -> Budget:
         },
         spec.folds,
         spec.margin_rule,
-        list(wanted(spec)),
-        search.confirm.front if search.confirm.top and spec.objective.several else None,
+        list(requested_references(spec)),
+        search.confirm.front if search.confirm.top and spec.objective.has_several_metrics else None,
         {"most": most, "expected": expected},
         {
             "most": (spec.trials * seeds + confirm + most) * spec.epochs,
@@ -299,28 +357,28 @@ def _weights(spec: StudySpec) -> list[str]:
     return []
 
 
-def _features(spec: StudySpec, counted: Sequence[Counts]) -> list[str]:
+def _features(spec: StudySpec, counted: Sequence[DatasetCounts]) -> list[str]:
     """Return what the features of each frozen network and data set take; nothing where the weights are not there."""
     if not any(model.get("frozen") for model in spec.model_sections) or _weights(spec):
         return []
     import torch
 
-    from study.models import frozen, published
+    from study.models import frozen_networks, published_weights
     from study.training import features
-    from study.training.device import best
+    from study.training.device import best_device
 
-    trunks = [frozen.trunk_section(model) for model in spec.model_sections if model.get("frozen")]
+    trunks = [frozen_networks.frozen_network_section(model) for model in spec.model_sections if model.get("frozen")]
     sections = [model for at, model in enumerate(trunks) if model not in trunks[:at]]
-    device, found = best() if spec.resources.gpu else torch.device("cpu"), []
+    device, found = best_device() if spec.resources.gpu else torch.device("cpu"), []
     for section, counts in zip(spec.data_sections, counted, strict=True):
         facts = spec.describe(section)
         if counts.unknown or facts.is_table:
             continue
         pictures = sum(split.samples for split in counts.splits.values())
         for model in sections:
-            network = published.architecture(model)
-            network += " with the maps of its trained stages" if models.trains_stages(model) else ""
-            found.append(features.making(model, facts, pictures, device).words(network))
+            network = published_weights.architecture(model)
+            network += " with the maps of its trained stages" if models.has_trained_stages(model) else ""
+            found.append(features.estimate_cost(model, facts, pictures, device).words(network))
     return found
 
 
@@ -329,7 +387,10 @@ def confirm_trials(spec: StudySpec, confirm: Confirm, configurations: int) -> in
 
     With several metrics, or where an incumbent is enqueued, it is the most that there can be.
     """
-    baseline, front = int(spec.search.baseline is not None), confirm.front if spec.objective.several else None
+    baseline, front = (
+        int(spec.search.baseline is not None),
+        confirm.front if spec.objective.has_several_metrics else None,
+    )
     most = min(max(confirm.top, front or 0) + spec.has_searched_incumbents, configurations - baseline)
     return (most + baseline) * confirm.seeds * (spec.folds or 1) if confirm.top else 0
 
@@ -340,7 +401,11 @@ def rule_trials(spec: StudySpec, confirm: Confirm, configurations: int, reported
     Args:
         reported: the metrics that trials report.
     """
-    return at_most(spec, confirm, configurations, reported) * confirm.seeds * (spec.folds or 1) if confirm.rules else 0
+    return (
+        max_picked_configurations(spec, confirm, configurations, reported) * confirm.seeds * (spec.folds or 1)
+        if confirm.rules
+        else 0
+    )
 
 
 def text(plan: Plan) -> str:
@@ -365,6 +430,7 @@ def text(plan: Plan) -> str:
         *_cells(plan),
         _space(plan),
         *(f"  {key}: {_domain(domain)}" for key, domain in plan.space.items()),
+        *([f"  the baseline lies outside: {', '.join(plan.baseline_outside)}"] if plan.baseline_outside else []),
         f"metric: {', '.join([plan.metric, *plan.constraints])}; sampler {plan.sampler}",
         *(f"  {name}: {words}" for name, words in plan.groups.items()),
         *([f"of the front is chosen: {plan.chosen_by}"] if plan.chosen_by else []),
@@ -383,16 +449,16 @@ def text(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _samples(spec: StudySpec, section: Section) -> tuple[Counts, list[str]]:
+def _samples(spec: StudySpec, section: Section) -> tuple[DatasetCounts, list[str]]:
     """Return the cells of a data set, and warnings."""
-    counts, facts = cells.count(section), spec.describe(section)
+    counts, facts = cells.count_dataset(section), spec.describe(section)
     of_classes = [*data.notes(section), *positive_class_warnings(section, facts)]
     if counts.unknown:
         return counts, of_classes
     check_metrics.check_counts(spec, section, counts)
-    empty = check_metrics.empty_cell_warnings(spec, counts, facts.on("val"))
+    empty = check_metrics.empty_cell_warnings(spec, counts, facts.for_split("val"))
     small = small_cells(spec, counts, facts)
-    return counts, [*of_classes, *cells.warnings(counts), *empty, *small]
+    return counts, [*of_classes, *cells.count_warnings(counts), *empty, *small]
 
 
 def _space(plan: Plan) -> str:
@@ -412,7 +478,7 @@ def _cells(plan: Plan) -> list[str]:
         own = {key: value for key, value in section.items() if any(other.get(key) != value for other in sections)}
         lines += [f"with {_listed(own)}:"] if own else []
         lines += [f"  {line}" for line in reading]
-        lines += [f"  {line}" for line in findings.listed(columns)]
+        lines += [f"  {line}" for line in table_findings.list_findings(columns)]
         lines += [f"  {line}" for line in cell_lines(counts)]
     return lines
 

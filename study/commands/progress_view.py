@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from study.commands.progress import StudyProgress, clock
+from study.commands.progress import StudyProgress, clock_text
 from study.home.record import StudyRecord
 from study.spec import StudySpec
 from study.text import printed
@@ -46,20 +46,20 @@ class ProgressView:
             yield shown.keep
         elif self._console.is_terminal and not self._console.is_dumb_terminal:
             live = Live(shown.live_line(), console=self._console, auto_refresh=False, transient=not shown.is_there)
-            with live, repeated(LIVE_EVERY, lambda: shown.refresh(live)):
+            with live, repeat_in_thread(LIVE_EVERY, lambda: shown.refresh(live)):
                 yield shown.tell
         else:
-            with repeated(LINE_EVERY, shown.print_numbers) if shown.is_there else nullcontext():
+            with repeat_in_thread(LINE_EVERY, shown.print_numbers) if shown.is_there else nullcontext():
                 yield shown.tell_all
 
 
-def rest(seconds: float, spent: float) -> float:
+def seconds_to_next_update(seconds: float, spent: float) -> float:
     """Return the seconds until the next update: `seconds`, or more after one that took much CPU time."""
     return max(seconds, min(MAX_REST_S, REST_PER_VIEW * spent))
 
 
 @contextmanager
-def repeated(seconds: float, show: Callable[[], None]) -> Iterator[None]:
+def repeat_in_thread(seconds: float, show: Callable[[], None]) -> Iterator[None]:
     """Call a function from a separate thread every so many seconds until the block is left, and once more then.
 
     It is called less often where it takes long, see `REST_PER_VIEW`.
@@ -69,7 +69,7 @@ def repeated(seconds: float, show: Callable[[], None]) -> Iterator[None]:
     def follow() -> None:
         last, spent = False, 0.0
         while not last:
-            last = over.wait(rest(seconds, spent))
+            last = over.wait(seconds_to_next_update(seconds, spent))
             began = time.thread_time()
             show()
             spent = time.thread_time() - began
@@ -88,27 +88,27 @@ class _Shown:
 
     def __init__(self, console: Console, progress: StudyProgress, is_there: bool) -> None:
         self.progress, self.is_there = progress, is_there
-        self._console, self._warned = console, False
+        self._console, self._warned = console, set[str]()
         self._printed: object = None
 
     def keep(self, text: str) -> None:
         """Take a text without showing anything."""
-        self.progress.tell(text)
+        self.progress.take_step(text)
 
     def tell(self, text: str) -> None:
         """Show a text on its own line, unless it is a step."""
-        if not self.progress.tell(text):
+        if not self.progress.take_step(text):
             self._print(text)
 
     def tell_all(self, text: str) -> None:
         """Show any text on its own line."""
-        self.progress.tell(text)
+        self.progress.take_step(text)
         self._print(text)
 
     def live_line(self) -> Text:
         """Return the line that a terminal shows."""
         if not self.is_there:
-            return Text(printed(f"{clock(self.progress.elapsed())}  {self.progress.phase()}"))
+            return Text(printed(f"{clock_text(self.progress.elapsed())}  {self.progress.phase()}"))
         return Text(printed(self.progress.line()))
 
     def refresh(self, live: Live) -> None:
@@ -124,12 +124,16 @@ class _Shown:
             self.warn()
 
     def warn(self) -> None:
-        """Show what is wrong with the study's metric, once."""
-        if not self._warned and (warnings := self.progress.warnings()):
-            self._warned = True
-            for warning in warnings:
-                self._print(f"warning: {warning}")
+        """Show what is wrong with the study's metric, and why a trial failed, each once."""
+        wrong = {
+            "metric": [f"warning: {warning}" for warning in self.progress.warnings()],
+            "failure": self.progress.first_failure(),
+        }
+        for kind in (kind for kind, lines in wrong.items() if lines and kind not in self._warned):
+            self._warned.add(kind)
+            for line in wrong[kind]:
+                self._print(line)
 
     def _print(self, text: str) -> None:
-        line = printed(f"{clock(self.progress.elapsed())}  {text}")
+        line = printed(f"{clock_text(self.progress.elapsed())}  {text}")
         self._console.print(line, highlight=False, soft_wrap=True, markup=False)

@@ -14,7 +14,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.text import typed
-from study.tracking.tracking_state import refresh
+from study.tracking.tracking_state import refresh_artifacts
 
 MAX_CORE_SHARE = 0.05
 """Largest share of a core that a watched report takes: the driver may need the same core."""
@@ -23,31 +23,26 @@ POLL_INTERVAL_S = 1.0
 """Seconds between two looks at whether a ledger has grown."""
 
 
-def report(
-    home: Home, name: str, out: Path | None = None, models: bool = False, pdf: bool = False
-) -> tuple[Path, str | None]:
+def report(home: Home, name: str, out: Path | None = None, pdf: bool = False) -> tuple[Path, str | None]:
     """Write a study's report into a folder.
 
     Args:
         out: the folder; None: the study's own, and the report in MLflow is renewed as well.
-        models: with figures of what its models learned.
         pdf: each figure as a PDF, too.
 
     Returns:
         The page, and what went wrong with MLflow, if anything did.
 
     Raises:
-        UserError: there is no such study, no model is kept of it, or the folder cannot be written.
+        UserError: there is no such study, or the folder cannot be written.
     """
-    folder = home.find(name)
-    _check_writable(name, out or folder.report)
+    folder = home.find_study(name)
+    _check_writable(name, out or folder.report_folder)
     results = Results.load(folder)
     from study.analysis.report.write_report import write_report
-    from study.analysis.statistics.embedding import embeddings
 
-    learned = embeddings(results, folder.model_file) if models else ()
-    page = write_report(results, out or folder.report, learned, pdf, beside=beside_baseline(folder, results))
-    return page, None if out else refresh(home, folder, report_files(folder))
+    page = write_report(results, out or folder.report_folder, pdf, beside=beside_baseline(folder, results))
+    return page, None if out else refresh_artifacts(home, folder, report_files(folder))
 
 
 def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object]) -> None:
@@ -62,23 +57,25 @@ def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object
     Raises:
         UserError: there is no such study, or the folder cannot be written.
     """
-    folder = home.find(name)
-    _check_writable(name, out or folder.report)
+    folder = home.find_study(name)
+    _check_writable(name, out or folder.report_folder)
     spec, page, rest = folder.spec(), None, 2 * POLL_INTERVAL_S
     from study.analysis.report.write_report import write_report
 
     while True:
-        runs, size = ledger.is_open(folder.ledger_file), folder.ledger_file.stat().st_size
+        runs, size = ledger.is_driver_running(folder.ledger_file), folder.ledger_file.stat().st_size
         began = time.process_time()
         reload = math.ceil(rest + POLL_INTERVAL_S) if runs else None
-        written = write_report(Results(spec, StudyRecord.load(folder.ledger_file)), out or folder.report, reload=reload)
+        written = write_report(
+            Results(spec, StudyRecord.load(folder.ledger_file)), out or folder.report_folder, reload=reload
+        )
         if page is None:
             tell(page := written)
         if not runs:
             return
         rest = (time.process_time() - began) * (1 / MAX_CORE_SHARE - 1)
         until = time.monotonic() + rest
-        while ledger.is_open(folder.ledger_file) and (
+        while ledger.is_driver_running(folder.ledger_file) and (
             time.monotonic() < until or folder.ledger_file.stat().st_size == size
         ):
             time.sleep(POLL_INTERVAL_S)
@@ -95,14 +92,16 @@ def rules(home: Home, name: str) -> list[dict[str, object]]:
     """Return what each selection rule would have picked in a study, one dictionary per rule."""
     from study.analysis.statistics.rule_picks import document, rule_picks
 
-    folder = home.find(name)
+    folder = home.find_study(name)
     results = Results.load(folder)
     return document(results.spec, rule_picks(results))
 
 
 def report_files(folder: StudyFolder) -> dict[Path, str | None]:
     """Return the files of a study's report, each with the artifact folder that it goes to."""
-    return {path: str(path.parent.relative_to(folder.path)) for path in folder.report.rglob("*") if path.is_file()}
+    return {
+        path: str(path.parent.relative_to(folder.path)) for path in folder.report_folder.rglob("*") if path.is_file()
+    }
 
 
 def result_files(folder: StudyFolder) -> dict[Path, str | None]:

@@ -9,20 +9,22 @@ import torch
 from study import data
 from study.commands import check_metrics
 from study.commands.own_functions import function_trial
-from study.data.folds import of_fold
+from study.data.folds import select_fold
 from study.errors import UserError
 from study.home.folder import Home
+from study.metrics.group_names import Names, metric_in_words
 from study.ranking.epochs import EpochChoice
 from study.spec import StudySpec
 from study.training import DivergedError, FunctionTrial, Trial
-from study.training.device import NoDeviceError, facts, take
+from study.training.device import NoDeviceError, describe_device, resolve_device
+from study.training.function_loading import function_frames, function_line
 
 GAP = "  "
 
 
-def line(spec: StudySpec, metrics: Mapping[str, float]) -> str:
+def epoch_line(spec: StudySpec, metrics: Mapping[str, float]) -> str:
     """Return an epoch as a line: the training loss, the metrics that the study needs, and the time it took."""
-    names = ("train/loss", *spec.objective.needed, "time/epoch")
+    names = ("train/loss", *spec.objective.needed_metrics, "time/epoch")
     shown = [f"{name} {metrics[name]:.4g}" for name in names if name in metrics]
     return GAP.join([f"epoch {metrics['epoch']:.0f} of {spec.epochs}", *shown])
 
@@ -31,11 +33,14 @@ SPLITS = ("val", "test")
 ERROR = "_standard_error"
 
 
-def table(metrics: Mapping[str, float]) -> list[str]:
+def metrics_table(metrics: Mapping[str, float], classes: Names = None, biases: Names = None) -> list[str]:
     """Return the lines of a table of every metric of an epoch.
 
-    Those of validation and test stand side by side, with their standard errors where they have any, then come the
-    others.
+    Those of validation and test stand side by side, with their standard errors where they have any and the names of
+    groups behind them, then come the others.
+
+    Args:
+        classes, biases: names in the order of their numbers.
     """
     names = dict.fromkeys(name.partition("/")[2] for name in metrics if name.startswith(("val/", "test/")))
     rows = [[name, *(_cell(metrics, f"{split}/{name}") for split in SPLITS)] for name in names if ERROR not in name]
@@ -44,7 +49,8 @@ def table(metrics: Mapping[str, float]) -> list[str]:
     wide = max(map(len, [*(row[0] for row in rows), *others]), default=0)
     lines = [GAP.join([" " * wide, *(f"{split:<18}" for split in shown)])] if shown else []
     for name, *cells in rows:
-        lines.append(GAP.join([f"{name:<{wide}}", *(f"{cell:<18}" for cell in cells)]))
+        group = metric_in_words(name, classes, biases) or ""
+        lines.append(GAP.join([f"{name:<{wide}}", *(f"{cell:<18}" for cell in cells), group]))
     return [text.rstrip() for text in [*lines, *(f"{name:<{wide}}{GAP}{metrics[name]:.4g}" for name in others)]]
 
 
@@ -55,7 +61,7 @@ def _cell(metrics: Mapping[str, float], name: str) -> str:
     return "" if value is None else f"{value:.4g}{beside}" if math.isfinite(value) else "not defined"
 
 
-def run(
+def run_trial(
     spec: StudySpec,
     device: str | None = None,
     tell: Callable[[Mapping[str, str]], object] | None = None,
@@ -65,14 +71,14 @@ def run(
 
     Args:
         device: auto, cpu or cuda; None: what the file asks for, as in a sweep.
-        tell: is told what the trial runs on before it begins, see `study.training.device.facts`.
+        tell: is told what the trial runs on before it begins, see `study.training.device.describe_device`.
         fold: on which it is validated; None: the first, where the data have folds.
 
     Raises:
         UserError: the trial diverged, or its function raised something, whose traceback is printed; validation cannot
             have a metric that the study looks at; there is no such fold; or the GPU that it asks for cannot be used.
     """
-    chosen = _device(spec) if device is None else take(device)
+    chosen = _device(spec) if device is None else resolve_device(device)
     config = spec.trial_config({})
     trial: Trial | FunctionTrial
     if spec.function:
@@ -80,10 +86,10 @@ def run(
     else:
         check_metrics.check(spec)
         fold = 0 if fold is None and spec.folds else fold
-        trial = Trial(config, of_fold(data.load(config.data), fold), chosen.type)
+        trial = Trial(config, select_fold(data.load(config.data), fold), chosen.type)
     choice = EpochChoice(spec.objective) if spec.objective.window is not None else None
     if tell is not None:
-        tell(facts(trial.device))
+        tell(describe_device(trial.device))
     try:
         for epoch, metrics in enumerate(trial.run(choice=choice), start=1):
             yield {"epoch": epoch, **metrics}
@@ -92,13 +98,13 @@ def run(
     except Exception as error:
         if spec.function is None or isinstance(error, UserError):
             raise
-        traceback.print_exc()
-        raise UserError(f"{spec.function}: raised {type(error).__name__}: {error}") from None
+        traceback.print_exception(type(error), error, function_frames(error))
+        raise UserError(f"{function_line(error) or spec.function}: {type(error).__name__}: {error}") from None
 
 
 def _device(spec: StudySpec) -> torch.device:
     try:
-        return take(spec.resources.device)
+        return resolve_device(spec.resources.device)
     except NoDeviceError as why:
         text = f"resources.gpu: {spec.resources.gpu:g} given, but this machine's GPU cannot be used: {why}"
         raise UserError(f"{text}. On the CPU: --set resources.gpu=0") from None

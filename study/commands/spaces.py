@@ -7,8 +7,8 @@ from pathlib import Path
 
 from study import data, methods, models
 from study.catalogue import Catalogue
-from study.spec.document import shipped
 from study.spec.suite import shipped_suites
+from study.spec.yaml_document import shipped_study_files
 
 MAX_LINE_CHARACTERS = 150
 
@@ -46,36 +46,36 @@ class Spaces:
 def document() -> Spaces:
     """List what is shipped, and all names."""
     sections = (("data", data.CATALOGUE), ("model", models.CATALOGUE), ("method", methods.CATALOGUE))
-    names = [list(_names(section, catalogue)) for section, catalogue in sections]
-    return Spaces(_files(shipped()), _files(shipped_suites()), *names)
+    names = [list(_name_rows(section, catalogue)) for section, catalogue in sections]
+    return Spaces(_shipped_files(shipped_study_files()), _shipped_files(shipped_suites()), *names)
 
 
-def _files(there: Mapping[str, Path]) -> list[ShippedFile]:
-    return [ShippedFile(name, _about(path), str(path)) for name, path in there.items()]
+def _shipped_files(there: Mapping[str, Path]) -> list[ShippedFile]:
+    return [ShippedFile(name, _first_comment_sentence(path), str(path)) for name, path in there.items()]
 
 
 def text(spaces: Spaces) -> str:
     """Return that list as text for people."""
     lines = ["study files, for study run NAME:"]
-    lines += [f"  {row.name:<20} {_cut(row.about)}" for row in spaces.files]
+    lines += [f"  {row.name:<20} {_shorten_line(row.about)}" for row in spaces.files]
     lines.append("suites, for study suite NAME:")
-    lines += [f"  {row.name:<20} {_cut(row.about)}" for row in spaces.suites]
+    lines += [f"  {row.name:<20} {_shorten_line(row.about)}" for row in spaces.suites]
     for section, rows in (("data", spaces.data), ("model", spaces.model), ("method", spaces.method)):
         lines.append(f"{section}.name:")
         for row in rows:
             origin = f" (of {row.origin})" if row.origin else ""
-            about = f"cannot be used: {row.problem}" if row.problem else _cut(row.about)
+            about = f"cannot be used: {row.problem}" if row.problem else _shorten_line(row.about)
             lines.append(f"  {row.name:<30} {about}{origin}")
     return "\n".join([*lines, "whether files of a data set are there: study data list"])
 
 
-def _about(path: Path) -> str:
+def _first_comment_sentence(path: Path) -> str:
     """Return the first sentence of the comment at the head of a file."""
-    comment = " ".join(_head(path.read_text(encoding="utf-8")))
+    comment = " ".join(_comment_lines(path.read_text(encoding="utf-8")))
     return re.split(r"(?<=\.)\s", comment, maxsplit=1)[0].rstrip(".")
 
 
-def _head(text: str) -> Iterator[str]:
+def _comment_lines(text: str) -> Iterator[str]:
     """Yield the lines of the comment at the head of a file, without those for editors."""
     for line in text.splitlines():
         if not line.startswith("#"):
@@ -84,12 +84,12 @@ def _head(text: str) -> Iterator[str]:
             yield line.removeprefix("#").strip()
 
 
-def _names(section: str, catalogue: Catalogue) -> Iterator[NameRow]:
+def _name_rows(section: str, catalogue: Catalogue) -> Iterator[NameRow]:
     for name in catalogue.names():
         problem = catalogue.problem(name)
-        words = "" if problem else methods.about(name) if section == "method" else catalogue.about(name)
+        words = "" if problem else methods.describe(name) if section == "method" else catalogue.about(name)
         yield NameRow(name, words, catalogue.origin(name), problem)
 
 
-def _cut(words: str) -> str:
+def _shorten_line(words: str) -> str:
     return words if len(words) <= MAX_LINE_CHARACTERS else f"{words[: MAX_LINE_CHARACTERS - 3].rsplit(' ', 1)[0]} ..."

@@ -8,22 +8,21 @@ from typing import NotRequired, TypedDict
 
 from study import __version__
 from study.analysis.report import result_sentences
-from study.commands import placement, progress
+from study.commands import changes_on_resume, progress
 from study.commands.progress import StudyProgress
 from study.errors import UserError
 from study.files import write_whole
-from study.home.driver_requests import waiting
-from study.home.events import ENDED
-from study.home.folder import Home, StudyFolder, fetched
-from study.home.provenance import devices, in_words
+from study.home.driver_requests import pending_requests
+from study.home.events import ENDED_STATES
+from study.home.folder import Home, StudyFolder, fetch_origin
+from study.home.provenance import device_text, used_devices
 from study.home.record import StudyRecord
-from study.metrics import printed
-from study.ranking import Results, ablation_steps, spreads, summary
-from study.ranking.ablation_steps import Progress
-from study.ranking.candidates import Tie
-from study.ranking.documents import INNER
-from study.ranking.remaining_gain import RemainingGain, remaining_gain, sentence
-from study.ranking.selection import trials_of
+from study.metrics import format_value
+from study.ranking import Results, ablation_steps, statistics_by_metric, summary
+from study.ranking.ablation_steps import AblationProgress
+from study.ranking.candidates import TiedMetric
+from study.ranking.documents import FLATTENED
+from study.ranking.selection import judging_trials
 from study.ranking.summary import Summary
 from study.text import counted, in_columns, moment
 
@@ -32,28 +31,20 @@ from study.text import counted, in_columns, moment
 class TieStatus:
     """A tie, and what is said of it."""
 
-    tie: Tie = field(metadata=INNER)
-    message: str
-
-
-@dataclass(frozen=True)
-class Remaining:
-    """What more search would gain, and what is said of it."""
-
-    gain: RemainingGain = field(metadata=INNER)
+    tie: TiedMetric = field(metadata=FLATTENED)
     message: str
 
 
 @dataclass(frozen=True)
 class DeviceUse:
-    """A device, see `study.home.provenance.Device`, and the number of trials that ran on it."""
+    """A device, see `study.home.provenance.UsedDevice`, and the number of trials that ran on it."""
 
-    facts: Mapping[str, str] = field(metadata=INNER)
+    facts: Mapping[str, str] = field(metadata=FLATTENED)
     trials: int
 
 
 @dataclass(frozen=True)
-class Asked:
+class PendingRequests:
     """Requests of users that are still to be met.
 
     Attributes:
@@ -73,16 +64,15 @@ class Asked:
 class Status:
     """A study's summary, the lead of its report and, once it has begun, its pace."""
 
-    summary: Summary = field(metadata=INNER)
+    summary: Summary = field(metadata=FLATTENED)
     lead: result_sentences.LeadNumbers
-    ablation: Progress | None
+    ablation: AblationProgress | None
     pace: progress.Pace | None
     ties: Sequence[TieStatus]
     devices: Sequence[DeviceUse]
     unusable_nodes: Mapping[str, str]
-    placement: Mapping[str, placement.PlacementChange]
-    asked: Asked | None
-    remaining: Remaining
+    placement: Mapping[str, changes_on_resume.PlacementChange]
+    asked: PendingRequests | None
     fetched: str | None
 
 
@@ -90,27 +80,26 @@ def document(folder: StudyFolder) -> Status:
     """Return what is known of a study."""
     results = Results.load(folder)
     spec, record = results.spec, results.record
-    remaining, source = remaining_gain(results), fetched(folder)
+    source = fetch_origin(folder)
     return Status(
-        summary.summary(results),
+        summary.summarise(results),
         result_sentences.document(results),
-        ablation_steps.progress(results),
+        ablation_steps.ablation_progress(results),
         StudyProgress(spec, record).pace(),
-        [TieStatus(tie, str(tie)) for tie in results.ties],
-        [DeviceUse(device.facts, device.trials) for device in devices(record)],
-        record.unusable,
-        placement.placement_changes(results),
-        asked(folder, record),
-        Remaining(remaining, sentence(spec, remaining)),
-        source.words(folder.name) if source else None,
+        [TieStatus(tie, str(tie)) for tie in results.tied_metrics],
+        [DeviceUse(device.facts, device.trials) for device in used_devices(record)],
+        record.unusable_nodes,
+        changes_on_resume.placement_changes(results),
+        pending_requests_of(folder, record),
+        source.describe(folder.name) if source else None,
     )
 
 
 def lines(status: Status) -> list[str]:
     """Return the lines that tell a user of a study's status."""
     told = status.summary
-    texts = summary.lines(told)
-    if told.state != "running" or told.final or "best" in told.sides:
+    texts = summary.summary_lines(told)
+    if told.state != "running" or told.final or "best" in told.arms:
         texts += result_sentences.lines(status.lead)
     texts += [f"warning   {tie.message}" for tie in status.ties]
     if way := status.ablation:
@@ -120,36 +109,36 @@ def lines(status: Status) -> list[str]:
         )
     if pace := status.pace:
         to_go = "to go" if told.state == "running" else "left to do"
-        left = "" if pace.remaining is None else f", about {progress.clock(pace.remaining)} {to_go}"
+        left = "" if pace.remaining is None else f", about {progress.clock_text(pace.remaining)} {to_go}"
         texts.append(f"pace      {pace.epochs_per_minute:.1f} epochs per minute{left}")
     elif told.state == "running":
         texts.append("pace      not known before the first epoch")
     for device in status.devices:
-        texts.append(f"device    {in_words(device.facts)}: {counted(device.trials, 'trial')}")
-    texts += placement.lines(status.placement)
+        texts.append(f"device    {device_text(device.facts)}: {counted(device.trials, 'trial')}")
+    texts += changes_on_resume.change_lines(status.placement)
     texts += [f"warning   {node} is not used: {why}" for node, why in status.unusable_nodes.items()]
-    texts += asked_lines(status.asked)
+    texts += pending_request_lines(status.asked)
     texts += [f"fetched   {status.fetched}"] if status.fetched else []
     texts += [f"lost      {counted(told.lost, 'run')} of trials, which had to run again"] if told.lost else []
     return texts
 
 
-def asked(folder: StudyFolder, record: StudyRecord) -> Asked | None:
+def pending_requests_of(folder: StudyFolder, record: StudyRecord) -> PendingRequests | None:
     """Return what users asked of the study and is still to come; None: nothing, or the study is over."""
     if record.state in ("complete", "failed"):
         return None
-    searched = record.by_stage("baseline", "search", "replicate")
-    given = [request for _, request in waiting(folder.requests) if request is not None]
-    found = Asked(
-        record.ending and any(trial.state not in ENDED for trial in searched),
-        progress.to_stop(record),
-        progress.to_try(record),
-        sum(request.id not in record.requests for request in given),
+    searched = record.trials_of_stages("baseline", "search", "replicate")
+    given = [request for _, request in pending_requests(folder.requests_folder) if request is not None]
+    found = PendingRequests(
+        record.has_search_end_request and any(trial.state not in ENDED_STATES for trial in searched),
+        progress.trials_to_stop(record),
+        progress.n_configurations_to_try(record),
+        sum(request.id not in record.request_refusals for request in given),
     )
     return found if found.ending or found.stopping or found.enqueued or found.unanswered else None
 
 
-def asked_lines(asked: Asked | None) -> Iterator[str]:
+def pending_request_lines(asked: PendingRequests | None) -> Iterator[str]:
     """Yield the lines that tell a user of requests that are still to be met."""
     if asked is None:
         return
@@ -187,7 +176,7 @@ class StudyRow(TypedDict):
     reason: NotRequired[str | None]
 
 
-def unreadable(name: str, state: str = "unreadable") -> StudyRow:
+def unreadable_row(name: str, state: str = "unreadable") -> StudyRow:
     """Return the row of a study of which nothing is known."""
     return {"name": name, "state": state, "trials": {}, "owner": None, "metric": None, "best": None, "began": None}
 
@@ -203,7 +192,7 @@ def overview(home: Home) -> list[StudyRow]:
         try:
             rows.append(_row(folder))
         except UserError as error:
-            rows.append({**unreadable(folder.name), "reason": str(error)})
+            rows.append({**unreadable_row(folder.name), "reason": str(error)})
     return rows
 
 
@@ -218,19 +207,19 @@ def _row(folder: StudyFolder) -> StudyRow:
             return row
     results = Results.load(folder)
     spec, record = results.spec, results.record
-    stays = results.unbeaten
-    metric, best, seeds = _figure(results)
+    stays = results.reference_as_result
+    metric, best, seeds = _best_value(results)
     row = {
         "name": spec.name,
         "id": record.id,
         "state": record.state,
         "owner": record.owner,
-        "trials": {state: count for state, count in record.counts().items() if count},
+        "trials": {state: count for state, count in record.trials_by_state().items() if count},
         "metric": metric,
         "best": best,
         "seeds": seeds,
         "reference": stays.name if stays else None,
-        "chosen_by": spec.objective.choose.name if spec.objective.several else None,
+        "chosen_by": spec.objective.rule if spec.objective.has_several_metrics else None,
         "began": record.sessions[0].time if record.sessions else None,
     }
     if record.state != "running":
@@ -239,20 +228,24 @@ def _row(folder: StudyFolder) -> StudyRow:
     return row
 
 
-def _figure(results: Results) -> tuple[str, float | None, int]:
+def _best_value(results: Results) -> tuple[str, float | None, int]:
     """Return the metric that stands for a study, its value for the best, and on how many seeds; None: no value yet.
 
     For a final training it is the study's metric on the test split, where that has it.
     """
     if results.spec.final_seeds is None:
-        best, stays = results.best, results.unbeaten
+        best, stays = results.best, results.reference_as_result
         if stays:
             return results.spec.metric, stays.metrics[results.spec.metric], 0
         if best is None:
             return results.spec.metric, None, 0
-        return results.spec.metric, best.confirmed.mean if best.confirmed else best.value, len(trials_of(best))
-    trials = [trial for trial in results.record.by_stage("final") if trial.state == "complete"]
-    found = spreads(results.spec.objective, trials)
+        return (
+            results.spec.metric,
+            best.confirm_statistics.mean if best.confirm_statistics else best.search_value,
+            len(judging_trials(best)),
+        )
+    trials = [trial for trial in results.record.trials_of_stages("final") if trial.state == "complete"]
+    found = statistics_by_metric(results.spec.objective, trials)
     on_test = f"test/{results.spec.metric.partition('/')[2]}"
     metric = on_test if on_test in found else results.spec.metric
     return metric, found[metric].mean if metric in found else None, len(trials)
@@ -270,7 +263,7 @@ def table(home: Home, rows: Sequence[StudyRow]) -> str:
     for row in (row for row in rows if row["name"] in first):
         seeds = f" ({counted(row['seeds'], 'seed')})" if row.get("seeds") else ""  # older rows lack it
         metric = row["metric"] or ""
-        best = "-" if row["best"] is None else f"{metric} {printed(metric, row['best'])}{seeds}"
+        best = "-" if row["best"] is None else f"{metric} {format_value(metric, row['best'])}{seeds}"
         best += f" ({name})" if (name := row.get("reference")) else ""
         best += f", {rule} of the front" if (rule := row.get("chosen_by")) and row["best"] is not None else ""
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())

@@ -1,46 +1,44 @@
-"""Data sets by name: each is a module of the form `DataSet`, or a row of `SETS` in a module of `sets`."""
+"""Data sets by name: each is a module of the form `DatasetModule`, or a row of `SETS` in a module of `sets`."""
 
 import json
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from study.catalogue import Catalogue, modules
 from study.data import folds, holdout
 from study.data.dataset import (
-    BY_NUMBER,
     Dataset,
     DatasetSummary,
     Facts,
-    Labelled,
-    Labels,
+    HasLabels,
     Split,
-    by_number,
+    SplitLabels,
     joint_fingerprint,
 )
-from study.data.findings import Finding
-from study.data.source import Source, root
+from study.data.source import Source, data_root
 from study.data.table_columns import Encoding, Faults
+from study.data.table_findings import Finding
 from study.errors import UserError
-from study.knobs import Knob, Section, Value, knobs
+from study.knobs import Knob, Section, knobs
 
 if TYPE_CHECKING:  # brings the library that decodes images
-    from study.data.pixels import Frame
+    from study.data.image_decoding import Frame
 
-__all__ = ["Dataset", "Encoding", "Facts", "Labelled", "Source", "Split", "joint_fingerprint", "root"]
+__all__ = ["Dataset", "Encoding", "Facts", "HasLabels", "Source", "Split", "data_root", "joint_fingerprint"]
 """Names that this package passes on from its modules."""
 
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
-class DataSet(Protocol):
+class DatasetModule(Protocol):
     """A data set's module. Users are shown the first line of its docstring, `NAME: what it is`.
 
-    `describe` returns the facts without reading the data; `load` returns the arrays, from `cache.cached` if reading is
-    slow. A table has `shape=(columns,)` and rows of float32 that are already normalised. A module may also have:
+    `describe` returns the facts without reading the data; `load` returns the arrays, from `cache.load_cached` if
+    reading is slow. A table has `shape=(columns,)` and rows of float32 that are already normalised. A module may also
+    have:
 
         sources(options), or a tuple SOURCES    the files that it needs, each a `Source`
         files(options)                          the user's own files that it reads
@@ -63,7 +61,7 @@ class DataSet(Protocol):
         import numpy as np
         from typing_extensions import Doc
 
-        from study.data.dataset import BY_NUMBER, Dataset, Facts, Split
+        from study.data.dataset import Dataset, Facts, Split
         from study.knobs import Range
 
 
@@ -100,25 +98,12 @@ class DataSet(Protocol):
         """Load its splits as arrays."""
 
 
-def _own() -> Mapping[str, Any]:
+def _own_modules() -> Mapping[str, Any]:
     rows = [module.SETS for module in modules("study.data.sets", "SETS").values()]
     return dict(ChainMap(modules("study.data.sets", "Options"), *rows))
 
 
-CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), "study.data.sets", _own)
-
-
-WITH_ALIGNED = ("adult", "compas", "image_folder", "table")
-"""Names of the data sets with a key `aligned`, listed so that no module is imported to find out."""
-
-
-def of_earlier(section: Section) -> dict[str, Value]:
-    """Complete a `data` section of an earlier version so that its inputs and splits stay as they were.
-
-    A key that such a section lacks had another meaning then than its default has now.
-    """
-    of_table = {"row_numbers": "even_steps"} if section.get("name") == "table" else {}
-    return {**of_table, **({"aligned": BY_NUMBER} if section.get("name") in WITH_ALIGNED else {}), **section}
+CATALOGUE = Catalogue("study.data", ("Options", "describe", "load"), "study.data.sets", _own_modules)
 
 
 def names() -> list[str]:
@@ -128,83 +113,84 @@ def names() -> list[str]:
 
 def data_knobs(name: str) -> list[Knob]:
     """List the keys of a `data` section with this name, without `name` itself."""
-    return list(knobs(module(name).Options))
+    return list(knobs(find_module(name).Options))
 
 
-def module(name: str) -> DataSet:
+def find_module(name: str) -> DatasetModule:
     """Find the module of a data set."""
-    found: DataSet = CATALOGUE.find(name)
+    found: DatasetModule = CATALOGUE.find(name)
     return found
 
 
-def key(data: Section) -> str:
+def section_key(data: Section) -> str:
     """Write a `data` section as a text that is equal for equal sections."""
     return json.dumps(data, sort_keys=True)
 
 
 def describe(data: Section) -> Facts:
     """Return the facts of a `data` section's data set."""
-    data_set, options = _find(data)
+    data_set, options = _find_options(data)
     _check_folds(options)
-    return _aligned(data_set.describe(options), options)
+    return data_set.describe(options)
 
 
 def sources(data: Section) -> tuple[Source, ...]:
     """Return the files that the data set of a `data` section is made from."""
-    return tuple(_asked(data, "sources", getattr(module(str(data["name"])), "SOURCES", ())))
+    return tuple(_call_optional(data, "sources", getattr(find_module(str(data["name"])), "SOURCES", ())))
 
 
 def load(data: Section) -> Dataset:
     """Load the data set of a `data` section, as arrays in memory or memory-mapped."""
-    data_set, options = _find(data)
+    data_set, options = _find_options(data)
     _check_folds(options)
     dataset = data_set.load(options)
-    dataset = replace(dataset, facts=_aligned(dataset.facts, options))
     if (count := _folds(options)) is None or not len(dataset.splits["train"]):
         return dataset  # of a training function, which divides its samples itself
-    same, raw = _asked(data, "together", None), _asked(data, "raw", None)
-    return folds.divided(dataset, count, _split_seed(options), same, raw)
+    same, raw = _call_optional(data, "together", None), _call_optional(data, "raw", None)
+    return folds.divide_into_folds(dataset, count, _split_seed(options), same, raw)
 
 
-def labels(data: Section) -> Mapping[str, Labelled] | None:
+def load_labels(data: Section) -> Mapping[str, HasLabels] | None:
     """Read the labels of each split, and no more of the files than that takes; None: its module has no `labels`.
 
     Raises:
         UserError: a file is missing or damaged.
     """
-    found: Mapping[str, Labelled] | None = _asked(data, "labels", None)
-    options = _find(data)[1]
+    found: Mapping[str, HasLabels] | None = _call_optional(data, "labels", None)
+    options = _find_options(data)[1]
     if found is None or (count := _folds(options)) is None or not len(found["train"].target):
         return found
-    learn = holdout.joined(*(Labels(found[name].target, found[name].bias) for name in ("train", "val")))
-    numbers = holdout.folds(holdout.cells(learn), count, _split_seed(options), _asked(data, "together", None))
-    parts = {"train": holdout.take(learn, numbers != 0), "val": holdout.take(learn, numbers == 0)}
+    learn = holdout.concatenate(*(SplitLabels(found[name].target, found[name].bias) for name in ("train", "val")))
+    numbers = holdout.assign_folds(
+        holdout.cell_of_sample(learn), count, _split_seed(options), _call_optional(data, "together", None)
+    )
+    parts = {"train": holdout.select_samples(learn, numbers != 0), "val": holdout.select_samples(learn, numbers == 0)}
     return {**parts, **{name: of_split for name, of_split in found.items() if name not in parts}}
 
 
-def files(data: Section) -> Sequence[Path]:
+def user_files(data: Section) -> Sequence[Path]:
     """Return the user's own files from which a data set is made; none where its module has no `files`."""
-    return _asked(data, "files", ())
+    return _call_optional(data, "files", ())
 
 
 def notes(data: Section) -> list[str]:
     """Return sentences on what was decided about the user's files by no key; none where the module has no `notes`."""
-    return list(_asked(data, "notes", []))
+    return list(_call_optional(data, "notes", []))
 
 
-def reading(data: Section) -> list[str]:
+def describe_reading(data: Section) -> list[str]:
     """Return lines on how the columns of a user's table are read; none where the module has no `reading`."""
-    return list(_asked(data, "reading", []))
+    return list(_call_optional(data, "reading", []))
 
 
-def columns(data: Section) -> list[Finding]:
+def column_findings(data: Section) -> list[Finding]:
     """Return findings on the columns of a user's table; none where the module has no `columns`."""
-    return list(_asked(data, "columns", []))
+    return list(_call_optional(data, "columns", []))
 
 
-def survey(data: Section) -> list[Finding]:
+def survey_findings(data: Section) -> list[Finding]:
     """Return findings on a table before it has a study file, with all that refuses it; none without `survey`."""
-    return list(_asked(data, "survey", []))
+    return list(_call_optional(data, "survey", []))
 
 
 def encoding(data: Section) -> Encoding | None:
@@ -213,10 +199,10 @@ def encoding(data: Section) -> Encoding | None:
     Raises:
         UserError: a file is missing or damaged.
     """
-    return _asked(data, "encoding", None)
+    return _call_optional(data, "encoding", None)
 
 
-def encoded(data: Section, encoding: Encoding) -> tuple[Dataset, Faults]:
+def load_encoded(data: Section, encoding: Encoding) -> tuple[Dataset, Faults]:
     """Load a `data` section's table with an encoding that was fitted to other rows.
 
     Returns:
@@ -225,16 +211,16 @@ def encoded(data: Section, encoding: Encoding) -> tuple[Dataset, Faults]:
     Raises:
         UserError: its module takes no encoding, or its table has no such columns or values.
     """
-    data_set, options = _find(data)
+    data_set, options = _find_options(data)
     if not hasattr(data_set, "encoded"):
         raise UserError(f"data.name: {data['name']!r} given, a table is needed, as the model was trained on one")
     dataset, faults = data_set.encoded(options, encoding)
-    return replace(dataset, facts=_aligned(dataset.facts, options)), faults
+    return dataset, faults
 
 
-def frame(data: Section) -> "Frame":
+def image_frame(data: Section) -> "Frame":
     """Return how the data set of a `data` section makes images square."""
-    data_set, options = _find(data)
+    data_set, options = _find_options(data)
     chosen: Frame = getattr(options, "frame", getattr(data_set, "FRAME", "crop"))
     return chosen
 
@@ -258,29 +244,25 @@ def _check_folds(options: Any) -> None:
         )
 
 
-def _aligned(facts: Facts, options: Any) -> Facts:
-    return by_number(facts) if getattr(options, "aligned", None) == BY_NUMBER else facts
-
-
 def load_all(sections: Iterable[Section]) -> dict[str, Dataset]:
-    """Load the data sets of several `data` sections, by `key`."""
-    return {key(data): load(data) for data in sections}
+    """Load the data sets of several `data` sections, by `section_key`."""
+    return {section_key(data): load(data) for data in sections}
 
 
-def _find(data: Section) -> tuple[DataSet, Any]:
-    data_set = module(str(data["name"]))
+def _find_options(data: Section) -> tuple[DatasetModule, Any]:
+    data_set = find_module(str(data["name"]))
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items() if key != "name"}
     return data_set, data_set.Options(**values)
 
 
-def _asked(data: Section, name: str, otherwise: Answer) -> Answer:
+def _call_optional(data: Section, name: str, otherwise: Result) -> Result:
     """Call an optional function of a data set's module for a `data` section; return `otherwise` where it has none."""
-    data_set, options = _find(data)
-    function: Callable[[Any], Answer] = getattr(data_set, name, lambda options: otherwise)
+    data_set, options = _find_options(data)
+    function: Callable[[Any], Result] = getattr(data_set, name, lambda options: otherwise)
     return function(options)
 
 
-def unchanged(fingerprint: str | None, digests: Sequence[str], datasets: Mapping[str, Dataset]) -> bool:
+def is_unchanged(fingerprint: str | None, digests: Sequence[str], datasets: Mapping[str, Dataset]) -> bool:
     """Tell whether these are the data that a study ran on.
 
     Args:
@@ -293,14 +275,20 @@ def unchanged(fingerprint: str | None, digests: Sequence[str], datasets: Mapping
     return fingerprint == joint_fingerprint(datasets) or (len(digests) > 1 and list(digests) == now)
 
 
-def inventory(datasets: Mapping[str, Dataset]) -> dict[str, DatasetSummary]:
-    """Describe each data set, by `study.data.key` of its section."""
+def find_title(data: Section, facts: Facts) -> str:
+    """Return what a data set is called in tables and reports; files of a user's own are called by their name."""
+    place = data.get("path")
+    return facts.title or (Path(str(place)).resolve().name if place else "") or str(data["name"])
+
+
+def summarise_datasets(datasets: Mapping[str, Dataset]) -> dict[str, DatasetSummary]:
+    """Describe each data set, by `study.data.section_key` of its section."""
     told: dict[str, DatasetSummary] = {}
     for key, dataset in datasets.items():
         section = json.loads(key)
         own = section.get("path")
         told[key] = {
-            "title": dataset.facts.title or str(section["name"]),
+            "title": find_title(section, dataset.facts),
             "digest": dataset.fingerprint,
             "shape": list(dataset.facts.shape),
             "rows": {name: len(split) for name, split in dataset.splits.items()},

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from study.data import label_files
 from study.data.dataset import Dataset, Facts, Split, fingerprint
-from study.data.source import Source, roots, writable
+from study.data.source import Source, data_roots, writable_folder
 from study.errors import UserError
 from study.files import folder_beside
 from study.knobs import Section
@@ -39,27 +39,27 @@ DIGESTS_FILE = "digests-of-files.sqlite"
 again. Where that folder cannot be written, files are read each time.
 """
 
-RACY = 2.0
+RACY_INTERVAL_S = 2.0
 """Seconds within which a file may be written twice and have the same state."""
 
-BLOCK = 1 << 20
+BLOCK_BYTES = 1 << 20
 """Bytes to read at a time."""
 
 FILES_AT_ONCE = 500
 """Files that a query of the database names, or that a thread reads at a time."""
 
-NAMED = 3
+MOST_NAMED_FILES = 3
 """Files that a message names; it counts the rest."""
 
-State = tuple[int, int, int, int]
+FileState = tuple[int, int, int, int]
 """State of a file: its size, the times of change of its content and of its inode in nanoseconds, and its inode."""
 
 
-def digests(files: Sequence[Path]) -> list[str]:
+def file_hashes(files: Sequence[Path]) -> list[str]:
     """Hash the content of each file, in hexadecimal; empty where a file cannot be read."""
     names = [os.path.abspath(file) for file in files]
-    states = {name: found for name in dict.fromkeys(names) if (found := _state(name))}
-    known = _known(states)
+    states = {name: found for name in dict.fromkeys(names) if (found := _file_state(name))}
+    known = _stored_hashes(states)
     new = [name for name in states if name not in known]
     if new:
         began = time.time_ns()
@@ -67,76 +67,76 @@ def digests(files: Sequence[Path]) -> list[str]:
             blocks = [new[start : start + FILES_AT_ONCE] for start in range(0, len(new), FILES_AT_ONCE)]
             read = {name: found for block in pool.map(_hashes, blocks) for name, found in block.items()}
         known |= read
-        settled = began - int(RACY * 1e9)
+        settled = began - int(RACY_INTERVAL_S * 1e9)
         # a file that was written while it was read has another state now, so its entry is never found
-        _keep({name: (states[name], read[name]) for name in new if read[name] and states[name][2] < settled})
+        _store_hashes({name: (states[name], read[name]) for name in new if read[name] and states[name][2] < settled})
     return [known.get(name, "") for name in names]
 
 
-def alike(files: Sequence[Path]) -> NDArray[np.int64] | None:
+def number_equal_files(files: Sequence[Path]) -> NDArray[np.int64] | None:
     """Number files (N,) so that files of equal bytes, and links to one file, have one number; None: all differ.
 
     Files are read only where others have their size.
     """
-    return _alike(tuple(files), states(files))
+    return _number_equal_files(tuple(files), file_states(files))
 
 
-def states(files: Iterable[Path]) -> tuple[State | None, ...]:
+def file_states(files: Iterable[Path]) -> tuple[FileState | None, ...]:
     """Return the state of each file, to tell whether one must be read again; None where there is no file."""
-    return tuple(_state(str(file)) for file in files)
+    return tuple(_file_state(str(file)) for file in files)
 
 
 @lru_cache(4)
-def _alike(files: tuple[Path, ...], states: tuple[State | None, ...]) -> NDArray[np.int64] | None:
-    """Cache `alike` by the states of the files; a command asks several times."""
+def _number_equal_files(files: tuple[Path, ...], states: tuple[FileState | None, ...]) -> NDArray[np.int64] | None:
+    """Cache `number_equal_files` by the states of the files; a command asks several times."""
     sizes = [(-1 - number if found is None else found[0]) for number, found in enumerate(states)]
     several = {size for size, count in Counter(sizes).items() if count > 1}
     doubtful = [number for number, size in enumerate(sizes) if size in several]
-    hashes = dict(zip(doubtful, digests([files[number] for number in doubtful]), strict=True))
+    hashes = dict(zip(doubtful, file_hashes([files[number] for number in doubtful]), strict=True))
     numbers: dict[object, int] = {}
     found = [numbers.setdefault(hashes.get(number) or number, number) for number in range(len(files))]
     return np.array(found, np.int64) if len(numbers) < len(files) else None
 
 
-def stamp(place: Path | Sequence[Path]) -> str:
+def hash_content(place: Path | Sequence[Path]) -> str:
     """Hash the content of a file, of a list of files in their order, or of all files under a folder with names.
 
     For a list the hash also tells which of its files exist; what else is in their folders is not looked at, as it may
     be much, behind links. A folder is followed behind links; one that several links lead to counts where it is met
     first. Hidden files do not count.
     """
-    files = files_of(place)
+    files = list_files(place)
     names = [os.path.relpath(file, place) if isinstance(place, Path) and file != place else "" for file in files]
-    lines = [f"{name}\0{digest}\n" for name, digest in zip(names, digests(files), strict=True)]
+    lines = [f"{name}\0{digest}\n" for name, digest in zip(names, file_hashes(files), strict=True)]
     return hashlib.sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()[:16]
 
 
-def files_of(place: Path | Sequence[Path]) -> list[Path]:
+def list_files(place: Path | Sequence[Path]) -> list[Path]:
     """List the file itself, the files of the list, or those under the folder that are not hidden, by name."""
     if not isinstance(place, Path):
         return list(place)
-    return sorted(_below(place, set())) if place.is_dir() else [place]
+    return sorted(_walk(place, set())) if place.is_dir() else [place]
 
 
 @contextmanager
-def unchanged(files: Iterable[Path]) -> Iterator[None]:
+def check_unchanged(files: Iterable[Path]) -> Iterator[None]:
     """Check that these files stay as they are while the context is open.
 
     Raises:
         UserError: on leaving, if some have changed, have gone or have come; names them.
     """
-    before = {name: _state(name) for name in map(str, files)}
+    before = {name: _file_state(name) for name in map(str, files)}
     yield
-    changed = [name for name, found in before.items() if _state(name) != found]
+    changed = [name for name, found in before.items() if _file_state(name) != found]
     if changed:
-        more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
+        more = f" and {len(changed) - MOST_NAMED_FILES} more" if len(changed) > MOST_NAMED_FILES else ""
         raise UserError(
-            f"{', '.join(changed[:NAMED])}{more}: changed while the data were read. Start again when nothing writes "
-            "there any more"
+            f"{', '.join(changed[:MOST_NAMED_FILES])}{more}: changed while the data were read. Start again when "
+            "nothing writes there any more"
         )
 
 
-def _state(name: str) -> State | None:
+def _file_state(name: str) -> FileState | None:
     """Return the state of a file; None where there is none that can be read, as behind a link that leads nowhere."""
     try:
         found = os.stat(name)
@@ -147,7 +147,7 @@ def _state(name: str) -> State | None:
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
 
-def _below(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Path]:
+def _walk(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Path]:
     """Yield the files under a folder; add it and the folders below it to `seen`."""
     status = os.stat(folder)
     if (status.st_dev, status.st_ino) in seen:  # behind a link, which may lead back
@@ -156,7 +156,7 @@ def _below(folder: Path, seen: set[tuple[int, int]]) -> Iterator[Path]:
     for name in sorted(name for name in os.listdir(folder) if not label_files.is_hidden(name)):
         path = folder / name
         if path.is_dir():
-            yield from _below(path, seen)
+            yield from _walk(path, seen)
         else:
             yield path
 
@@ -170,7 +170,7 @@ def _hash(name: str) -> str:
     try:
         file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)  # `open` takes longer than to read a small picture
         try:
-            while block := os.read(file, BLOCK):
+            while block := os.read(file, BLOCK_BYTES):
                 digest.update(block)
         finally:
             os.close(file)
@@ -179,11 +179,11 @@ def _hash(name: str) -> str:
     return digest.hexdigest()
 
 
-def _database() -> sqlite3.Connection:
-    return opened(writable() / DIGESTS_FILE, "digests (file TEXT PRIMARY KEY, digest TEXT)", 10)
+def _digest_database() -> sqlite3.Connection:
+    return open_database(writable_folder() / DIGESTS_FILE, "digests (file TEXT PRIMARY KEY, digest TEXT)", 10)
 
 
-def opened(place: Path, table: str, timeout: float) -> sqlite3.Connection:
+def open_database(place: Path, table: str, timeout: float) -> sqlite3.Connection:
     """Open a database of one table, `NAME (COLUMN TYPE PRIMARY KEY, ...)`, which is created if necessary.
 
     Raises:
@@ -198,12 +198,12 @@ def opened(place: Path, table: str, timeout: float) -> sqlite3.Connection:
     return database
 
 
-def _known(states: Mapping[str, State]) -> dict[str, str]:
+def _stored_hashes(states: Mapping[str, FileState]) -> dict[str, str]:
     """Look up the hashes of files in these states."""
-    names, known = {_key(name, state): name for name, state in states.items()}, {}
+    names, known = {_file_key(name, state): name for name, state in states.items()}, {}
     keys = list(names)
     try:
-        with closing(_database()) as database:
+        with closing(_digest_database()) as database:
             for start in range(0, len(keys), FILES_AT_ONCE):
                 part = keys[start : start + FILES_AT_ONCE]
                 marks = ", ".join("?" * len(part))
@@ -211,27 +211,27 @@ def _known(states: Mapping[str, State]) -> dict[str, str]:
                     known[names[key]] = digest
     except (sqlite3.Error, UserError) as error:  # locked for long, or no folder can be written: read the files
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-            (writable() / DIGESTS_FILE).unlink(missing_ok=True)  # damaged
+            (writable_folder() / DIGESTS_FILE).unlink(missing_ok=True)  # damaged
         return {}
     return known
 
 
-def _keep(found: Mapping[str, tuple[State, str]]) -> None:
+def _store_hashes(found: Mapping[str, tuple[FileState, str]]) -> None:
     """Store hashes for the next time, by each file's state before it was read."""
-    rows = [(_key(name, state), digest) for name, (state, digest) in found.items()]
+    rows = [(_file_key(name, state), digest) for name, (state, digest) in found.items()]
     try:
-        with closing(_database()) as database, database:
+        with closing(_digest_database()) as database, database:
             database.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?)", rows)
     except (sqlite3.Error, UserError):
         pass
 
 
-def _key(name: str, state: State) -> str:
+def _file_key(name: str, state: FileState) -> str:
     """Write a file and its state as text that SQLite can hold."""
     return json.dumps([name, *state])
 
 
-def check(name: str, facts: Facts, splits: Mapping[str, Split], made_from: str = "") -> None:
+def check_splits(name: str, facts: Facts, splits: Mapping[str, Split], made_from: str = "") -> None:
     """Refuse splits that do not fit the facts: names, counts, shapes, types, ranges of the labels.
 
     Args:
@@ -245,16 +245,16 @@ def check(name: str, facts: Facts, splits: Mapping[str, Split], made_from: str =
     if set(splits) != set(facts.splits):
         raise UserError(f"{where}: has the splits {', '.join(splits)}, {', '.join(facts.splits)} are needed")
     for split_name, split in splits.items():
-        if problem := _problem(facts, split_name, split):
+        if problem := _split_problem(facts, split_name, split):
             raise UserError(f"{where}: split {split_name}: {problem}")
 
 
-def _problem(facts: Facts, name: str, split: Split) -> str | None:
-    count, bias_classes = len(split), facts.on(name).bias_classes
+def _split_problem(facts: Facts, name: str, split: Split) -> str | None:
+    count, bias_classes = len(split), facts.for_split(name).bias_classes
     if count == 0:
         return "is empty; the files are not complete, or the options leave nothing for it"
     wanted = {
-        "inputs": (_kind(split, facts), (count, *facts.shape)),
+        "inputs": (_input_dtype(split, facts), (count, *facts.shape)),
         "target": ("int64", (count,)),
         "bias": ("int64", (count,)) if bias_classes else None,
         "condition": None if facts.condition is None else ("float32", (count, facts.condition)),
@@ -276,7 +276,7 @@ def _problem(facts: Facts, name: str, split: Split) -> str | None:
     return None
 
 
-def _kind(split: Split, facts: Facts) -> str:
+def _input_dtype(split: Split, facts: Facts) -> str:
     """Return the type that inputs must have: float16 holds features that a network computed."""
     if not facts.is_table:
         return "uint8"
@@ -289,7 +289,7 @@ FORMAT = 6
 FOLDER, INDEX = "prepared", "entry.json"
 
 
-def cached(
+def load_cached(
     name: str,
     options: Any,
     facts: Facts,
@@ -302,7 +302,7 @@ def cached(
         name: of the data set, for the folder's name.
         options: all that the arrays depend on besides files: a dataclass, or plain values by name.
         facts: the arrays are checked against them when they are built.
-        build: makes the splits, with arrays that do not fit into memory in `scratch`.
+        build: makes the splits, with arrays that do not fit into memory in `scratch_array`.
         places: files, folders and lists of files that it reads, always in the same order; their content is part of the
             key, their paths are not.
 
@@ -314,31 +314,31 @@ def cached(
     key = dict(options) if isinstance(options, Mapping) else asdict(options)
     for option in ("aligned", "folds"):  # say something of the labels and of what trials take, and change no array
         key.pop(option, None)
-    text = json.dumps([FORMAT, key, shape, list(map(stamp, found))], sort_keys=True)
+    text = json.dumps([FORMAT, key, shape, list(map(hash_content, found))], sort_keys=True)
     entry = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    for folder in roots():
-        if dataset := _read(folder / FOLDER / entry, facts):
+    for folder in data_roots():
+        if dataset := _read_entry(folder / FOLDER / entry, facts):
             return dataset
-    place = writable(FOLDER) / entry
-    with _alone(place):
-        if not (dataset := _read(place, facts)):  # another process may have built it while this one waited
-            with unchanged([file for one in found for file in files_of(one)]):
+    place = writable_folder(FOLDER) / entry
+    with _lock_entry(place):
+        if not (dataset := _read_entry(place, facts)):  # another process may have built it while this one waited
+            with check_unchanged([file for one in found for file in list_files(one)]):
                 splits = build()
-            check(name, facts, splits, ", ".join(str(one) for one in found if isinstance(one, Path)))
-            _write(place, splits, key)
-            dataset = _read(place, facts)
+            check_splits(name, facts, splits, ", ".join(str(one) for one in found if isinstance(one, Path)))
+            _write_entry(place, splits, key)
+            dataset = _read_entry(place, facts)
         if not dataset:
             raise UserError(f"{place}: cannot be read after it was written. Check the disk, or set STUDY_DATA")
         return dataset
 
 
-def scratch(shape: tuple[int, ...]) -> NDArray[np.uint8]:
+def scratch_array(shape: tuple[int, ...]) -> NDArray[np.uint8]:
     """Allocate an array of bytes on disk for a build to fill; it disappears when it is no longer used.
 
     Raises:
         OSError: there is no room. If that were found out while the array is filled, the system would end the process.
     """
-    folder = writable(FOLDER)
+    folder = writable_folder(FOLDER)
     with tempfile.TemporaryFile(dir=folder) as file:
         try:
             os.posix_fallocate(file.fileno(), 0, max(1, math.prod(shape)))
@@ -348,7 +348,7 @@ def scratch(shape: tuple[int, ...]) -> NDArray[np.uint8]:
 
 
 @contextmanager
-def _alone(place: Path) -> Iterator[None]:
+def _lock_entry(place: Path) -> Iterator[None]:
     """Lock an entry, so that no other process builds it."""
     with place.with_name(f".{place.name}.lock").open("w") as file:
         try:
@@ -359,7 +359,7 @@ def _alone(place: Path) -> Iterator[None]:
         yield
 
 
-def _write(place: Path, splits: Mapping[str, Split], key: Section) -> None:
+def _write_entry(place: Path, splits: Mapping[str, Split], key: Section) -> None:
     needed, free = sum(split.inputs.nbytes for split in splits.values()), shutil.disk_usage(place.parent).free
     if needed > free:
         problem = f"{needed / 1e6:.0f} MB are needed, {free / 1e6:.0f} MB are free"
@@ -378,19 +378,19 @@ def _write(place: Path, splits: Mapping[str, Split], key: Section) -> None:
         part.replace(place)
 
 
-def _read(folder: Path, facts: Facts) -> Dataset | None:
+def _read_entry(folder: Path, facts: Facts) -> Dataset | None:
     """Read an entry; None if it is missing, or a file has another size than it was written with."""
     try:
         index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         if any((folder / file).stat().st_size != size for file, size in index["bytes"].items()):
             return None
-        splits = {split: _split(folder, split) for split in facts.splits}
+        splits = {split: _read_split(folder, split) for split in facts.splits}
         return Dataset(facts, splits, index["fingerprint"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _split(folder: Path, name: str) -> Split:
+def _read_split(folder: Path, name: str) -> Split:
     with np.load(folder / f"{name}.labels.npz", allow_pickle=False) as labels:
         # as a plain array on the same mapped file: pickle, and so Ray, would copy a memmap instead of sharing it
         inputs = np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False))

@@ -7,14 +7,14 @@ from functools import partial
 import numpy as np
 
 from study import data
-from study.data.dataset import Dataset, Facts, GroupSizes, Labelled
+from study.data.dataset import Dataset, Facts, GroupSizes, HasLabels
 from study.errors import UserError
 from study.knobs import Section
-from study.text import quoted, some
+from study.text import few_names, quoted
 
 
 @dataclass(frozen=True)
-class Contents:
+class SplitCounts:
     """Counts of one split; None: there is no such thing.
 
     Attributes:
@@ -38,31 +38,31 @@ class Contents:
 
 
 @dataclass(frozen=True)
-class Counts:
-    """The contents of a data set by split, with its names; `unknown`: why there are none."""
+class DatasetCounts:
+    """The counts of a data set by split, with its names; `unknown`: why nothing could be counted; None: it was."""
 
-    splits: Mapping[str, Contents]
+    splits: Mapping[str, SplitCounts]
     unknown: str | None = None
     class_names: Sequence[str] | None = None
     bias_names: Sequence[str] | None = None
 
 
-def warnings(counts: Counts) -> list[str]:
+def count_warnings(counts: DatasetCounts) -> list[str]:
     """Return sentences on what the splits lack by their counts.
 
-    None for data that have no names or are not counted.
+    Empty for data without class names or counts.
     """
     if counts.unknown or not counts.class_names:
         return []
     train = counts.splits["train"]
-    found = [*_bias(counts)]
+    found = [*_bias_warnings(counts)]
     for name, split in counts.splits.items():
         if name != "train":
-            found += _unseen(counts, train, name, split)
+            found += _unseen_warnings(counts, train, name, split)
     return found
 
 
-def _bias(counts: Counts) -> Iterator[str]:
+def _bias_warnings(counts: DatasetCounts) -> Iterator[str]:
     """Yield why nothing can be told from the bias: it has one value, or is known for no training sample."""
     names, cells = counts.bias_names, counts.splits["train"].cells
     if names and len(names) == 1:
@@ -71,17 +71,17 @@ def _bias(counts: Counts) -> Iterator[str]:
         yield "the bias is known for no training sample: nothing can be learned of it"
 
 
-NAMED = 3
+MOST_NAMED_CELLS = 3
 """Largest number of cells that a sentence names."""
 
 
-def _unseen(counts: Counts, train: Contents, name: str, split: Contents) -> Iterator[str]:
+def _unseen_warnings(counts: DatasetCounts, train: SplitCounts, name: str, split: SplitCounts) -> Iterator[str]:
     """Yield what a split has and training has not; of a class that is unseen its groups are not told again."""
     classes, biases = counts.class_names or (), counts.bias_names or ()
     unseen = [y for y, count in enumerate(split.classes) if count and not train.classes[y]]
     if unseen:
         told = [f"{quoted(classes[y])} ({split.classes[y]} in {name})" for y in unseen]
-        yield f"class {some(told)} has no training sample: it cannot be learned, and all of it counts as wrong"
+        yield f"class {few_names(told)} has no training sample: it cannot be learned, and all of it counts as wrong"
     if not biases or not split.cells or not train.cells or not any(map(sum, train.cells)):
         return
     pairs = [(y, s) for y in range(len(classes)) for s in range(len(biases)) if y not in unseen]
@@ -91,30 +91,30 @@ def _unseen(counts: Counts, train: Contents, name: str, split: Contents) -> Iter
         if split.cells[y][s] and not train.cells[y][s]
     ]
     if groups:
-        yield f"no training sample of {some(groups, NAMED)}: nothing is learned of such samples"
+        yield f"no training sample of {few_names(groups, MOST_NAMED_CELLS)}: nothing is learned of such samples"
 
 
-def count(section: Section) -> Counts:
+def count_dataset(section: Section) -> DatasetCounts:
     """Count the samples of each split of a `data` section by class and cell; no image is decoded."""
     facts = data.describe(section)
-    unknown = partial(Counts, {}, class_names=facts.class_names, bias_names=facts.bias_names)
-    if any(source.existing_path() is None for source in data.sources(section)):
+    unknown = partial(DatasetCounts, {}, class_names=facts.class_names, bias_names=facts.bias_names)
+    if any(source.path_or_none() is None for source in data.sources(section)):
         return unknown(f"its files are not here, see study data prepare {section['name']}")
     try:
-        labels = data.labels(section)
+        labels = data.load_labels(section)
     except UserError as error:
         return unknown(str(error))
     if labels is None:
         return unknown("the data set does not tell its labels without its samples")
-    splits = {name: contents(split, facts.on(name)) for name, split in labels.items()}
-    return Counts(splits, None, facts.class_names, facts.bias_names)
+    splits = {name: count_split(split, facts.for_split(name)) for name, split in labels.items()}
+    return DatasetCounts(splits, None, facts.class_names, facts.bias_names)
 
 
-def contents(labels: Labelled, facts: Facts) -> Contents:
+def count_split(labels: HasLabels, facts: Facts) -> SplitCounts:
     """Count the samples of one split by class and cell."""
     labelled = labels.target >= 0
     classes = np.bincount(labels.target[labelled], minlength=facts.classes).tolist()
-    of_classes = Contents(len(labels.target), int((~labelled).sum()), classes)
+    of_classes = SplitCounts(len(labels.target), int((~labelled).sum()), classes)
     if labels.bias is None or not facts.bias_classes:
         return of_classes
     known = labelled & (labels.bias >= 0)
@@ -139,10 +139,8 @@ def contents(labels: Labelled, facts: Facts) -> Contents:
     )
 
 
-# Sizes of the cells tell how reliable a worst group's accuracy is.
-
 MOST_GROUPS = 400
-"""Number of cells of a data set up to which their sizes are kept with a study."""
+"""Number of cells of a data set whose sizes are kept: they tell how reliable a worst group's accuracy is."""
 
 
 def group_sizes(datasets: Mapping[str, Dataset]) -> GroupSizes | None:
@@ -158,17 +156,21 @@ def group_sizes(datasets: Mapping[str, Dataset]) -> GroupSizes | None:
     if not facts.bias_classes or facts.classes * facts.bias_classes > MOST_GROUPS:
         return None
     sizes: GroupSizes = {}
-    if val := _cells(dataset, "val"):
+    if val := _split_cells(dataset, "val"):
         sizes["val"] = val
-    if test := _cells(dataset, "test"):
+    if test := _split_cells(dataset, "test"):
         sizes["test"] = test
     if sizes and facts.class_names:
         sizes["classes"] = list(facts.class_names)
     if sizes and facts.bias_names:
         sizes["biases"] = list(facts.bias_names)
+    if sizes:
+        sizes["aligned"] = None if facts.aligned is None else list(facts.aligned)
     return sizes or None
 
 
-def _cells(dataset: Dataset, split: str) -> list[list[int]]:
-    found = contents(dataset.splits[split], dataset.facts.on(split)).cells if split in dataset.splits else None
+def _split_cells(dataset: Dataset, split: str) -> list[list[int]]:
+    found = (
+        count_split(dataset.splits[split], dataset.facts.for_split(split)).cells if split in dataset.splits else None
+    )
     return [list(row) for row in found or ()]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data.pixels import decode, files
+from study.data.image_decoding import archive_files, decode_image
 from study.data.source import Source
 from study.errors import UserError
 
@@ -18,13 +18,13 @@ class _ArraysOnly(pickle.Unpickler):
     """Unpickler that builds only plain values and numpy arrays, so that no code in a file runs."""
 
     def find_class(self, module: str, name: str) -> Any:
-        allowed = {"_reconstruct": np._core.multiarray._reconstruct, "ndarray": np.ndarray, "dtype": _dtype}  # type: ignore[attr-defined]
+        allowed = {"_reconstruct": np._core.multiarray._reconstruct, "ndarray": np.ndarray, "dtype": _array_dtype}  # type: ignore[attr-defined]
         if module.split(".")[0] == "numpy" and name in allowed:
             return allowed[name]
         raise pickle.UnpicklingError(f"it asks for {module}.{name}, which a batch of CIFAR does not need")
 
 
-def _dtype(kind: Any, *_: Any) -> np.dtype[Any]:
+def _array_dtype(kind: Any, *_: Any) -> np.dtype[Any]:
     """Build the type of an array; old pickles give `align` as a number, which numpy no longer accepts."""
     return np.dtype(kind)
 
@@ -64,7 +64,7 @@ CIFAR100 = Source(
     md5="eb9058c3a382ffc7106e4002c42a8d85",
     archive="cifar-100-python.tar.gz",
 )
-JPEG = (
+JPEG_ARCHIVES = (
     Source("cifar10-jpeg/train.tar.gz", note="An archive of train/CLASS/*.jpg."),
     Source("cifar10-jpeg/test.tar.gz", note="An archive of test/CLASS/*.jpg."),
 )
@@ -79,11 +79,11 @@ def read_batches(folder: Path, names: Sequence[str], labels: bytes, classes: int
     Raises:
         UserError: a file is missing, damaged, or has a label out of range.
     """
-    parts = [_batch(folder / name, labels, classes) for name in names]
+    parts = [_read_batch(folder / name, labels, classes) for name in names]
     return np.concatenate([images for images, _ in parts]), np.concatenate([target for _, target in parts])
 
 
-def _batch(path: Path, labels: bytes, classes: int) -> Arrays:
+def _read_batch(path: Path, labels: bytes, classes: int) -> Arrays:
     if not path.exists():
         raise UserError(f"{path}: not found; {path.parent} is not complete. Remove it and unpack the archive again")
     content = read_pickle(path)
@@ -105,8 +105,8 @@ def read_jpeg(archive: Path) -> Arrays:
         UserError: the archive or an image is damaged, or a folder is not a class.
     """
     images, target = [], []
-    for name, label, data in _members(archive):
-        images.append(decode(data, f"{archive}: {name}", SHAPE))
+    for name, label, data in _jpeg_images(archive):
+        images.append(decode_image(data, f"{archive}: {name}", SHAPE))
         target.append(label)
     return np.stack(images), np.asarray(target, np.int64)
 
@@ -117,19 +117,19 @@ def jpeg_classes(archive: Path) -> NDArray[np.int64]:
     Raises:
         UserError: the archive is damaged, or a folder is not a class.
     """
-    return _classes(archive, archive.stat().st_mtime_ns).copy()
+    return _cached_classes(archive, archive.stat().st_mtime_ns).copy()
 
 
 @lru_cache(maxsize=4)
-def _classes(archive: Path, changed: int) -> NDArray[np.int64]:
+def _cached_classes(archive: Path, changed: int) -> NDArray[np.int64]:
     """Cache the classes: a plan may ask for several data sets of one archive, which takes seconds to read."""
-    return np.array([label for _, label, _ in _members(archive)], np.int64)
+    return np.array([label for _, label, _ in _jpeg_images(archive)], np.int64)
 
 
-def _members(archive: Path) -> Iterator[tuple[str, int, bytes]]:
+def _jpeg_images(archive: Path) -> Iterator[tuple[str, int, bytes]]:
     """Yield name, class and content of each image in an archive."""
     empty = True
-    for name, data in files(archive):
+    for name, data in archive_files(archive):
         folder = Path(name).parent.name
         if folder not in CLASSES:
             raise UserError(f"{archive}: {name} is in folder {folder!r}, allowed are {', '.join(CLASSES)}")

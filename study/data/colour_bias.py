@@ -33,14 +33,14 @@ COLOURS = np.array(
 )
 """Background colour of each bias class; class `c`'s own colour has index `c`. The last one is that of FairKL's code."""
 
-UNBIASED = 0.1
+UNBIASED_RHO = 0.1
 """Value of rho for an unbiased split: every colour is as frequent as the class's own."""
 
 CHUNK = 4096
 """Images painted at a time."""
 
 
-def assign(target: NDArray[np.int64], rho: float, generator: np.random.Generator) -> NDArray[np.int64]:
+def assign_colours(target: NDArray[np.int64], rho: float, generator: np.random.Generator) -> NDArray[np.int64]:
     """Assign a colour index to each sample, (N,): exact shares, not coin flips.
 
     Of the n samples of a class the first int(n * rho), in random order, get the class's own colour. The rest is cut
@@ -60,7 +60,7 @@ def assign(target: NDArray[np.int64], rho: float, generator: np.random.Generator
     return colours
 
 
-def paint(strokes: NDArray[np.generic], colours: NDArray[np.int64]) -> NDArray[np.uint8]:
+def paint_strokes(strokes: NDArray[np.generic], colours: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Paint white strokes on coloured ground.
 
     Args:

@@ -17,16 +17,16 @@ from study.data import label_files
 from study.errors import UserError
 from study.text import quoted
 
-FORM = "An .npz with `keys` (N,) and `values` (N, K) is needed"
+FILE_FORM = "An .npz with `keys` (N,) and `values` (N, K) is needed"
 
 
-def expected_width(path_text: str) -> int:
+def expected_vector_width(path_text: str) -> int:
     """Return K of the file at a user's path; 0 while it is missing, since a study can be planned before it exists."""
     path = label_files.existing_path(path_text)
-    return width(path) if path else 0
+    return vector_width(path) if path else 0
 
 
-def width(path: Path) -> int:
+def vector_width(path: Path) -> int:
     """Read K from the file's header alone.
 
     Raises:
@@ -38,24 +38,24 @@ def width(path: Path) -> int:
             reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape = reader(file)[0]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(f"{path}: not readable: {error}. {FORM}") from None
+        raise UserError(f"{path}: not readable: {error}. {FILE_FORM}") from None
     if len(shape) != 2 or not shape[1]:
-        raise UserError(f"{path}: `values` has the shape {shape}. {FORM}")
+        raise UserError(f"{path}: `values` has the shape {shape}. {FILE_FORM}")
     return int(shape[1])
 
 
-def rows(path: Path, names: Sequence[str]) -> NDArray[np.float32]:
+def read_vectors(path: Path, names: Sequence[str]) -> NDArray[np.float32]:
     """Read the vectors of these samples, (len(names), K).
 
     Raises:
         UserError: the file does not have this form, lacks a sample or has one twice, or a value is not finite.
     """
-    width(path)
-    keys, values = _arrays(path)
+    vector_width(path)
+    keys, values = _read_arrays(path)
     if keys.ndim != 1 or len(keys) != len(values):
-        raise UserError(f"{path}: `keys` has the shape {keys.shape}, `values` {values.shape}. {FORM}")
+        raise UserError(f"{path}: `keys` has the shape {keys.shape}, `values` {values.shape}. {FILE_FORM}")
     if values.dtype.kind not in "fiu":
-        raise UserError(f"{path}: `values` is of type {values.dtype}, floats or integers are needed. {FORM}")
+        raise UserError(f"{path}: `values` is of type {values.dtype}, floats or integers are needed. {FILE_FORM}")
     places = {str(key): place for place, key in enumerate(keys.tolist())}
     if len(places) < len(keys):
         raise UserError(f"{path}: {len(keys) - len(places)} of its keys occur twice. Remove the repeats")
@@ -80,9 +80,9 @@ def rows(path: Path, names: Sequence[str]) -> NDArray[np.float32]:
     return vectors.astype(np.float32)
 
 
-def _arrays(path: Path) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+def _read_arrays(path: Path) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
     try:
         with np.load(path, allow_pickle=False) as file:
             return file["keys"], file["values"]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(f"{path}: not readable: {error}. {FORM}") from None
+        raise UserError(f"{path}: not readable: {error}. {FILE_FORM}") from None

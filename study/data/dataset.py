@@ -33,8 +33,6 @@ class Facts:
         telling: a sentence on each input of a user's table that predicts the class on its own.
         aligned: the class that each bias class goes with, -1 for one that goes with none; None: no bias class has a
             class of its own, so that no sample is aligned or conflicting.
-        alike: where `aligned` is None, the cells towards whose mean a small cell is shrunk: those of its `class`, or
-            `all`.
     """
 
     classes: int
@@ -53,9 +51,8 @@ class Facts:
     bias_edges: tuple[float, ...] | None = None
     telling: tuple[str, ...] = ()
     aligned: tuple[int, ...] | None = None
-    alike: Literal["class", "all"] = "class"
 
-    def on(self, split: str) -> "Facts":
+    def for_split(self, split: str) -> "Facts":
         """Return the facts of one split: without bias classes if its samples have no bias labels."""
         if self.bias_splits is None or split in self.bias_splits:
             return self
@@ -67,20 +64,7 @@ class Facts:
         return len(self.shape) == 1
 
 
-BY_NUMBER = "by_number"
-"""Value of `data.aligned` that asks for `by_number`."""
-
-
-def by_number(facts: Facts) -> Facts:
-    """Align each bias class with the class of the same number, as earlier versions did.
-
-    This needs as many bias classes as classes; otherwise no bias class is aligned.
-    """
-    square = facts.bias_classes is not None and facts.bias_classes == facts.classes
-    return replace(facts, aligned=tuple(range(facts.classes)) if square else None, alike="all")
-
-
-class Labelled(Protocol):
+class HasLabels(Protocol):
     """Anything that has a class, and perhaps a bias class, for each of N samples: a split, or a list of files."""
 
     @property
@@ -93,7 +77,7 @@ class Labelled(Protocol):
 
 
 @dataclass(frozen=True)
-class Labels:
+class SplitLabels:
     """Labels of a split without its inputs: `target` and `bias` as in `Split`."""
 
     target: NDArray[np.int64]
@@ -128,40 +112,40 @@ class Split:
         return self.inputs if self.rows is None else self.inputs[self.rows]
 
 
-Kind = Literal["number", "word", "plain"]
+ColumnKind = Literal["number", "word", "plain"]
 """What a table's column holds: a number to be standardised, a word as its number, or an input that stays as it is."""
 
 
 @dataclass(frozen=True)
-class Raw:
+class RawTable:
     """A table before anything is fitted to it.
 
     Attributes:
         splits: by name, with rows float64 (N, C): numbers, NaN where one is missing, and words as numbers from 0.
-        columns: the kind of each column.
+        column_kinds: the kind of each column.
     """
 
     splits: Mapping[str, Split]
-    columns: tuple[Kind, ...]
+    column_kinds: tuple[ColumnKind, ...]
 
 
 @dataclass(frozen=True)
-class Folds:
+class FoldAssignment:
     """Samples outside test, and the fold of each.
 
     Attributes:
         count: number of folds.
-        numbers: the fold of each sample, (N,).
-        learn: the samples: images as they are stored, a table's raw rows.
-        raw: the table; None: the data are not a table.
-        same: group label of samples that must stay in one fold, (N,); None: there are no groups.
+        fold_of_sample: the fold of each sample, (N,).
+        samples: the samples: images as they are stored, a table's raw rows.
+        raw_table: the table; None: the data are not a table.
+        group_of_sample: group label of samples that must stay in one fold, (N,); None: there are no groups.
     """
 
     count: int
-    numbers: NDArray[np.int64]
-    learn: Split
-    raw: Raw | None = None
-    same: NDArray[np.int64] | None = None
+    fold_of_sample: NDArray[np.int64]
+    samples: Split
+    raw_table: RawTable | None = None
+    group_of_sample: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -172,13 +156,13 @@ class Dataset:
         facts: facts about it.
         splits: by name, those of `facts.splits`.
         stored_fingerprint: the fingerprint of these splits, if it was stored when they were prepared.
-        folds: the folds, if there are any (`data.folds`); `study.data.folds.of_fold` makes splits from them.
+        folds: the folds, if there are any (`data.folds`); `study.data.folds.select_fold` makes splits from them.
     """
 
     facts: Facts
     splits: Mapping[str, Split]
     stored_fingerprint: str | None = None
-    folds: Folds | None = None
+    folds: FoldAssignment | None = None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -232,9 +216,11 @@ class GroupSizes(TypedDict, total=False):
     Attributes:
         val, test: a list per class with the number of samples of each bias class.
         classes, biases: names in the order of their numbers.
+        aligned: see `Facts`.
     """
 
     val: list[list[Annotated[int, Ge(0)]]]
     test: list[list[Annotated[int, Ge(0)]]]
     classes: list[str]
     biases: list[str]
+    aligned: list[int] | None

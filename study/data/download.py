@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from study.data.source import Source, root, writable
+from study.data.source import Source, data_root, writable_folder
 from study.errors import UserError
 from study.files import folder_beside
 
@@ -26,26 +26,26 @@ def no_progress(name: str, done: int, total: int | None) -> None:
     """Ignore all progress."""
 
 
-def obtain(source: Source, progress: OnProgress = no_progress) -> Path:
+def find_or_download(source: Source, progress: OnProgress = no_progress) -> Path:
     """Return the path of a source, downloaded and unpacked if it is missing; compare a file with its checksum.
 
     Raises:
         UserError: it cannot be downloaded, only the user may get it, or the download is not the file; says where to put
             it by hand.
     """
-    if existing := source.existing_path():
+    if existing := source.path_or_none():
         if not source.archive:
-            verify(source, existing)
+            check_hash(source, existing)
         return existing
     archive = source.existing_archive()
     if archive is None:
         if source.url is None:
-            raise UserError(source.missing())
+            raise UserError(source.missing_message())
         path = source.archive or source.path
-        archive = writable(Path(path).parent.as_posix()) / Path(path).name
+        archive = writable_folder(Path(path).parent.as_posix()) / Path(path).name
         download(source, archive, progress)
     else:
-        verify(source, archive)
+        check_hash(source, archive)
     return unpack(archive, source.path) if source.archive else archive
 
 
@@ -58,19 +58,19 @@ def download(source: Source, place: Path, progress: OnProgress = no_progress) ->
     part = place.with_name(f"{place.name}.part")
     for attempt in range(1, TRIES + 1):
         try:
-            _fetch(source.url or "", part, place.name, progress)
+            _download_rest(source.url or "", part, place.name, progress)
             break
         except urllib.error.HTTPError as error:
             error.close()
-            raise _failed(source, place, f"{error.code} {error.reason}") from None
+            raise _download_error(source, place, f"{error.code} {error.reason}") from None
         except (OSError, EOFError) as error:  # URLError is an OSError
             if attempt == TRIES:
-                raise _failed(source, place, str(getattr(error, "reason", error))) from None
-    verify(source, part, remove=True)
+                raise _download_error(source, place, str(getattr(error, "reason", error))) from None
+    check_hash(source, part, remove=True)
     part.replace(place)
 
 
-def verify(source: Source, place: Path, remove: bool = False) -> None:
+def check_hash(source: Source, place: Path, remove: bool = False) -> None:
     """Compare a file with its published checksum, where there is one.
 
     Raises:
@@ -96,7 +96,7 @@ def unpack(archive: Path, path: str) -> Path:
     Raises:
         UserError: the archive is cut short, unsafe, or does not hold `path`.
     """
-    goal = writable(Path(path).parent.as_posix()) / Path(path).name
+    goal = writable_folder(Path(path).parent.as_posix()) / Path(path).name
     try:
         with folder_beside(goal) as part:
             if zipfile.is_zipfile(archive):  # shutil would leave out each file with two dots in its name
@@ -114,7 +114,7 @@ def unpack(archive: Path, path: str) -> Path:
     return goal
 
 
-def _fetch(url: str, part: Path, name: str, progress: OnProgress) -> None:
+def _download_rest(url: str, part: Path, name: str, progress: OnProgress) -> None:
     """Download what is missing from the part file, continuing at its end where the server can."""
     done = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
@@ -139,6 +139,6 @@ def _fetch(url: str, part: Path, name: str, progress: OnProgress) -> None:
         raise EOFError(f"the connection ended after {done} of {total} bytes")
 
 
-def _failed(source: Source, place: Path, reason: str) -> UserError:
-    by_hand = f"Try again, or put that file at {root() / (source.archive or source.path)} yourself"
+def _download_error(source: Source, place: Path, reason: str) -> UserError:
+    by_hand = f"Try again, or put that file at {data_root() / (source.archive or source.path)} yourself"
     return UserError(f"{source.url}: cannot be downloaded to {place}: {reason}. {by_hand}. {source.note}".rstrip())

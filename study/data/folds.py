@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import holdout
-from study.data.dataset import Dataset, Folds, Raw, Split
-from study.data.table_columns import standard
+from study.data.dataset import Dataset, FoldAssignment, RawTable, Split
+from study.data.table_columns import mean_and_deviation
 from study.errors import UserError
 
 
-def divided(
-    dataset: Dataset, count: int, seed: int, same: NDArray[np.int64] | None = None, raw: Raw | None = None
+def divide_into_folds(
+    dataset: Dataset, count: int, seed: int, same: NDArray[np.int64] | None = None, raw: RawTable | None = None
 ) -> Dataset:
     """Divide the samples outside test into folds, and return the data set as its first fold has it.
 
@@ -33,17 +33,17 @@ def divided(
         UserError: there are fewer samples, or groups that stay together, than folds.
     """
     splits = dataset.splits if raw is None else raw.splits
-    learn = holdout.joined(splits["train"], splits["val"])
+    learn = holdout.concatenate(splits["train"], splits["val"])
     units = len(learn) if same is None else len(np.unique(same))
     if units < count:
         what = "samples" if same is None else "groups that stay together"
         raise UserError(f"data.folds: {count} given, but outside test are {units} {what}. Allowed is at most that many")
-    numbers = holdout.folds(holdout.cells(learn), count, seed, same)
+    numbers = holdout.assign_folds(holdout.cell_of_sample(learn), count, seed, same)
     whole = replace(dataset, stored_fingerprint=f"{dataset.fingerprint}, {count} folds of seed {seed}")
-    return of_fold(replace(whole, folds=Folds(count, numbers, learn, raw, same)), 0)
+    return select_fold(replace(whole, folds=FoldAssignment(count, numbers, learn, raw, same)), 0)
 
 
-def of_fold(dataset: Dataset, fold: int | None) -> Dataset:
+def select_fold(dataset: Dataset, fold: int | None) -> Dataset:
     """Return the data set of one fold: validated on this fold, trained on the others.
 
     Args:
@@ -59,14 +59,14 @@ def of_fold(dataset: Dataset, fold: int | None) -> Dataset:
     if folds is None:
         return dataset
     if fold is None:
-        parts = {"train": folds.learn}
+        parts = {"train": folds.samples}
     else:
-        held = folds.numbers == fold
-        parts = {"train": view(folds.learn, ~held), "val": view(folds.learn, held)}
-    whole = dataset.splits if folds.raw is None else folds.raw.splits
+        held = folds.fold_of_sample == fold
+        parts = {"train": split_view(folds.samples, ~held), "val": split_view(folds.samples, held)}
+    whole = dataset.splits if folds.raw_table is None else folds.raw_table.splits
     splits = parts | {name: split for name, split in whole.items() if name not in ("train", "val")}
-    if folds.raw is not None:
-        splits = encoded(splits, folds.raw, every_word=fold is None)
+    if folds.raw_table is not None:
+        splits = encode_raw(splits, folds.raw_table, every_word=fold is None)
     facts = replace(dataset.facts, splits=tuple(splits))
     if facts.is_table:
         facts = replace(facts, shape=splits["train"].inputs.shape[1:])
@@ -86,12 +86,12 @@ def check_fold(fold: int, count: int | None) -> None:
         raise UserError(f"fold {fold} given, allowed is 0 to {count - 1} (data.folds: {count})")
 
 
-def view(split: Split, members: NDArray[np.bool_]) -> Split:
+def split_view(split: Split, members: NDArray[np.bool_]) -> Split:
     """Return these samples of a split as a view: it shares the inputs and copies the labels alone."""
-    return replace(holdout.take(replace(split, rows=np.arange(len(split))), members), inputs=split.inputs)
+    return replace(holdout.select_samples(replace(split, rows=np.arange(len(split))), members), inputs=split.inputs)
 
 
-def encoded(parts: Mapping[str, Split], raw: Raw, every_word: bool) -> dict[str, Split]:
+def encode_raw(parts: Mapping[str, Split], raw: RawTable, every_word: bool) -> dict[str, Split]:
     """Encode splits of raw rows as inputs float32 (N, F), fitted to the split `train`.
 
     Args:
@@ -99,11 +99,11 @@ def encoded(parts: Mapping[str, Split], raw: Raw, every_word: bool) -> dict[str,
     """
     rows = {name: split.samples for name, split in parts.items()}
     columns: dict[str, list[NDArray[np.float64]]] = {name: [] for name in rows}
-    for place, kind in enumerate(raw.columns):
+    for place, kind in enumerate(raw.column_kinds):
         values = {name: np.asarray(of_split[:, place], np.float64) for name, of_split in rows.items()}
         train = values["train"]
         if kind == "number":
-            mean, deviation = standard(train)
+            mean, deviation = mean_and_deviation(train)
             for name, numbers in values.items():
                 columns[name].append((np.where(np.isnan(numbers), mean, numbers) - mean)[:, None] / deviation)
         elif kind == "word":

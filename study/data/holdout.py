@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data.dataset import Labelled
+from study.data.dataset import HasLabels
 from study.knobs import Range
 
 Share = Annotated[
@@ -51,36 +51,36 @@ SplitLike = TypeVar("SplitLike", bound=Any)
 """A dataclass whose fields hold a value for each sample, or None."""
 
 
-def stratified(groups: NDArray[np.int64], share: float, seed: int | Sequence[int]) -> tuple[Indices, Indices]:
+def stratified_split(strata: NDArray[np.int64], share: float, seed: int | Sequence[int]) -> tuple[Indices, Indices]:
     """Return indices to keep and to hold out, both sorted: `share` of all, and of each group to within one sample.
 
     Args:
-        groups: any label per sample, (N,): a class, or a (class, bias) cell.
+        strata: any label per sample, (N,): a class, or a (class, bias) cell.
     """
-    shuffled = np.random.default_rng(seed).permutation(len(groups))
-    by_group = shuffled[np.argsort(groups[shuffled], kind="stable")]
-    marks = np.floor(np.arange(len(groups) + 1) * share + 0.5)
-    held = np.zeros(len(groups), bool)
+    shuffled = np.random.default_rng(seed).permutation(len(strata))
+    by_group = shuffled[np.argsort(strata[shuffled], kind="stable")]
+    marks = np.floor(np.arange(len(strata) + 1) * share + 0.5)
+    held = np.zeros(len(strata), bool)
     held[by_group[np.diff(marks) > 0]] = True  # at even distances through the groups
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def balanced(groups: NDArray[np.int64], share: float, seed: int | Sequence[int]) -> tuple[Indices, Indices]:
+def balanced_split(strata: NDArray[np.int64], share: float, seed: int | Sequence[int]) -> tuple[Indices, Indices]:
     """Return indices to keep and to hold out, both sorted: as many held out of each group, if it has enough members.
 
     The number is `share` of all samples, divided by the number of groups. At most half of a group is held out, so that
     training keeps some of the rare ones.
     """
-    names, counts = np.unique(groups, return_counts=True)
-    each = max(1, round(len(groups) * share / len(names)))
+    names, counts = np.unique(strata, return_counts=True)
+    each = max(1, round(len(strata) * share / len(names)))
     generator = np.random.default_rng(seed)
-    held = np.zeros(len(groups), bool)
+    held = np.zeros(len(strata), bool)
     for name, count in zip(names, counts, strict=True):
-        held[generator.permutation(np.flatnonzero(groups == name))[: min(each, count // 2)]] = True
+        held[generator.permutation(np.flatnonzero(strata == name))[: min(each, count // 2)]] = True
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def cells(labels: Labelled) -> NDArray[np.int64]:
+def cell_of_sample(labels: HasLabels) -> NDArray[np.int64]:
     """Label each sample by its cell, (class, bias class), or by its class where there are no bias labels, (N,).
 
     The samples of a class whose bias is unknown, -1, are a cell of their own.
@@ -90,37 +90,37 @@ def cells(labels: Labelled) -> NDArray[np.int64]:
     return labels.target * (int(labels.bias.max()) + 2) + labels.bias + 1
 
 
-def choose(
-    groups: NDArray[np.int64],
+def split_by_kind(
+    strata: NDArray[np.int64],
     share: float,
     kind: Kind,
     seed: int | Sequence[int],
-    same: NDArray[np.int64] | None = None,
+    groups: NDArray[np.int64] | None = None,
 ) -> tuple[Indices, Indices]:
-    """Return indices to keep and to hold out, both sorted: as `balanced` does for `unbiased`, else as `stratified`.
+    """Return indices to keep and to hold out, both sorted: by `balanced_split` for `unbiased`, else `stratified_split`.
 
     Args:
-        same: label (N,) of what must not be divided (one person's samples, copies of one picture); None: nothing.
+        groups: label (N,) of what must not be divided (one person's samples, copies of one picture); None: nothing.
             An unbiased split then leaves out what it has too many of, so that some indices are in neither.
     """
-    if same is None:
-        return (balanced if kind == "unbiased" else stratified)(groups, share, seed)
+    if groups is None:
+        return (balanced_split if kind == "unbiased" else stratified_split)(strata, share, seed)
     generator = np.random.default_rng(seed)
-    shuffled = generator.permutation(len(same))
-    cells, counts = np.unique(groups, return_inverse=True)[1], np.unique(groups, return_counts=True)[1]
-    starts = np.unique(same[shuffled], return_index=True)[1]  # where each one comes first, in random order
+    shuffled = generator.permutation(len(groups))
+    cells, counts = np.unique(strata, return_inverse=True)[1], np.unique(strata, return_counts=True)[1]
+    starts = np.unique(groups[shuffled], return_index=True)[1]  # where each one comes first, in random order
     first = shuffled[starts]
     order = np.lexsort((starts, cells[first])) if kind != "unbiased" else np.argsort(starts)
-    members = np.split(np.argsort(same, kind="stable"), np.cumsum(np.unique(same, return_counts=True)[1])[:-1])
+    members = np.split(np.argsort(groups, kind="stable"), np.cumsum(np.unique(groups, return_counts=True)[1])[:-1])
     gone, debt, held = np.zeros(len(counts), int), 0.0, list[int]()
-    kept = np.ones(len(groups), bool)
-    wanted = np.minimum(max(1, round(len(groups) * share / max(1, len(counts)))), counts // 2)
+    kept = np.ones(len(strata), bool)
+    wanted = np.minimum(max(1, round(len(strata) * share / max(1, len(counts)))), counts // 2)
     for number in order:
         here = members[number]
         found = np.bincount(cells[here], minlength=len(counts))
         if kind != "unbiased":
             debt += share * len(here)
-            if debt >= len(here) / 2:  # as `stratified`, where each sample is alone
+            if debt >= len(here) / 2:  # as `stratified_split`, where each sample is alone
                 debt -= len(here)
                 held += here.tolist()
         elif (gone + found <= counts // 2).all() and (gone < wanted)[cells[here]].any():
@@ -134,22 +134,22 @@ def choose(
     return np.flatnonzero(kept), np.array(sorted(held), np.int64)
 
 
-def folds(
-    groups: NDArray[np.int64], count: int, seed: int | Sequence[int], same: NDArray[np.int64] | None = None
+def assign_folds(
+    strata: NDArray[np.int64], count: int, seed: int | Sequence[int], groups: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
     """Assign a fold to each sample, (N,), from 0; each group, and the whole, is divided as evenly as possible.
 
     Args:
-        groups: any label per sample, (N,): a class, or a (class, bias) cell.
-        same: label (N,) of what must not be divided; None: nothing.
+        strata: any label per sample, (N,): a class, or a (class, bias) cell.
+        groups: label (N,) of what must not be divided; None: nothing.
     """
-    numbers, generator = np.empty(len(groups), np.int64), np.random.default_rng(seed)
-    if same is None:
-        shuffled = generator.permutation(len(groups))
-        numbers[shuffled[np.argsort(groups[shuffled], kind="stable")]] = np.arange(len(groups)) % count
+    numbers, generator = np.empty(len(strata), np.int64), np.random.default_rng(seed)
+    if groups is None:
+        shuffled = generator.permutation(len(strata))
+        numbers[shuffled[np.argsort(strata[shuffled], kind="stable")]] = np.arange(len(strata)) % count
         return numbers
-    _, cells, totals = np.unique(groups, return_inverse=True, return_counts=True)
-    _, unit, sizes = np.unique(same, return_inverse=True, return_counts=True)
+    _, cells, totals = np.unique(strata, return_inverse=True, return_counts=True)
+    _, unit, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     members = np.split(np.argsort(unit, kind="stable"), np.cumsum(sizes)[:-1])
     drawn = generator.permutation(len(members))
     first = cells[[of_unit[0] for of_unit in members]]
@@ -158,7 +158,7 @@ def folds(
     for number in order:
         here = members[number]
         found = np.bincount(cells[here], minlength=len(totals))
-        cost = filled @ (found / totals) + load * (len(here) / len(groups))
+        cost = filled @ (found / totals) + load * (len(here) / len(strata))
         fold = int(np.lexsort((load, cost.round(9)))[0])
         filled[fold] += found
         load[fold] += len(here)
@@ -166,7 +166,7 @@ def folds(
     return numbers
 
 
-def together(*parts: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+def merge_groups(*parts: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
     """Merge labels (N,): samples that share one, directly or by way of others, get one; None: no labels."""
     labels = [np.unique(part, return_inverse=True)[1] for part in parts if part is not None]
     if len(labels) < 2:
@@ -182,7 +182,7 @@ def together(*parts: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
     return whole[: len(rows)].astype(np.int64)
 
 
-def take(part: SplitLike, members: Indices | NDArray[np.bool_]) -> SplitLike:
+def select_samples(part: SplitLike, members: Indices | NDArray[np.bool_]) -> SplitLike:
     """Select samples, by index or mask, from labels, a split or a list of files."""
     places = np.arange(len(part.target))[members]
     values = {field.name: getattr(part, field.name) for field in fields(part)}
@@ -194,7 +194,7 @@ def take(part: SplitLike, members: Indices | NDArray[np.bool_]) -> SplitLike:
     return replace(part, **chosen)
 
 
-def joined(first: SplitLike, second: SplitLike) -> SplitLike:
+def concatenate(first: SplitLike, second: SplitLike) -> SplitLike:
     """Concatenate the samples of two splits, or of two lists of labels."""
     arrays = {}
     for name in (field.name for field in fields(first)):
@@ -203,13 +203,13 @@ def joined(first: SplitLike, second: SplitLike) -> SplitLike:
     return replace(first, **arrays)
 
 
-def cut(part: SplitLike, share: float, seed: int, kind: Kind = "biased") -> tuple[SplitLike, SplitLike]:
-    """Divide samples into those to keep and to hold out, by class and bias class, see `choose`."""
-    kept, held = choose(cells(part), share, kind, seed)
-    return take(part, kept), take(part, held)
+def cut_off(part: SplitLike, share: float, seed: int, kind: Kind = "biased") -> tuple[SplitLike, SplitLike]:
+    """Divide samples into those to keep and to hold out, by class and bias class, see `split_by_kind`."""
+    kept, held = split_by_kind(cell_of_sample(part), share, kind, seed)
+    return select_samples(part, kept), select_samples(part, held)
 
 
-def with_val(whole: Mapping[str, SplitLike], share: float, seed: int, kind: Kind = "biased") -> dict[str, SplitLike]:
+def cut_off_val(whole: Mapping[str, SplitLike], share: float, seed: int, kind: Kind = "biased") -> dict[str, SplitLike]:
     """Add a validation split that is cut from training; it replaces one that is there."""
-    train, val = cut(whole["train"], share, seed, kind)
+    train, val = cut_off(whole["train"], share, seed, kind)
     return {"train": train, "val": val, **{name: part for name, part in whole.items() if name not in ("train", "val")}}

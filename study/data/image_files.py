@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import pixels
-from study.data.cache import scratch
-from study.data.pixels import Frame
+from study.data import image_decoding
+from study.data.cache import scratch_array
+from study.data.image_decoding import Frame
 from study.errors import UserError
 from study.knobs import Range
 
@@ -25,11 +25,11 @@ __all__ = [
     "Frame",
     "Size",
     "bad_files_message",
-    "decode",
+    "decode_images",
     "decode_readable",
-    "photographs",
-    "usual_side",
-    "without_header",
+    "find_without_header",
+    "median_side",
+    "why_no_photographs",
 ]
 
 MIN_SIDE, MAX_SIDE = 4, 1024
@@ -39,7 +39,7 @@ Size = Annotated[int, Range(low=MIN_SIDE, high=MAX_SIDE), Doc("pixels of both si
 ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 """Endings, in small letters, of the files in a folder that count as images."""
 
-LARGE = pixels.MAX_PIXELS // 4
+LARGE = image_decoding.MAX_PIXELS // 4
 """Number of pixels to decode from which on images are decoded one at a time."""
 
 BLOCK = 64
@@ -67,11 +67,12 @@ _ALONE = threading.Lock()
 """Held while files are decoded: this uses all processors, and the filter of warnings is the process's."""
 
 
-def decode(files: Sequence[Path], size: int, frame: Frame) -> NDArray[np.uint8]:
+def decode_images(files: Sequence[Path], size: int, frame: Frame) -> NDArray[np.uint8]:
     """Decode these files as images (N, 3, size, size), memory-mapped from a nameless file on disk.
 
     A JPEG of at least twice the size is decoded at a half, a quarter or an eighth of its own (as its format allows),
-    then resized with a bicubic filter. For what becomes of 16 bits and of transparent parts see `study.data.pixels`.
+    then resized with a bicubic filter. For what becomes of 16 bits and of transparent parts see
+    `study.data.image_decoding`.
 
     Raises:
         UserError: some are not images, cut short, or too large.
@@ -83,7 +84,7 @@ def decode(files: Sequence[Path], size: int, frame: Frame) -> NDArray[np.uint8]:
     return images
 
 
-def without_header(files: Sequence[Path]) -> list[str]:
+def find_without_header(files: Sequence[Path]) -> list[str]:
     """Name the files that do not begin as an image does, each with the reason; of many, some are looked at.
 
     Only headers are read, of at most `HEADERS` files that are there, spread evenly over the list.
@@ -93,16 +94,16 @@ def without_header(files: Sequence[Path]) -> list[str]:
         warnings.simplefilter("ignore")  # of Pillow, about what it reads all the same
         for file in files[:: 1 + len(files) // HEADERS]:
             try:
-                with pixels.opened(file, MAX_SIDE):
+                with image_decoding.open_image(file, MAX_SIDE):
                     pass
             except FileNotFoundError:
                 continue
             except Exception as error:  # whatever Pillow makes of a damaged file
-                bad.append(f"{file} ({_reason(error, file)})")
+                bad.append(f"{file} ({_why_unreadable(error, file)})")
     return bad
 
 
-def usual_side(files: Sequence[Path]) -> int | None:
+def median_side(files: Sequence[Path]) -> int | None:
     """Return the median of the shorter sides of some of these images, in pixels; None if none can be read.
 
     A side counts as at most `MAX_SIDE`. Only headers are read, of images that are spread evenly over the list.
@@ -112,7 +113,7 @@ def usual_side(files: Sequence[Path]) -> int | None:
         warnings.simplefilter("ignore")  # of Pillow, about what it reads all the same
         for file in files[:: max(1, len(files) // LOOKED_AT)]:
             try:
-                with pixels.opened(file, MAX_SIDE) as (image, _):
+                with image_decoding.open_image(file, MAX_SIDE) as (image, _):
                     sides.append(min(*image.size, MAX_SIDE))
             except Exception:  # whatever Pillow makes of a damaged file; who decodes it says why
                 continue
@@ -128,19 +129,19 @@ pixels: CIFAR-10 0.7 and 0.01, photographs of two million pixels 0.6 and 0.2, di
 GREYISH = 16
 
 
-def photographs(files: Sequence[Path]) -> str | None:
+def why_no_photographs(files: Sequence[Path]) -> str | None:
     """Say why these images are not colour photographs; None if most of those looked at are.
 
     Returns:
         Text to show behind "no photographs: ".
     """
-    side = usual_side(files)
+    side = median_side(files)
     if side is None or side < PHOTO_SIDE:
         return "none can be read" if side is None else f"{side} pixels a side, photographs have {PHOTO_SIDE} and more"
     coloured, same = [], []
     for file in files[:: max(1, len(files) // DECODED)]:
         try:
-            with pixels.opened(file, PHOTO_SIDE) as (image, _):
+            with image_decoding.open_image(file, PHOTO_SIDE) as (image, _):
                 values = np.asarray(image.convert("RGB"), np.int16)
         except Exception:  # as above
             continue
@@ -153,12 +154,12 @@ def photographs(files: Sequence[Path]) -> str | None:
 
 
 def decode_readable(files: Sequence[Path], size: int, frame: Frame) -> tuple[NDArray[np.uint8], Mapping[int, str]]:
-    """Decode files as `decode` does, but leave an image black where its file cannot be read.
+    """Decode files as `decode_images` does, but leave an image black where its file cannot be read.
 
     Returns:
         The images, and why a file cannot be read, by its index.
     """
-    images = scratch((len(files), 3, size, size))
+    images = scratch_array((len(files), 3, size, size))
     reasons: dict[int, str] = {}
     one_large = threading.Lock()
 
@@ -166,12 +167,12 @@ def decode_readable(files: Sequence[Path], size: int, frame: Frame) -> tuple[NDA
         for index in range(start, min(start + BLOCK, len(files))):
             try:
                 with (
-                    pixels.opened(files[index], size) as (image, work),
+                    image_decoding.open_image(files[index], size) as (image, work),
                     one_large if work > LARGE else nullcontext(),
                 ):
-                    images[index] = pixels.square(image, size, frame)
+                    images[index] = image_decoding.to_square(image, size, frame)
             except Exception as error:  # whatever Pillow makes of a damaged file
-                reasons[index] = _reason(error, files[index])
+                reasons[index] = _why_unreadable(error, files[index])
 
     with _ALONE, warnings.catch_warnings(), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         warnings.simplefilter("ignore")  # of Pillow, about what it reads all the same
@@ -179,7 +180,7 @@ def decode_readable(files: Sequence[Path], size: int, frame: Frame) -> tuple[NDA
     return images, {index: reasons[index] for index in sorted(reasons)}
 
 
-def _reason(error: Exception, file: Path) -> str:
+def _why_unreadable(error: Exception, file: Path) -> str:
     """Say why a file cannot be read, in one line without its name."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error).replace(str(file), "it")
     return " ".join(text.split())[:REASON] or type(error).__name__

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import table_format
-from study.data.source import root
-from study.data.table_format import FOUND, PLAIN, Format, plain_number
+from study.data.source import data_root
+from study.data.table_format import FOUND, PLAIN, TableFormat, plain_number
 from study.errors import UserError, nearest
 from study.knobs import Section, texts
-from study.text import plain_cell, quoted, some
+from study.text import few_names, plain_cell, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,18 +38,18 @@ COLUMNS = ("split", "partition", "subset", "set")
 """Names of a column of splits, in capitals or not."""
 
 
-def splits_of(values: Sequence[str]) -> list[str]:
+def parse_split_names(values: Sequence[str]) -> list[str]:
     """Translate each value to train, val or test; empty for one that names no split."""
     texts = [str(value).strip().lower() for value in values]
     words: Mapping[str, str] = NUMBERS if "0" in texts and {*texts} <= {*NUMBERS} else ALIASES
     return [words.get(text, "") for text in texts]
 
 
-def is_split(name: str, values: Iterable[object]) -> bool:
+def is_split_column(name: str, values: Iterable[object]) -> bool:
     """Tell whether a column is named as one of splits and holds only names of splits, train and at least one other."""
     if name.strip().lower() not in COLUMNS:
         return False
-    found = {*splits_of([str(value) for value in {*values}])}
+    found = {*parse_split_names([str(value) for value in {*values}])}
     return "" not in found and "train" in found and len(found) > 1
 
 
@@ -63,12 +63,12 @@ def is_hidden(name: str | PurePath) -> bool:
     return any(part in FOLDERS or (part.startswith(".") and part not in (".", "..")) for part in parts)
 
 
-def shown(folder: Path, pattern: str = "*") -> list[Path]:
+def list_visible(folder: Path, pattern: str = "*") -> list[Path]:
     """List what is at any depth under a folder and not hidden, by name; the folder's own name may be anything."""
     return sorted(path for path in folder.rglob(pattern) if not is_hidden(path.relative_to(folder)))
 
 
-def on_disk(folder: Path, name: str) -> Path:
+def find_on_disk(folder: Path, name: str) -> Path:
     """Find the file that a list names in a folder, even if its name is stored in another encoding of the same letters.
 
     A letter with an accent may be composed (NFC) in the list and decomposed (NFD) on disk, or the disk may have it in
@@ -80,7 +80,7 @@ def on_disk(folder: Path, name: str) -> Path:
     found = folder
     for part in PurePath(name).parts:  # each may be spelled in its own way
         composed = unicodedata.normalize("NFC", part)
-        forms = (part, composed, unicodedata.normalize("NFD", part), _in_latin(composed))
+        forms = (part, composed, unicodedata.normalize("NFD", part), _as_windows_1252(composed))
         there = next((found / form for form in forms if os.path.exists(found / form)), None)
         if there is None:
             return path
@@ -88,7 +88,7 @@ def on_disk(folder: Path, name: str) -> Path:
     return found
 
 
-def _in_latin(name: str) -> str:
+def _as_windows_1252(name: str) -> str:
     """Return a name as Python reads it from a disk that has it in Windows-1252, as from an archive packed there."""
     try:
         return os.fsdecode(name.encode("cp1252"))
@@ -103,17 +103,17 @@ MISSING_MARKS = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "
 """Texts that stand for a missing value in a table."""
 
 INSIDE = "allowed is a relative path without '..' or NUL; a link in the folder may lead elsewhere"
-"""End of a message about a name that `leads_out`."""
+"""End of a message about a name that `is_outside`."""
 
 LARGEST = float(np.finfo(np.float32).max)
 """Largest number in single precision."""
 
 
-def locate(path_text: str, note: str = "") -> Path:
+def find_path(path_text: str, note: str = "") -> Path:
     """Find a user's path: absolute, or under the current folder, or under the folder of all data sets.
 
     Any path that the user can read is allowed: it is written in the study file, where whoever runs it sees it. Names
-    listed inside of such files are restricted, see `leads_out`.
+    listed inside of such files are restricted, see `is_outside`.
 
     Args:
         note: where to get the file and in which form, in a sentence.
@@ -123,23 +123,25 @@ def locate(path_text: str, note: str = "") -> Path:
     """
     path = existing_path(path_text)
     if path is None:
-        places = " and ".join(str(place) for place in _places(path_text))
+        places = " and ".join(str(place) for place in _candidate_paths(path_text))
         raise UserError(" ".join(filter(None, (f"{path_text}: not found. Looked for {places}.", note))))
     return path
 
 
 def existing_path(path_text: str) -> Path | None:
-    """Find a user's path as `locate` does; return None if there is no such path."""
-    places = (on_disk(Path(place.anchor), str(place.relative_to(place.anchor))) for place in _places(path_text))
+    """Find a user's path as `find_path` does; return None if there is no such path."""
+    places = (
+        find_on_disk(Path(place.anchor), str(place.relative_to(place.anchor))) for place in _candidate_paths(path_text)
+    )
     return next((place for place in places if os.path.exists(place)), None)
 
 
-def _places(path_text: str) -> list[Path]:
+def _candidate_paths(path_text: str) -> list[Path]:
     path = Path(os.path.expanduser(path_text))
-    return [path] if path.is_absolute() else [Path.cwd() / path, root() / path]
+    return [path] if path.is_absolute() else [Path.cwd() / path, data_root() / path]
 
 
-def leads_out(name: str) -> bool:
+def is_outside(name: str) -> bool:
     """Tell whether a name from a list of files may lead out of the folder that it belongs to, or is no file name.
 
     A link in the folder may lead anywhere: it was made on this machine, a list may come from elsewhere.
@@ -149,16 +151,18 @@ def leads_out(name: str) -> bool:
 
 
 def check_files(names: Iterable[str], path: Path, column: str) -> None:
-    """Raise a UserError if a name in a column `leads_out` or is hidden; rows count from 1 without the header."""
+    """Raise a UserError if a name in a column `is_outside` or is hidden; rows count from 1 without the header."""
     for row, name in enumerate(names, 1):
-        if leads_out(name):
+        if is_outside(name):
             raise UserError(f"{path}: column {column!r}, row {row}: {quoted(name)} given, {INSIDE}")
         if is_hidden(name):
             problem = "given, a hidden file or folder, which never holds pictures. Take the row out, or rename it"
             raise UserError(f"{path}: column {column!r}, row {row}: {quoted(name)} {problem}")
 
 
-def read(path: Path, columns: Sequence[str] = (), known: Format = PLAIN, **options: Any) -> "pd.DataFrame":
+def read_text_table(
+    path: Path, columns: Sequence[str] = (), known: TableFormat = PLAIN, **options: Any
+) -> "pd.DataFrame":
     """Read a table as text, '' where a value is missing.
 
     Args:
@@ -171,18 +175,18 @@ def read(path: Path, columns: Sequence[str] = (), known: Format = PLAIN, **optio
         UserError: not there, not readable, empty, or without one of the columns.
     """
     frame = read_typed(path, known, dtype=str, keep_default_na=False, **options)
-    need(frame.columns, columns, path)
+    check_columns(frame.columns, columns, path)
     return frame.astype(object).where(frame.notna(), "").astype(str) if is_parquet(path) else frame.fillna("")
 
 
 def read_labels(
-    path: Path, columns: Sequence[str] = (), marks: Sequence[str] = (), known: Format = FOUND
+    path: Path, columns: Sequence[str] = (), marks: Sequence[str] = (), known: TableFormat = FOUND
 ) -> "pd.DataFrame":
-    """Read a table as `read` does, with '' also where one of `MISSING_MARKS` or of `marks` marks a missing value."""
-    return without_marks(read(path, columns, known), marks).fillna("")
+    """Read a table by `read_text_table`, with '' also where one of `MISSING_MARKS` or of `marks` stands."""
+    return blank_marks(read_text_table(path, columns, known), marks).fillna("")
 
 
-def read_rows(path: Path, section: Section, dtype: Mapping[str, type] | None = None) -> "pd.DataFrame":
+def read_user_table(path: Path, section: Section, dtype: Mapping[str, type] | None = None) -> "pd.DataFrame":
     """Read a user's table as `read_typed` does; values are missing also where `missing_marks` or a blank cell says so.
 
     Args:
@@ -190,15 +194,15 @@ def read_rows(path: Path, section: Section, dtype: Mapping[str, type] | None = N
         dtype: of `pandas.read_csv`, the columns to be read as text.
     """
     marks = texts(section, "missing_marks")
-    rows = read_typed(path, table_format.given(section), na_values=marks, dtype=dict(dtype or {}))
-    return without_marks(rows, marks)
+    rows = read_typed(path, table_format.format_from_keys(section), na_values=marks, dtype=dict(dtype or {}))
+    return blank_marks(rows, marks)
 
 
-def read_typed(path: Path, known: Format = FOUND, **options: Any) -> "pd.DataFrame":
-    """Read a table with the types that pandas gives its columns; raises as `read`."""
+def read_typed(path: Path, known: TableFormat = FOUND, **options: Any) -> "pd.DataFrame":
+    """Read a table with the types that pandas gives its columns; raises as `read_text_table`."""
     import pandas as pd
 
-    frame = _parsed(path, known, **options)
+    frame = _read_frame(path, known, **options)
     if not is_parquet(path) and "index_col" not in options and not isinstance(frame.index, pd.RangeIndex):
         problem = "its rows have more values than its header has names"
         raise UserError(f"{path}: not readable as a table: {problem}. Name every column")
@@ -207,7 +211,7 @@ def read_typed(path: Path, known: Format = FOUND, **options: Any) -> "pd.DataFra
     frame = frame.set_axis(frame.columns.map(str), axis=1)
     if is_parquet(path) or options.get("dtype") is str:
         return frame
-    decimal, as_texts = table_format.found(path, known).decimal, options.get("dtype") or {}
+    decimal, as_texts = table_format.detect_format(path, known).decimal, options.get("dtype") or {}
     own = {name: _in_own_decimals(frame[name], decimal) for name in frame.columns.difference([*as_texts])}
     return frame.assign(**{name: column for name, column in own.items() if column is not None})
 
@@ -226,9 +230,9 @@ def _in_own_decimals(column: "pd.Series", decimal: str | None) -> "pd.Series | N
     return numbers if numbers.count() == column.count() else None
 
 
-def names(path: Path, known: Format = FOUND) -> list[str]:
-    """Read the names of a table's columns as `read_typed` gives them; raises as `read`."""
-    return [str(name) for name in _parsed(path, known, nrows=0).columns]
+def column_names(path: Path, known: TableFormat = FOUND) -> list[str]:
+    """Read the names of a table's columns as `read_typed` gives them; raises as `read_text_table`."""
+    return [str(name) for name in _read_frame(path, known, nrows=0).columns]
 
 
 def as_text(column: "pd.Series") -> "pd.Series":
@@ -251,7 +255,7 @@ def _is_whole_decimal(value: Hashable) -> bool:
     return isinstance(value, Decimal) and value == value // 1
 
 
-def without_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
+def blank_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
     """Make each text missing that, without blanks around it, is one of `MISSING_MARKS` or of `marks`."""
     import pandas as pd
 
@@ -261,39 +265,39 @@ def without_marks(rows: "pd.DataFrame", marks: Sequence[str]) -> "pd.DataFrame":
     return rows.assign(**{name: rows[name].where(~absent, None) for name, absent in cells.items() if absent.any()})
 
 
-def header(path: Path, known: Format = FOUND) -> list[str]:
+def read_header(path: Path, known: TableFormat = FOUND) -> list[str]:
     """Read the names of a table's columns as they are in the file.
 
     pandas renames those of a CSV that are there twice or have no name.
     """
     if is_parquet(path):
-        return names(path, known)
-    first = _parsed(path, known, header=None, nrows=1, dtype=str, keep_default_na=False)
+        return column_names(path, known)
+    first = _read_frame(path, known, header=None, nrows=1, dtype=str, keep_default_na=False)
     return [str(name) for name in first.iloc[0]]
 
 
-def _parsed(path: Path, known: Format, **options: Any) -> "pd.DataFrame":
+def _read_frame(path: Path, known: TableFormat, **options: Any) -> "pd.DataFrame":
     import pandas as pd
 
     if not os.path.isfile(path):
         raise UserError(f"{path}: not found")
-    form = table_format.found(path, known)
+    form = table_format.detect_format(path, known)
     written = {"sep": form.separator, "decimal": form.decimal, "encoding": form.encoding, "skiprows": form.skipped}
     try:
         if is_parquet(path):
-            return _parquet(path, options.get("nrows"))
-        source = io.StringIO(table_format.sheet(path)[0]) if table_format.is_spreadsheet(path) else path
+            return _read_parquet(path, options.get("nrows"))
+        source = io.StringIO(table_format.read_sheet(path)[0]) if table_format.is_spreadsheet(path) else path
         # low memory would mean a type for each part of a column: 1 and 1.0, two texts of one cell
         return pd.read_csv(source, low_memory=False, **{**written, **options})
     except UnicodeError:
-        where = table_format.undecodable(path, str(form.encoding))
+        where = table_format.undecodable_line(path, str(form.encoding))
         raise UserError(f"{path}: is not in {form.encoding}{where}. Save it as UTF-8, or give data.encoding") from None
     except (ValueError, OSError) as error:  # pandas and pyarrow raise subclasses of these
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: not readable as a table: {reason}. Is it cut short?") from None
 
 
-def _parquet(path: Path, rows: int | None) -> "pd.DataFrame":
+def _read_parquet(path: Path, rows: int | None) -> "pd.DataFrame":
     """Read a Parquet file, lists and mappings in it as text; of no rows: its columns alone, which takes no time."""
     import pandas as pd
     import pyarrow.parquet  # type: ignore[import-untyped]
@@ -310,7 +314,7 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() in table_format.PARQUET
 
 
-def place(path: Path, row: int, known: Format = FOUND) -> str:
+def row_place(path: Path, row: int, known: TableFormat = FOUND) -> str:
     """Write where a row, counted from 0, is: its line in a CSV, its row in a sheet, else its number.
 
     Args:
@@ -318,21 +322,21 @@ def place(path: Path, row: int, known: Format = FOUND) -> str:
     """
     if is_parquet(path) or path.suffix.lower() in table_format.PACKED:
         return f"row {row + 1}"
-    numbers = _numbers_of_rows(path, known, table_format.state(path))
+    numbers = _numbers_of_rows(path, known, table_format.stat_of_file(path))
     if row >= len(numbers):
         return f"row {row + 1}"
     return f"row {numbers[row]} of the sheet" if table_format.is_spreadsheet(path) else f"line {numbers[row]}"
 
 
 @lru_cache(1)
-def _numbers_of_rows(path: Path, known: Format, state: tuple[int, ...]) -> Sequence[int]:
+def _numbers_of_rows(path: Path, known: TableFormat, state: tuple[int, ...]) -> Sequence[int]:
     """Return the line, or the row of a sheet, in which each row of a table begins.
 
     A row may be several lines, and empty lines are no rows. Cached: a message may name many rows.
     """
-    form = table_format.found(path, known)
+    form = table_format.detect_format(path, known)
     found, before = list[int](), 0
-    with table_format.opened(path, form) as file, suppress(csv.Error):  # of a cell of over 131,072 letters
+    with table_format.open_table(path, form) as file, suppress(csv.Error):  # of a cell of over 131,072 letters
         records = csv.reader(file, delimiter=form.separator or ",")
         for number, record in enumerate(records, 1):
             if any(text.strip() for text in record) or len(record) > 1:
@@ -341,7 +345,7 @@ def _numbers_of_rows(path: Path, known: Format, state: tuple[int, ...]) -> Seque
     return found[form.skipped + 1 :]  # behind the header
 
 
-def need(columns_of_file: Iterable[Hashable], columns: Iterable[str], path: Path) -> None:
+def check_columns(columns_of_file: Iterable[Hashable], columns: Iterable[str], path: Path) -> None:
     """Raise a UserError if one of the columns is not among those found in this file."""
     valid = [str(name) for name in columns_of_file]
     for column in columns:
@@ -349,7 +353,7 @@ def need(columns_of_file: Iterable[Hashable], columns: Iterable[str], path: Path
             hint = nearest(column, valid)
             if len(valid) == 1 and (separator := next((sign for sign in ",;\t|" if sign in valid[0]), None)):
                 hint = f"Is it separated by {separator!r}? data.separator says another sign. "
-            raise UserError(f"{path}: no column {column!r}. {hint}It has: {some(valid)}")
+            raise UserError(f"{path}: no column {column!r}. {hint}It has: {few_names(valid)}")
 
 
 def check_allowed(value: str, valid: Sequence[str], key: str) -> None:
@@ -358,7 +362,7 @@ def check_allowed(value: str, valid: Sequence[str], key: str) -> None:
         raise UserError(f"{key}: {value!r} given. {nearest(value, valid)}Allowed: {', '.join(valid)}")
 
 
-def codes(
+def encode_classes(
     values: Iterable[Hashable], path: Path, column: str, classes: Sequence[str] | None = None, gaps: bool = False
 ) -> NDArray[np.int64]:
     """Encode each value as its position among the classes, (N,).
@@ -371,14 +375,14 @@ def codes(
         UserError: a value is missing, not allowed, or no finite number; says in which row, counted from 1 without the
             header.
     """
-    listed = _listed(values)
-    texts = {value: _text(value) for value in dict.fromkeys(listed)}
-    allowed = list(classes_of(texts) if classes is None else classes)
+    listed = _as_list(values)
+    texts = {value: _label_text(value) for value in dict.fromkeys(listed)}
+    allowed = list(distinct_classes(texts) if classes is None else classes)
     positions = {name: position for position, name in enumerate(allowed)} | ({"": -1} if gaps else {})
     for value, text in texts.items():  # in the order of the rows
         if text in positions and not (classes is None and _is_endless(text)):
             continue
-        problem = f"{quoted(text)}, allowed: {some(allowed)}" if text else "empty, or a mark of a missing value"
+        problem = f"{quoted(text)}, allowed: {few_names(allowed)}" if text else "empty, or a mark of a missing value"
         if text in positions:
             problem = f"{quoted(text)}, no class. Give it its label, or take the row out"
         raise UserError(f"{path}: column {column!r}, row {listed.index(value) + 1}: the value is {problem}")
@@ -386,16 +390,16 @@ def codes(
     return np.array([codes_of[value] for value in listed], np.int64)
 
 
-def classes_of(values: Iterable[Hashable]) -> list[str]:
+def distinct_classes(values: Iterable[Hashable]) -> list[str]:
     """List the distinct values but the empty one, by value if all are numbers, otherwise by the alphabet."""
-    names = {_text(value) for value in set(_listed(values))} - {""}
+    names = {_label_text(value) for value in set(_as_list(values))} - {""}
     try:
         return sorted(names, key=lambda name: (float(name), name))
     except ValueError:
         return sorted(names)
 
 
-def combined(parts: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> NDArray[np.int64]:
+def combine_codes(parts: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> NDArray[np.int64]:
     """Combine labels into one, as the FSCL code combines attributes: first + size of the first x (second + ...).
 
     Where one of them is -1, unknown, the result is -1.
@@ -406,7 +410,9 @@ def combined(parts: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> NDArra
     return np.where(np.any(np.array(parts) < 0, axis=0), -1, whole)
 
 
-def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path, decimal: str = ".") -> NDArray[np.float32]:
+def columns_to_numbers(
+    frame: "pd.DataFrame", columns: Sequence[str], path: Path, decimal: str = "."
+) -> NDArray[np.float32]:
     """Convert columns to finite numbers, (N, columns).
 
     Args:
@@ -425,12 +431,12 @@ def numbers(frame: "pd.DataFrame", columns: Sequence[str], path: Path, decimal: 
         if len(wrong):
             value = str(frame[column].iloc[wrong[0]])
             raise UserError(f"{path}: column {column!r}, row {wrong[0] + 1}: {quoted(value)} is not a finite number")
-        check_size(values, column, path)
+        check_fits_float32(values, column, path)
         values_of_columns[:, position] = values
     return values_of_columns
 
 
-def check_size(values: NDArray[np.float64], column: str, path: Path) -> None:
+def check_fits_float32(values: NDArray[np.float64], column: str, path: Path) -> None:
     """Raise a UserError if a value, (N,), is too large for single precision, in which networks compute."""
     wrong = np.flatnonzero(np.abs(values) > LARGEST)
     if len(wrong):
@@ -438,7 +444,7 @@ def check_size(values: NDArray[np.float64], column: str, path: Path) -> None:
         raise UserError(f"{path}: {place}: {values[wrong[0]]:g} is too large: numbers up to {LARGEST:.1e} are allowed")
 
 
-def _text(value: Hashable) -> str:
+def _label_text(value: Hashable) -> str:
     """Write a label as text, without the mark that `study.text` puts before a cell."""
     return plain_cell(str(value).strip())
 
@@ -448,6 +454,6 @@ def _is_endless(label: str) -> bool:
     return re.fullmatch(r"[+-]?(nan|inf|infinity)", label, re.IGNORECASE) is not None
 
 
-def _listed(values: Iterable[Hashable]) -> list[Hashable]:
+def _as_list(values: Iterable[Hashable]) -> list[Hashable]:
     """Convert to a list, which is many times faster to iterate over than a pandas column."""
     return values.tolist() if hasattr(values, "tolist") else list(values)

@@ -51,18 +51,18 @@ def sources() -> tuple[Source, ...]:
     for name, checksum in CHECKSUMS.items():
         packed = Source(f"{FOLDER}/{name}.gz", f"{MIRROR}/{name}.gz", checksum)
         plain = Source(f"{FOLDER}/{name}")
-        files.append(plain if packed.existing_path() is None and plain.existing_path() else packed)
+        files.append(plain if packed.path_or_none() is None and plain.path_or_none() else packed)
     return tuple(files)
 
 
-def read(split: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def read_images_and_digits(split: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Read images (N, 28, 28), 0 is ground and 255 stroke, and digits (N,) of `train` or `test`.
 
     Raises:
         UserError: a file is not there, damaged, or does not fit the other.
     """
-    path, labels_path = _paths(split)
-    images, target = read_idx(path, 3), digits(split)
+    path, labels_path = _image_and_label_paths(split)
+    images, target = read_idx(path, 3), read_digits(split)
     if len(images) != len(target):
         raise UserError(f"{labels_path}: has {len(target)} labels for the {len(images)} images of {path.name}")
     if images.shape[1:] != (28, 28):
@@ -70,13 +70,13 @@ def read(split: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return images, target
 
 
-def digits(split: str) -> NDArray[np.int64]:
+def read_digits(split: str) -> NDArray[np.int64]:
     """Read the digits alone, (N,).
 
     Raises:
         UserError: their file is not there, or damaged.
     """
-    _, path = _paths(split)
+    _, path = _image_and_label_paths(split)
     labels = read_idx(path, 1)
     if len(labels) and labels.max() > 9:
         position = int(labels.argmax())
@@ -84,6 +84,6 @@ def digits(split: str) -> NDArray[np.int64]:
     return labels.astype(np.int64)
 
 
-def _paths(split: str) -> tuple[Path, Path]:
+def _image_and_label_paths(split: str) -> tuple[Path, Path]:
     images, labels = (source.find() for source in sources() if f"/{PREFIX[split]}-" in source.path)
     return images, labels

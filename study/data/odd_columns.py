@@ -5,26 +5,24 @@ They are numbers of rows, constants, codes, marks of missing values, dates, and 
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from study.data import user_data
-from study.data.findings import MARKS, WORDS, Finding, Kind, out, setting
-from study.data.table_columns import MISSING, is_number, numbers
-from study.text import quoted, some
+from study.data.table_columns import MISSING, is_numeric, numeric_column
+from study.data.table_findings import MARKS, WORDS, Finding, Kind, key_with_values, leave_out
+from study.text import few_names, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-RowNumbers = Literal["leave_out", "even_steps"]
-
 FEWEST_ROWS = 20
 """Number of rows from which on values that are all different, or in even steps, are no accident."""
 
-CROWDED = 20.0
+MAX_CHANCE_EXPONENT = 20.0
 """N whole numbers drawn from R are all different with a chance of about exp(-N^2 / 2R) (the birthday problem). Numbers
 that are all different although this exponent is larger were counted, not measured.
 """
@@ -46,21 +44,18 @@ FEW_REPEATS = 0.05
 """Number of different ids, as a share of the rows, from which on ids that repeat are groups of rows."""
 
 
-def row_numbers(rows: "pd.DataFrame", features: Sequence[str], rule: RowNumbers = "leave_out") -> tuple[str, ...]:
+def row_number_columns(rows: "pd.DataFrame", features: Sequence[str]) -> tuple[str, ...]:
     """Return the columns that count or name the rows: all values differ, and their name or their form says so.
 
     The rows may be in any order. Where a file is sorted by class, such a number predicts the class of every row.
-
-    Args:
-        rule: `even_steps` takes whole numbers in even steps alone.
     """
-    return tuple(name for name in features if len(rows) >= FEWEST_ROWS and _counts_rows(rows[name], rule))
+    return tuple(name for name in features if len(rows) >= FEWEST_ROWS and _counts_rows(rows[name]))
 
 
-def _counts_rows(column: "pd.Series", rule: RowNumbers) -> bool:
+def _counts_rows(column: "pd.Series") -> bool:
     is_named = ID_NAME.search(str(column.name)) is not None
     if column.dtype.kind not in "iuf":
-        if rule == "even_steps" or is_number(column) or column.dtype.kind in "bmM" or not column.is_unique:
+        if is_numeric(column) or column.dtype.kind in "bmM" or not column.is_unique:
             return False
         texts = column.astype(str)
         return not column.isna().any() and (is_named or bool(texts.map(lambda text: bool(CODE.fullmatch(text))).all()))
@@ -68,17 +63,17 @@ def _counts_rows(column: "pd.Series", rule: RowNumbers) -> bool:
     if not np.isfinite(values).all() or (values % 1).any():
         return False
     steps = np.diff(np.sort(values))
-    if steps[0] <= 0 or (rule == "even_steps" and (steps != steps[0]).any()):
+    if steps[0] <= 0:
         return False
     if (steps == steps[0]).all():
         return True
     extent = float(steps.sum()) + 1
     is_rising = bool((np.diff(values) > 0).all() or (np.diff(values) < 0).all())
-    is_crowded = steps.min() > 0 and len(values) ** 2 / (2 * extent) > CROWDED
+    is_crowded = steps.min() > 0 and len(values) ** 2 / (2 * extent) > MAX_CHANCE_EXPONENT
     return bool(steps.min() > 0) and (is_named or is_crowded or (is_rising and extent <= SMALL_STEP * len(values)))
 
 
-def counts_rows(name: str) -> Finding:
+def row_number_finding(name: str) -> Finding:
     """Make the finding about a column that counts or names the rows."""
     problem = "counts the rows and is no input: it may tell the class"
     return Finding(name, problem, "With it: name the inputs in data.features", "left out", "", ())
@@ -87,7 +82,7 @@ def counts_rows(name: str) -> Finding:
 SENTINELS = (-1.0, *(sign * float(10**digits - 1) for digits in range(2, 7) for sign in (-1, 1)))
 """Numbers that programs write where none was measured: -1, 99, -999 and so on."""
 
-FEWEST_MARKS, OFTEN, HOLE = 3, 0.01, 5.0
+FEWEST_MARKS, MIN_MARK_SHARE, MIN_DISTANCE_RATIO = 3, 0.01, 5.0
 """Least number of rows with such a number; their least share where it is -1 below numbers from 0 on; otherwise, how
 many times the usual step between the others it is at least away from them.
 """
@@ -95,130 +90,148 @@ many times the usual step between the others it is at least away from them.
 FEW_CODES, LARGE_CODE = 20, 100
 """Largest number of different whole numbers in a column of codes, and least size of its largest."""
 
-MOST_ZEROS, AWAY = 0.5, 0.2
+MOST_ZEROS, MIN_SMALLEST_SHARE = 0.5, 0.2
 """Largest share of zeros that may be gaps; and the least part of the others' median that the smallest of these has."""
 
 
-def odd(rows: "pd.DataFrame", features: Sequence[str]) -> list[Finding]:
+def find_odd_columns(rows: "pd.DataFrame", features: Sequence[str]) -> list[Finding]:
     """Find what is odd about the inputs, in their order."""
-    checks = (_constant, _repeated_id, _sentinel, _codes, _dates, _spellings, _gaps)
+    checks = (
+        _constant_findings,
+        _repeated_id_findings,
+        _sentinel_findings,
+        _code_findings,
+        _date_findings,
+        _spelling_findings,
+        _missing_word_findings,
+    )
     return [found for name in features for check in checks for found in check(rows[name])]
 
 
-def _constant(column: "pd.Series") -> Iterator[Finding]:
+def _constant_findings(column: "pd.Series") -> Iterator[Finding]:
     values = column.unique()
     if len(values) == 1:
         is_empty = column.isna().all()
-        yield out(
-            _name(column), "is empty in every row" if is_empty else f"is {_shown(values[0])} in every row", "constant"
+        yield leave_out(
+            _column_name(column),
+            "is empty in every row" if is_empty else f"is {_value_text(values[0])} in every row",
+            "constant",
         )
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     return f"{value:g}" if isinstance(value, int | float | np.number) else quoted(str(value))
 
 
-def _repeated_id(column: "pd.Series") -> Iterator[Finding]:
+def _repeated_id_findings(column: "pd.Series") -> Iterator[Finding]:
     name, count = str(column.name), column.nunique()
     if not ID_NAME.search(name) or not max(FEWEST_ROWS, FEW_REPEATS * len(column)) <= count < len(column):
         return
-    if is_number(column) and (numbers(column.dropna()) % 1).any():
+    if is_numeric(column) and (numeric_column(column.dropna()) % 1).any():
         return
     problem = f"names what the rows are of: {count} different ones in {len(column)} rows"
     remedy = "As data.group their rows stay in one split, and it is no input"
     yield Finding(name, problem, remedy, "odd", "data.group", (name,))
 
 
-def _measured(column: "pd.Series") -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
+def _value_counts(column: "pd.Series") -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
     """Count each different number of a column; None for words, infinite numbers, or fewer than 3 different ones."""
-    if not is_number(column):
+    if not is_numeric(column):
         return None
-    values, counts = np.unique(numbers(column.dropna()), return_counts=True)
+    values, counts = np.unique(numeric_column(column.dropna()), return_counts=True)
     return (values, counts.astype(np.int64)) if len(values) > 2 and np.isfinite(values).all() else None
 
 
-def _sentinel(column: "pd.Series") -> Iterator[Finding]:
+def _sentinel_findings(column: "pd.Series") -> Iterator[Finding]:
     """Find a number at either end that may stand for a missing value: it is frequent, and far from all others."""
-    found = _measured(column)
+    found = _value_counts(column)
     if found is None:
         return
     values, counts = found
     for at, others in ((0, values[1:]), (len(values) - 1, values[:-1])):
         mark, times, steps = values[at], int(counts[at]), np.diff(others)
         hole = float(np.abs(others - mark).min())
-        is_away = times >= FEWEST_MARKS and hole >= max(HOLE * float(np.median(steps)), np.ptp(others) / HOLE)
-        is_below = mark == -1 and len(others) >= FEW_CODES and others[0] >= 0 and times >= OFTEN * counts.sum()
+        is_away = times >= FEWEST_MARKS and hole >= max(
+            MIN_DISTANCE_RATIO * float(np.median(steps)), np.ptp(others) / MIN_DISTANCE_RATIO
+        )
+        is_below = mark == -1 and len(others) >= FEW_CODES and others[0] >= 0 and times >= MIN_MARK_SHARE * counts.sum()
         if mark in SENTINELS and (is_away or is_below):
             text = f"{mark:.0f}"
-            remedy = f"If it means a missing value: {setting(MARKS, (text,))}"
+            remedy = f"If it means a missing value: {key_with_values(MARKS, (text,))}"
             yield Finding(
-                _name(column), f"is {text} in {times} rows, far from all others", remedy, "odd", MARKS, (text,)
+                _column_name(column), f"is {text} in {times} rows, far from all others", remedy, "odd", MARKS, (text,)
             )
     others = values[1:]
     is_rare = values[0] == 0 and FEWEST_MARKS <= counts[0] < MOST_ZEROS * counts.sum() and len(others) >= FEW_CODES
-    if is_rare and others[0] >= max(AWAY * np.median(others), HOLE * float(np.median(np.diff(others)))):
+    if is_rare and others[0] >= max(
+        MIN_SMALLEST_SHARE * np.median(others), MIN_DISTANCE_RATIO * float(np.median(np.diff(others)))
+    ):
         problem = f"is 0 in {int(counts[0])} rows, and {others[0]:g} or more in all others"
-        yield Finding(_name(column), problem, "Make these cells empty if it means a missing value", "odd")
+        yield Finding(_column_name(column), problem, "Make these cells empty if it means a missing value", "odd")
 
 
-def _codes(column: "pd.Series") -> Iterator[Finding]:
-    found = _measured(column)
+def _code_findings(column: "pd.Series") -> Iterator[Finding]:
+    found = _value_counts(column)
     if found is None:
         return
     values, counts = found
     is_whole = values[0] >= 0 and not (values % 1).any() and (values % 5).any()  # 50, 100, 250 are amounts
     is_few = len(values) <= FEW_CODES and counts.sum() >= FEW_CODES * len(values) / 2
     if is_few and is_whole and values[-1] >= LARGE_CODE and len(np.unique(np.diff(values))) > 1:
-        name, shown = _name(column), some([f"{value:g}" for value in values], 3)
+        name, shown = _column_name(column), few_names([f"{value:g}" for value in values], 3)
         problem = f"has {len(values)} different whole numbers, as codes have: {shown}"
-        yield Finding(name, problem, f"If they are codes: {setting(WORDS, (name,))}", "odd", WORDS, (name,))
+        yield Finding(name, problem, f"If they are codes: {key_with_values(WORDS, (name,))}", "odd", WORDS, (name,))
 
 
-def _name(column: "pd.Series") -> str:
+def _column_name(column: "pd.Series") -> str:
     return str(column.name)
 
 
-def _dates(column: "pd.Series") -> Iterator[Finding]:
+def _date_findings(column: "pd.Series") -> Iterator[Finding]:
     """Find whole numbers that are dates, as 20260131."""
     import pandas as pd
 
     there = column.dropna()
-    if not is_number(there) or not len(there) or not there.between(1e7, 1e8 - 1).all() or (there % 1).any():
+    if not is_numeric(there) or not len(there) or not there.between(1e7, 1e8 - 1).all() or (there % 1).any():
         return
     texts = there.map("{:.0f}".format)
     if pd.to_datetime(texts, format="%Y%m%d", errors="coerce").notna().all():
-        yield out(_name(column), f"looks like dates, as {texts.iloc[0]}, and is read as a number", "odd")
+        yield leave_out(_column_name(column), f"looks like dates, as {texts.iloc[0]}, and is read as a number", "odd")
 
 
-GAPS = frozenset(("?", "??", "-", "--", "---", ".", "..", "n.a.", "N.A.", "na", "n/k", "*", "#NULL!", "#VALUE!"))
+MISSING_WORDS = frozenset(
+    ("?", "??", "-", "--", "---", ".", "..", "n.a.", "N.A.", "na", "n/k", "*", "#NULL!", "#VALUE!")
+)
 """Words that people and programs write for a missing value, besides those of `label_files.MISSING_MARKS`."""
 
 
-def _gaps(column: "pd.Series") -> Iterator[Finding]:
+def _missing_word_findings(column: "pd.Series") -> Iterator[Finding]:
     """Find words that look like a missing value."""
-    if there := [] if is_number(column) else sorted({*column.unique()} & GAPS):
+    if there := [] if is_numeric(column) else sorted({*column.unique()} & MISSING_WORDS):
         counts = [f"{quoted(word)} ({int((column == word).sum())} rows)" for word in there]
-        remedy = f"If they mean a missing value: {setting(MARKS, there)}"
-        yield Finding(_name(column), f"has the words {some(counts)}", remedy, "odd", MARKS, tuple(there))
+        remedy = f"If they mean a missing value: {key_with_values(MARKS, there)}"
+        yield Finding(_column_name(column), f"has the words {few_names(counts)}", remedy, "odd", MARKS, tuple(there))
 
 
-def _spellings(column: "pd.Series") -> Iterator[Finding]:
+def _spelling_findings(column: "pd.Series") -> Iterator[Finding]:
     """Find words that differ by capitals or by how Unicode writes an accent alone."""
-    if is_number(column):
+    if is_numeric(column):
         return
     alike: dict[str, list[str]] = {}
     for word in sorted(map(str, column.dropna().unique())):
-        alike.setdefault(user_data.folded(word), []).append(word)
-    if several := [some([quoted(word) for word in words]) for words in alike.values() if len(words) > 1]:
+        alike.setdefault(user_data.normalise_spelling(word), []).append(word)
+    if several := [few_names([quoted(word) for word in words]) for words in alike.values() if len(words) > 1]:
         problem = f"has words that may be one: {'; '.join(several[:3])}"
-        yield Finding(_name(column), problem, "Each is a kind of its own; write them alike if they are one", "odd")
+        yield Finding(
+            _column_name(column), problem, "Each is a kind of its own; write them alike if they are one", "odd"
+        )
 
 
 FEW_IN_GROUP = 20
 """Rows of a group below which its own figures say next to nothing."""
 
 
-def small_groups(column: str, labels: user_data.Labels) -> list[Finding]:
+def find_small_groups(column: str, labels: user_data.TableLabels) -> list[Finding]:
     """Find the cells, pairs of class and bias class, that have few rows.
 
     Args:
@@ -236,11 +249,11 @@ def small_groups(column: str, labels: user_data.Labels) -> list[Finding]:
         [quoted(of[code]) if of else str(code) for of, code in zip(names, pairs[place], strict=True)] for place in few
     ]
     shown = [f"{ours} with {theirs} ({counts[place]} rows)" for (ours, theirs), place in zip(words, few, strict=True)]
-    problem = f"has groups of few rows: {some(shown, 4)}"
+    problem = f"has groups of few rows: {few_names(shown, 4)}"
     return [Finding(column, problem, "Join groups in the table: of few rows nothing is told", "odd")]
 
 
-def one_to_one(
+def find_one_to_one(
     rows: "pd.DataFrame",
     features: Sequence[str],
     codes: NDArray[np.int64] | None,
@@ -261,25 +274,27 @@ def one_to_one(
     there, codes = rows[codes >= 0], codes[codes >= 0]
     kinds, told = len(np.unique(codes)), f"{key} ({'+'.join(named)})"
     return [
-        out(name, f"is an input, and has one value for each value of {told}: it tells it", kind, keep)
+        leave_out(name, f"is an input, and has one value for each value of {told}: it tells it", kind, keep)
         for name in features
-        if name not in named and kinds == there[name].nunique() and kinds == _pairs(there[name], codes)
+        if name not in named and kinds == there[name].nunique() and kinds == _n_value_code_pairs(there[name], codes)
     ]
 
 
-def _pairs(column: "pd.Series", codes: NDArray[np.int64]) -> int:
+def _n_value_code_pairs(column: "pd.Series", codes: NDArray[np.int64]) -> int:
     """Count the different pairs of a value, or a gap, and a code."""
     return int(column.groupby([column, codes], dropna=False).ngroups)
 
 
-def values_of(rows: "pd.DataFrame", features: Sequence[str]) -> tuple[Mapping[str, NDArray[np.float64]], list[str]]:
+def numeric_values(
+    rows: "pd.DataFrame", features: Sequence[str]
+) -> tuple[Mapping[str, NDArray[np.float64]], list[str]]:
     """Return the inputs as numbers, NaN where one is missing, and the names of those whose numbers stand for words."""
     import pandas as pd
 
     found, words = dict[str, NDArray[np.float64]](), []
     for name in features:
-        if is_number(rows[name]):
-            found[name] = numbers(rows[name])
+        if is_numeric(rows[name]):
+            found[name] = numeric_column(rows[name])
             continue
         place = pd.factorize(rows[name])[0].astype(np.float64)
         found[name] = np.where((place < 0) | (rows[name] == MISSING), np.nan, place)

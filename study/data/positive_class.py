@@ -23,7 +23,7 @@ def positive_class(class_names: Sequence[str] | None) -> str | None:
     return class_names[1] if class_names and len(class_names) == 2 else None
 
 
-def likely_positive(class_names: Sequence[str] | None) -> str | None:
+def guess_positive_class(class_names: Sequence[str] | None) -> str | None:
     """Guess the positive class by its name, as `yes` beside `no`; None where the names do not tell."""
     if not class_names or len(class_names) != 2:
         return None
@@ -37,7 +37,7 @@ def positive_class_warnings(section: Section, facts: Facts) -> list[str]:
     Args:
         section: `data` of a study.
     """
-    taken, better = positive_class(facts.class_names), likely_positive(facts.class_names)
+    taken, better = positive_class(facts.class_names), guess_positive_class(facts.class_names)
     if better is None or better == taken or section.get("positive") is not None or "positive" not in section:
         return []
     key = f'"{better}"' if better.lower() in ("yes", "y", "true", "1", "on") else better  # YAML reads no text there

@@ -9,7 +9,7 @@ from study import places
 from study.errors import UserError
 
 
-def roots() -> list[Path]:
+def data_roots() -> list[Path]:
     """List the folders to look for files in; each is used if those before it cannot be written.
 
     They are `STUDY_DATA`, `~/.cache/study`, and `.cache/study` in the home of studies.
@@ -19,21 +19,21 @@ def roots() -> list[Path]:
     return list(dict.fromkeys([*([Path(os.path.expanduser(given))] if given else []), *usual]))
 
 
-def root() -> Path:
-    """Return the folder of all data sets: `STUDY_DATA`, else the first of `roots` that is there or can be made."""
-    there = roots()
-    usable = (place for place in there if os.path.isdir(place) or not places.obstacle(place))
+def data_root() -> Path:
+    """Return the folder of all data sets: `STUDY_DATA`, else the first of `data_roots` that is there or can be made."""
+    there = data_roots()
+    usable = (place for place in there if os.path.isdir(place) or not places.why_unwritable(place))
     return there[0] if os.environ.get("STUDY_DATA") else next(usable, there[0])
 
 
-def writable(folder: str = "") -> Path:
+def writable_folder(folder: str = "") -> Path:
     """Return this folder in the first of the roots that can be written, created if necessary.
 
     Raises:
         UserError: none of them can be written; says why and what to do.
     """
     reasons = []
-    for parent in roots():
+    for parent in data_roots():
         place = parent / folder
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -71,35 +71,35 @@ class Source:
         Raises:
             UserError: it is not there.
         """
-        path = self.existing_path()
+        path = self.path_or_none()
         if path is None:
-            raise UserError(self.missing())
+            raise UserError(self.missing_message())
         return path
 
-    def existing_path(self) -> Path | None:
+    def path_or_none(self) -> Path | None:
         """Return its path, or None if it is not there."""
-        return _first(self.path)
+        return _first_existing(self.path)
 
     def existing_archive(self) -> Path | None:
         """Return the path of its archive, or None if there is none."""
-        return _first(self.archive) if self.archive else None
+        return _first_existing(self.archive) if self.archive else None
 
-    def missing(self) -> str:
+    def missing_message(self) -> str:
         """Write the message that it is missing, with the ways to get it."""
         ways = []
         if self.url:
             ways = [
                 f"`{self.command}` downloads it",
-                f"without a network, put the file of {self.url} at {root() / (self.archive or self.path)}",
+                f"without a network, put the file of {self.url} at {data_root() / (self.archive or self.path)}",
             ]
         elif self.archive:
-            ways = [f"put its archive at {root() / self.archive}"]
+            ways = [f"put its archive at {data_root() / self.archive}"]
         if self.archive:
             ways.append(f"`{self.command}` unpacks it")
         instructions = "; ".join(ways)
-        sentences = (f"{root() / self.path}: not found.", instructions and f"{instructions}.", self.note)
+        sentences = (f"{data_root() / self.path}: not found.", instructions and f"{instructions}.", self.note)
         return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _first(path: str) -> Path | None:
-    return next((parent / path for parent in roots() if os.path.exists(parent / path)), None)
+def _first_existing(path: str) -> Path | None:
+    return next((parent / path for parent in data_roots() if os.path.exists(parent / path)), None)

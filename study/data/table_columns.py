@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from study.data import findings, label_files
-from study.data.findings import WITHOUT, Finding
+from study.data import label_files
 from study.data.label_files import LARGEST
-from study.data.positive_class import likely_positive
+from study.data.positive_class import guess_positive_class
+from study.data.table_findings import MARKS, WITHOUT, WORDS, Finding, key_with_values, leave_out, raise_refusals
 from study.data.table_format import plain_number
 from study.errors import UserError
-from study.text import counted, quoted, some
+from study.text import counted, few_names, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,11 +28,11 @@ NAMELESS = re.compile(r"\s*|Unnamed: \d+")
 
 
 def check_header(header: Sequence[str], used: Sequence[str], path: Path) -> None:
-    """Raise a UserError for what `of_header` finds."""
-    findings.check(path, of_header(header, used))
+    """Raise a UserError for what `header_findings` finds."""
+    raise_refusals(path, header_findings(header, used))
 
 
-def of_header(header: Sequence[str], used: Sequence[str], inputs: Sequence[str] = ()) -> Iterator[Finding]:
+def header_findings(header: Sequence[str], used: Sequence[str], inputs: Sequence[str] = ()) -> Iterator[Finding]:
     """Find names that do not say which column is meant, or that may be one column twice.
 
     A second copy of a label column would be an input that gives the class away.
@@ -59,13 +59,13 @@ def of_header(header: Sequence[str], used: Sequence[str], inputs: Sequence[str] 
             continue
         about, problem, remedy = told
         if name not in used:
-            remedy = f"{remedy}, or leave it out by {findings.setting(WITHOUT, (name,))}"
+            remedy = f"{remedy}, or leave it out by {key_with_values(WITHOUT, (name,))}"
             yield Finding(about, problem, remedy, "refused", WITHOUT, (name,))
         else:
             yield Finding("", f"column {quoted(name)} {problem}" if about else problem, remedy)
 
 
-def without_name(header: Sequence[str], names: Sequence[str]) -> Iterator[Finding]:
+def unnamed_column_findings(header: Sequence[str], names: Sequence[str]) -> Iterator[Finding]:
     """Find columns without a name: each is most likely the number of the row.
 
     Args:
@@ -73,7 +73,7 @@ def without_name(header: Sequence[str], names: Sequence[str]) -> Iterator[Findin
     """
     for place, (written, name) in enumerate(zip(header, names, strict=True), 1):
         if NAMELESS.fullmatch(written):
-            remedy = f"Give it one or remove it, or leave it out by {findings.setting(WITHOUT, (name,))}"
+            remedy = f"Give it one or remove it, or leave it out by {key_with_values(WITHOUT, (name,))}"
             yield Finding("", f"column {place} has no name", remedy, "refused", WITHOUT, (name,))
 
 
@@ -85,7 +85,7 @@ TRUTHS = {"True", "False"}
 
 
 @dataclass(frozen=True)
-class Fault:
+class CellFault:
     """A cell that cannot be an input.
 
     Attributes:
@@ -103,11 +103,11 @@ class Fault:
         return f"column {quoted(self.column)}: {f'{self.cell} ' if self.cell else ''}is {self.why}"
 
 
-Faults = Mapping[int, Sequence[Fault]]
+Faults = Mapping[int, Sequence[CellFault]]
 """Faults in the cells of some rows, by row from 0."""
 
 
-def summary(faults: Faults) -> list[str]:
+def summarise_faults(faults: Faults) -> list[str]:
     """Write a sentence for each column and kind of fault: each text once, how many rows have it, and the first.
 
     Args:
@@ -125,13 +125,13 @@ def summary(faults: Faults) -> list[str]:
             f"{cell or 'a cell'} ({f'{len(places)} rows, first' if len(places) > 1 else 'row'} {places[0]})"
             for cell, places in sorted(rows_of.items(), key=lambda item: -len(item[1]))
         ]
-        words = f". It has: {some(known[column])}" if known[column] else ""
-        lines.append(f"column {quoted(column)}: {some(counts)} {'are' if len(counts) > 1 else 'is'} {why}{words}")
+        words = f". It has: {few_names(known[column])}" if known[column] else ""
+        lines.append(f"column {quoted(column)}: {few_names(counts)} {'are' if len(counts) > 1 else 'is'} {why}{words}")
     return lines
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnEncoding:
     """How a column becomes inputs.
 
     Attributes:
@@ -156,7 +156,7 @@ class Column:
         """Whether its texts are true and false."""
         return self.values is not None and {*self.values} - {MISSING} <= TRUTHS
 
-    def encoded(self, column: "pd.Series", decimal: str = ".") -> tuple[NDArray[np.float32], dict[int, Fault]]:
+    def encoded(self, column: "pd.Series", decimal: str = ".") -> tuple[NDArray[np.float32], dict[int, CellFault]]:
         """Encode a column (N,) as inputs (N, `width`), 0 for bad cells; return the faults of these, by row from 0.
 
         Args:
@@ -164,12 +164,12 @@ class Column:
         """
         return self._numbers(column, decimal) if self.values is None else self._one_hot(column, self.values)
 
-    def _numbers(self, column: "pd.Series", decimal: str) -> tuple[NDArray[np.float32], dict[int, Fault]]:
+    def _numbers(self, column: "pd.Series", decimal: str) -> tuple[NDArray[np.float32], dict[int, CellFault]]:
         import pandas as pd
 
         given = column.astype(str) if column.dtype.kind in "mM" else column  # a moment is no number
         if decimal != "." and (is_text := given.map(lambda value: isinstance(value, str))).any():
-            given = given.where(~is_text, with_points(given.astype(str), decimal))
+            given = given.where(~is_text, with_decimal_points(given.astype(str), decimal))
         parsed = pd.to_numeric(given, errors="coerce").to_numpy(np.float64, na_value=np.nan)
         empty = column.isna().to_numpy(bool) | np.isinf(parsed)
         values = np.where(empty, self.mean if self.fills else np.nan, parsed)
@@ -181,11 +181,11 @@ class Column:
             why = "empty, a number is needed" if empty[row] else "no number"
             if not np.isnan(scaled[row]):
                 why = f"more than {LARGEST:.1e} deviations of the training rows away from their mean"
-            problems[int(row)] = Fault(self.name, cell, why)
+            problems[int(row)] = CellFault(self.name, cell, why)
         scaled[[*problems]] = 0.0
         return scaled[:, None].astype(np.float32), problems
 
-    def _one_hot(self, column: "pd.Series", values: Sequence[str]) -> tuple[NDArray[np.float32], dict[int, Fault]]:
+    def _one_hot(self, column: "pd.Series", values: Sequence[str]) -> tuple[NDArray[np.float32], dict[int, CellFault]]:
         cells = zip(column, column.isna(), strict=True)
         texts = np.array([MISSING if absent else self._text(value) for value, absent in cells], object)
         inputs = np.stack([texts == value for value in values], 1).astype(np.float32)
@@ -193,7 +193,7 @@ class Column:
         for row in np.flatnonzero(inputs.sum(1) == 0):
             is_empty = texts[row] == MISSING
             why = "empty, as none of the training table is" if is_empty else "in no row of the training table"
-            problems[int(row)] = Fault(self.name, "" if is_empty else quoted(texts[row]), why, tuple(values))
+            problems[int(row)] = CellFault(self.name, "" if is_empty else quoted(texts[row]), why, tuple(values))
         return inputs, problems
 
     def _text(self, value: Hashable) -> str:
@@ -201,11 +201,11 @@ class Column:
         return text.capitalize() if self.is_truth and text.capitalize() in TRUTHS else text
 
 
-Encoding = tuple[Column, ...]
+Encoding = tuple[ColumnEncoding, ...]
 """Columns of a table that are inputs, in the order of the inputs."""
 
 
-def fitted(column: "pd.Series", train: NDArray[np.int64], fills: bool) -> Column:
+def fit_column(column: "pd.Series", train: NDArray[np.int64], fills: bool) -> ColumnEncoding:
     """Fit how a column becomes inputs to its training rows; its texts are those of all rows, sorted.
 
     Args:
@@ -213,12 +213,12 @@ def fitted(column: "pd.Series", train: NDArray[np.int64], fills: bool) -> Column
         fills: whether values may be missing.
     """
     name = str(column.name)
-    if not is_number(column):
-        return Column(name, tuple(sorted({str(text).strip() for text in column.unique()})), fills=fills)
-    return Column(name, None, *standard(numbers(column)[train]), fills)
+    if not is_numeric(column):
+        return ColumnEncoding(name, tuple(sorted({str(text).strip() for text in column.unique()})), fills=fills)
+    return ColumnEncoding(name, None, *mean_and_deviation(numeric_column(column)[train]), fills)
 
 
-def standard(values: NDArray[np.float64]) -> tuple[float, float]:
+def mean_and_deviation(values: NDArray[np.float64]) -> tuple[float, float]:
     """Return mean and deviation of a column's training rows (N,); NaN, a missing value, counts as the mean.
 
     The deviation of a column that does not vary is 1.
@@ -230,12 +230,12 @@ def standard(values: NDArray[np.float64]) -> tuple[float, float]:
     return mean, deviation or 1.0
 
 
-def width(encoding: Encoding) -> int:
+def encoded_width(encoding: Encoding) -> int:
     """Return the number of inputs of a row."""
     return sum(column.width for column in encoding)
 
 
-def rows(frame: "pd.DataFrame", encoding: Encoding, decimal: str = ".") -> tuple[NDArray[np.float32], Faults]:
+def encode_rows(frame: "pd.DataFrame", encoding: Encoding, decimal: str = ".") -> tuple[NDArray[np.float32], Faults]:
     """Encode a table's rows as inputs (N, F); return the faults of its rows, too, by row from 0.
 
     Inputs of a row with faults mean nothing.
@@ -246,7 +246,7 @@ def rows(frame: "pd.DataFrame", encoding: Encoding, decimal: str = ".") -> tuple
     Raises:
         KeyError: a column is not there.
     """
-    parts, problems = [], dict[int, list[Fault]]()
+    parts, problems = [], dict[int, list[CellFault]]()
     for column in encoding:
         part, wrong = column.encoded(frame[column.name], decimal)
         parts.append(part)
@@ -255,7 +255,7 @@ def rows(frame: "pd.DataFrame", encoding: Encoding, decimal: str = ".") -> tuple
     return np.concatenate(parts, 1), {row: problems[row] for row in sorted(problems)}
 
 
-def encoded(frame: "pd.DataFrame", encoding: Encoding, place: str) -> NDArray[np.float32]:
+def encode_faultless_rows(frame: "pd.DataFrame", encoding: Encoding, place: str) -> NDArray[np.float32]:
     """Encode the rows of a table that must have no faults, (N, F).
 
     Args:
@@ -264,30 +264,30 @@ def encoded(frame: "pd.DataFrame", encoding: Encoding, place: str) -> NDArray[np
     Raises:
         UserError: a cell cannot be an input.
     """
-    inputs, problems = rows(frame, encoding)
+    inputs, problems = encode_rows(frame, encoding)
     if problems:
-        raise UserError(f"{place}: {'; '.join(summary(problems))}. Is it a table of the same kind?")
+        raise UserError(f"{place}: {'; '.join(summarise_faults(problems))}. Is it a table of the same kind?")
     return inputs
 
 
-def texts(encoding: Encoding) -> dict[str, type[str]]:
+def text_dtypes(encoding: Encoding) -> dict[str, type[str]]:
     """Return the columns to be read as text: `dtype` of `pandas.read_csv`."""
     return {column.name: str for column in encoding if column.values is not None}
 
 
-def is_number(column: "pd.Series") -> bool:
+def is_numeric(column: "pd.Series") -> bool:
     """Tell whether a column of the training table counts as numbers."""
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     return is_numeric_dtype(column) and not is_bool_dtype(column)
 
 
-def numbers(column: "pd.Series") -> NDArray[np.float64]:
+def numeric_column(column: "pd.Series") -> NDArray[np.float64]:
     """Return a column as numbers, NaN where a value is missing."""
     return column.to_numpy(np.float64, na_value=np.nan)
 
 
-def absent(names: Sequence[str], encoding: Encoding) -> Iterator[str]:
+def absent_columns(names: Sequence[str], encoding: Encoding) -> Iterator[str]:
     """Yield the columns that a table lacks.
 
     Args:
@@ -298,19 +298,18 @@ def absent(names: Sequence[str], encoding: Encoding) -> Iterator[str]:
 
 GROUP_VALUES, LARGEST_GROUP = 50, 0.05
 """Least number of different rows, and largest share of all rows in one group of equal ones, for equal rows to count as
-one
-sample.
+one sample.
 """
 
 MOST_VALUES = 200
 """Different values that a column of text may have: more are names, or a number column with a stray word."""
 
 
-def no_input(column: "pd.Series") -> Iterator[Finding]:
+def unusable_input_findings(column: "pd.Series") -> Iterator[Finding]:
     """Find numbers that are too large, and columns with too many different texts."""
     name = str(column.name)
-    if is_number(column):
-        values = numbers(column)
+    if is_numeric(column):
+        values = numeric_column(column)
         wrong = np.flatnonzero(np.abs(values) > LARGEST)
         if len(wrong):
             what = f"{values[wrong[0]]:g} is too large: numbers up to {LARGEST:.1e} are allowed"
@@ -318,13 +317,13 @@ def no_input(column: "pd.Series") -> Iterator[Finding]:
             yield Finding("", problem, remedy, "refused", WITHOUT, (name,))
     elif (count := column.nunique()) > MOST_VALUES:
         problem = f"has {count} different texts, at most {MOST_VALUES} are allowed"
-        yield findings.out(name, problem, "no input", "make it numbers")
+        yield leave_out(name, problem, "no input", "make it numbers")
 
 
-def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
+def describe_inputs(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     """Describe how each input is read, a line for each kind, and how many numbers a row becomes."""
-    words = {name: sorted(rows[name].unique()) for name in features if not is_number(rows[name])}
-    truths = [name for name, values in words.items() if likely_positive(values)]
+    words = {name: sorted(rows[name].unique()) for name in features if not is_numeric(rows[name])}
+    truths = [name for name, values in words.items() if guess_positive_class(values)]
     kinds = {
         "numbers": [name for name in features if name not in words],
         "yes or no": truths,
@@ -337,15 +336,15 @@ def reading(rows: "pd.DataFrame", features: Sequence[str]) -> list[str]:
     width = len(kinds["numbers"]) + sum(map(len, words.values()))
     return [
         f"inputs: {counted(len(features), 'column')}, {counted(width, 'number')} for the network",
-        *(f"  {kind} ({len(names)}): {some(names)}" for kind, names in kinds.items() if names),
+        *(f"  {kind} ({len(names)}): {few_names(names)}" for kind, names in kinds.items() if names),
     ]
 
 
-def of_split(rows: "pd.DataFrame", features: Sequence[str]) -> Iterator[Finding]:
+def split_naming_findings(rows: "pd.DataFrame", features: Sequence[str]) -> Iterator[Finding]:
     """Find inputs, named by no key, that say the split of each row."""
     for name in features:
-        if label_files.is_split(name, rows[name].dropna().unique().tolist()):
-            remedy = f"Give {findings.setting('data.split', (name,))} to use it, or leave it out by data.without"
+        if label_files.is_split_column(name, rows[name].dropna().unique().tolist()):
+            remedy = f"Give {key_with_values('data.split', (name,))} to use it, or leave it out by data.without"
             yield Finding(
                 name,
                 "says which split a row belongs to, and would be an input",
@@ -356,21 +355,20 @@ def of_split(rows: "pd.DataFrame", features: Sequence[str]) -> Iterator[Finding]
             )
 
 
-def to_keep_together(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64] | None:
+def group_repeated_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64] | None:
     """Group equal rows that are most likely one sample which is there several times.
 
     Returns:
         The group of each row, (N,); None where no rows are equal, or where they are equal by chance, since a table of
-            so
-        few values can have few different rows.
+            so few values can have few different rows.
     """
-    group = equal_rows(rows, features)
+    group = number_equal_rows(rows, features)
     counts = np.bincount(group)
     is_repeated = len(counts) < len(group)
     return group if is_repeated and len(counts) >= GROUP_VALUES and counts.max() <= LARGEST_GROUP * len(group) else None
 
 
-def equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64]:
+def number_equal_rows(rows: "pd.DataFrame", features: Sequence[str]) -> NDArray[np.int64]:
     """Number rows by their inputs, (N,): equal rows have one number."""
     return rows.groupby(list(features), sort=False, dropna=False).ngroup().to_numpy().astype(np.int64)
 
@@ -409,7 +407,7 @@ DATE = re.compile(
 WITH_UNIT = r"[+-]?\d[\d.,]*\s*([A-Za-zµ°%²³/]+)\.?"
 
 
-def with_numbers(
+def parse_numbers(
     rows: "pd.DataFrame", features: Sequence[str], where: Where, decimal: str
 ) -> tuple["pd.DataFrame", list[Finding]]:
     """Turn each input whose texts are all numbers into numbers, and find those that cannot be.
@@ -430,7 +428,7 @@ def with_numbers(
     for name in features:
         column = rows[name]
         if column.dtype.kind in "mM":
-            doubts.append(findings.out(name, "holds dates", "no input", "make it a number"))
+            doubts.append(leave_out(name, "holds dates", "no input", "make it a number"))
             continue
         there = column[column.notna()]
         is_object = pd.api.types.is_object_dtype(column)
@@ -440,18 +438,18 @@ def with_numbers(
             continue
         place, kinds = pd.factorize(there.astype(str))  # each text is looked at once
         texts = pd.Series(kinds).astype(str).str.strip()
-        numeric = pd.to_numeric(with_points(texts, decimal), errors="coerce")
+        numeric = pd.to_numeric(with_decimal_points(texts, decimal), errors="coerce")
         plain, parsed = (one.take(place).set_axis(there.index) for one in (texts, numeric))
         if parsed.notna().all():
             found[name] = parsed.astype(np.float64).reindex(rows.index)
             continue
-        if doubt := _doubt(plain, parsed.notna().to_numpy(bool), name, where, decimal):
+        if doubt := _doubt_finding(plain, parsed.notna().to_numpy(bool), name, where, decimal):
             doubts.append(doubt)
         found[name] = plain.reindex(rows.index)  # without the blanks around them
-    return with_columns(rows, found), doubts
+    return replace_columns(rows, found), doubts
 
 
-def with_columns(rows: "pd.DataFrame", columns: Mapping[str, "pd.Series"]) -> "pd.DataFrame":
+def replace_columns(rows: "pd.DataFrame", columns: Mapping[str, "pd.Series"]) -> "pd.DataFrame":
     """Replace some columns of the rows; pandas' own way is slow for hundreds of columns."""
     import pandas as pd
 
@@ -459,7 +457,7 @@ def with_columns(rows: "pd.DataFrame", columns: Mapping[str, "pd.Series"]) -> "p
     return pd.concat(parts, axis=1).set_axis(rows.columns, axis=1) if columns else rows
 
 
-def with_points(texts: "pd.Series", decimal: str) -> "pd.Series":
+def with_decimal_points(texts: "pd.Series", decimal: str) -> "pd.Series":
     """Rewrite texts of numbers with a decimal point, see `table_format.plain_number`."""
     return texts if decimal == "." else texts.map(lambda text: plain_number(text.strip(), decimal), na_action="ignore")
 
@@ -469,9 +467,11 @@ FEW_STRAYS = 3
 """
 
 
-def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, where: Where, decimal: str) -> Finding | None:
+def _doubt_finding(
+    texts: "pd.Series", is_number: "np.ndarray", name: str, where: Where, decimal: str
+) -> Finding | None:
     """Find a reason why texts, some of which are numbers, are most likely not kinds of something."""
-    words = f"{findings.setting(findings.WORDS, (name,))} if these are words that you want"
+    words = f"{key_with_values(WORDS, (name,))} if these are words that you want"
     if is_number.mean() >= MOSTLY or texts[is_number].nunique() > DISTINCT_NUMBERS:
         strays = texts[~is_number]
         shown = [
@@ -480,26 +480,27 @@ def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, where: Where,
         more = f" and {len(strays) - SHOWN} more" if len(strays) > SHOWN else ""
         problem = f"holds numbers but for {', '.join(shown)}{more}"
         if strays.nunique() > FEW_STRAYS:
-            return findings.out(name, problem, more=f"mend them, or give {words}")
+            return leave_out(name, problem, more=f"mend them, or give {words}")
         marks = tuple(sorted(set(strays)))
         remedy = (
-            f"Mend them, or give {findings.setting(findings.MARKS, marks)} if they mean that the value is missing, or "
-            f"{words}"
+            f"Mend them, or give {key_with_values(MARKS, marks)} if they mean that the value is missing, or {words}"
         )
-        return Finding(name, problem, remedy, "refused", findings.MARKS, marks)
-    if date := _first(texts, where, DATE):
-        return findings.out(name, f"holds dates, as {date}", "no input", f"make it a number, or give {words}")
-    if decimal == "," and (point := _first(texts, where, r"[+-]?\d[\d.]*")):
+        return Finding(name, problem, remedy, "refused", MARKS, marks)
+    if date := _first_match(texts, where, DATE):
+        return leave_out(name, f"holds dates, as {date}", "no input", f"make it a number, or give {words}")
+    if decimal == "," and (point := _first_match(texts, where, r"[+-]?\d[\d.]*")):
         problem = f"holds numbers with a point, as {point}, but data.decimal is a comma"
         return Finding(name, problem, f"Write all numbers of the table in one way, or give {words}")
-    thousands = _first(texts, where, r"[+-]?[1-9]\d{0,2}(,\d{3})+")
-    if not thousands and (comma := _first(texts, where, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
+    thousands = _first_match(texts, where, r"[+-]?[1-9]\d{0,2}(,\d{3})+")
+    if not thousands and (comma := _first_match(texts, where, r"[+-]?\d+[.,]\d+|[+-]?\d+")):
         problem = f"holds numbers with a decimal comma, as {comma}"
         return Finding(name, problem, f'Give data.decimal: ",", or {words}', "refused", "data.decimal", (",",))
-    if money := _first(texts, where, rf"[{re.escape(SIGNS)}]*[+-]?[{re.escape(SIGNS)}]*\d[\d.,{re.escape(SIGNS)}]*"):
+    if money := _first_match(
+        texts, where, rf"[{re.escape(SIGNS)}]*[+-]?[{re.escape(SIGNS)}]*\d[\d.,{re.escape(SIGNS)}]*"
+    ):
         problem = f"holds numbers written for people, as {money}"
         return Finding(name, problem, f"Write them without signs of money, per cent and thousands, or give {words}")
-    if measured := _first(texts, where, WITH_UNIT):
+    if measured := _first_match(texts, where, WITH_UNIT):
         units = {found.group(1) for text in texts.unique() if (found := re.fullmatch(WITH_UNIT, text))}
         if len(units) < DISTINCT_NUMBERS < texts.nunique():
             problem = f"holds numbers with a unit, as {measured}"
@@ -507,11 +508,11 @@ def _doubt(texts: "pd.Series", is_number: "np.ndarray", name: str, where: Where,
     if (values := texts.nunique()) > max(FEWEST_TEXTS, UNIQUE * len(texts)):
         example = f"{quoted(texts.iloc[0])} ({where(texts.index[0])})"
         problem = f"has {values} different texts in {len(texts)} rows: names, not kinds, as {example}"
-        return findings.out(name, problem, "no input", f"give {words}")
+        return leave_out(name, problem, "no input", f"give {words}")
     return None
 
 
-def _first(texts: "pd.Series", where: Where, pattern: str | re.Pattern[str]) -> str | None:
+def _first_match(texts: "pd.Series", where: Where, pattern: str | re.Pattern[str]) -> str | None:
     """Return the first text that matches a pattern, with its place; None unless most texts match."""
     glance = texts.iloc[:: max(1, len(texts) // GLANCE)].tolist()
     if not any(re.fullmatch(pattern, text) for text in dict.fromkeys(glance)):

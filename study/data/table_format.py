@@ -28,7 +28,7 @@ from typing_extensions import Doc
 
 from study.errors import UserError
 from study.knobs import Section
-from study.text import quoted, some
+from study.text import few_names, quoted
 
 PARQUET = (".parquet", ".pq")
 Engine = Literal["openpyxl", "xlrd", "odf"]
@@ -61,7 +61,7 @@ Encoding = Annotated[
 
 
 @dataclass(frozen=True)
-class Format:
+class TableFormat:
     """How a table is written.
 
     Attributes:
@@ -75,14 +75,14 @@ class Format:
     skipped: int = 0
 
 
-FOUND, PLAIN = Format(), Format(",", "utf-8", ".")
+FOUND, PLAIN = TableFormat(), TableFormat(",", "utf-8", ".")
 """Format of a user's table, all of it to be detected, and of a published one."""
 
 
 GIVEN = ("separator", "encoding", "decimal")
 
 
-def given(section: Section) -> Format:
+def format_from_keys(section: Section) -> TableFormat:
     """Return the format as far as the keys of a `data` section give it.
 
     Raises:
@@ -97,57 +97,57 @@ def given(section: Section) -> Format:
         raise UserError(
             f"data.encoding: {quoted(str(encoding))} given, no encoding of texts. Usual: utf-8, latin-1, utf-16"
         )
-    return Format(separator, encoding, decimal)
+    return TableFormat(separator, encoding, decimal)
 
 
-def found(path: Path, known: Format = FOUND) -> Format:
+def detect_format(path: Path, known: TableFormat = FOUND) -> TableFormat:
     """Detect the format of a table, as far as it is not known.
 
     Raises:
         UserError: it is not a text table, or its encoding cannot be detected.
     """
-    return _found(path, known, state(path))
+    return _cached_format(path, known, stat_of_file(path))
 
 
-def state(path: Path) -> tuple[int, ...]:
+def stat_of_file(path: Path) -> tuple[int, ...]:
     """Return times, size and inode of a file, which tell whether it has changed."""
     of = os.stat(path)
     return of.st_mtime_ns, of.st_size, of.st_ino
 
 
 @lru_cache(16)
-def _found(path: Path, known: Format, state: tuple[int, ...]) -> Format:
+def _cached_format(path: Path, known: TableFormat, state: tuple[int, ...]) -> TableFormat:
     kind = path.suffix.lower()
     if kind in PARQUET or kind in PACKED:
         return replace(PLAIN, **{key: value for key, value in vars(known).items() if value})
     if is_spreadsheet(path):
         form = replace(PLAIN, decimal=known.decimal)
     else:
-        encoding = known.encoding or _encoding(path)
-        separator, skipped = _separator(path, encoding, known.separator)
-        form = Format(separator, encoding, known.decimal, skipped)
-    return form if form.decimal else replace(form, decimal=_decimal(path, form))
+        encoding = known.encoding or _detect_encoding(path)
+        separator, skipped = _detect_separator(path, encoding, known.separator)
+        form = TableFormat(separator, encoding, known.decimal, skipped)
+    return form if form.decimal else replace(form, decimal=_detect_decimal(path, form))
 
 
-def told(path: Path, known: Format = FOUND) -> list[str]:
+def describe_format(path: Path, known: TableFormat = FOUND) -> list[str]:
     """Describe how a table is read, unless it is a CSV with commas and decimal points in UTF-8.
 
     One line warns of points that may stand between thousands.
     """
     if path.suffix.lower() in PARQUET:
         return []
-    form = found(path, known)
+    form = detect_format(path, known)
     parts = []
-    if is_spreadsheet(path) and len(names := sheet(path)[1]) > 1:
+    if is_spreadsheet(path) and len(names := read_sheet(path)[1]) > 1:
         parts.append(f"sheet {quoted(names[0])}, the first of {len(names)} (the others are not read)")
     if form.separator not in (None, ","):
         parts.append(f"columns separated by {SEPARATORS[str(form.separator)]} (data.separator)")
     if form.decimal == ",":
         parts.append("decimal commas (data.decimal)")
-    if others := _otherwise(path, form):
-        parts.append(f"decimal {'points' if form.decimal == ',' else 'commas'} in {some(others)}")
+    if others := _columns_with_other_mark(path, form):
+        parts.append(f"decimal {'points' if form.decimal == ',' else 'commas'} in {few_names(others)}")
     if str(form.encoding).lower().replace("_", "-") not in ("utf-8", "utf-8-sig", "utf8"):
-        example = _foreign(path, form)
+        example = _first_non_ascii_word(path, form)
         parts.append(f"encoding {form.encoding}{example} (data.encoding)")
     lines = [f"read as: {', '.join(parts)}"] if parts else []
     is_found = known.decimal is None and form.separator != "," and form.decimal == "."
@@ -162,14 +162,14 @@ def is_spreadsheet(path: Path) -> bool:
     return path.suffix.lower() in SPREADSHEETS
 
 
-def opened(path: Path, form: Format) -> io.TextIOBase:
+def open_table(path: Path, form: TableFormat) -> io.TextIOBase:
     """Open a table as text: a spreadsheet as its first sheet saved as CSV."""
     if is_spreadsheet(path):
-        return io.StringIO(sheet(path)[0])
+        return io.StringIO(read_sheet(path)[0])
     return path.open(encoding="utf-8-sig" if form.encoding == "utf-8" else form.encoding, newline="")
 
 
-def undecodable(path: Path, encoding: str) -> str:
+def undecodable_line(path: Path, encoding: str) -> str:
     """Name the first line of a file that is not in an encoding, for a message; empty if all are."""
     decoder = codecs.getincrementaldecoder(encoding)()
     with path.open("rb") as file:
@@ -181,16 +181,16 @@ def undecodable(path: Path, encoding: str) -> str:
     return ""
 
 
-def _foreign(path: Path, form: Format) -> str:
+def _first_non_ascii_word(path: Path, form: TableFormat) -> str:
     """Show the first word of a table that is not in ASCII, so that a wrong encoding is seen."""
-    with opened(path, form) as file:
+    with open_table(path, form) as file:
         for number, line in enumerate(file, 1):
             if words := [word for word in re.split(r"[\s,;|\"]+", line) if not word.isascii()]:
                 return f", as {quoted(words[0])} in line {number}"
     return ""
 
 
-def _encoding(path: Path) -> str:
+def _detect_encoding(path: Path) -> str:
     with path.open("rb") as file:
         start = file.read(BLOCK)
         if start[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
@@ -209,8 +209,8 @@ def _encoding(path: Path) -> str:
             if _decodes(file, encoding):
                 return encoding
     raise UserError(
-        f"{path}: is not in UTF-8{undecodable(path, 'utf-8')}, nor in Windows-1252 or UTF-16. Save it as UTF-8, or "
-        "give data.encoding"
+        f"{path}: is not in UTF-8{undecodable_line(path, 'utf-8')}, nor in Windows-1252 or UTF-16. Save it as UTF-8, "
+        "or give data.encoding"
     )
 
 
@@ -230,28 +230,28 @@ DECLARED = re.compile(r"\"?sep=([,;\t|])\"?\s*", re.IGNORECASE)
 NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*(?:[eE][+-]?\d+)?")
 
 
-def _separator(path: Path, encoding: str, known: str | None) -> tuple[str, int]:
+def _detect_separator(path: Path, encoding: str, known: str | None) -> tuple[str, int]:
     """Return the separator of a file, and how many lines are before its header."""
     try:
-        with opened(path, Format(encoding=encoding)) as file:
+        with open_table(path, TableFormat(encoding=encoding)) as file:
             lines = list(islice((line for line in file if line.strip()), FIRST_LINES))
     except UnicodeError:
         return known or ",", 0  # told when it is read
     declared = DECLARED.fullmatch(lines[0]) if lines else None
     if known or declared:
         return known or str(declared and declared.group(1)), int(declared is not None)
-    fits = {separator: _fit(lines, separator) for separator in SEPARATORS}
+    fits = {separator: _separator_fit(lines, separator) for separator in SEPARATORS}
     best = max(fits, key=lambda separator: fits[separator])  # the first of equal ones
     return best if fits[best] else ",", 0
 
 
-def _fit(lines: Sequence[str], separator: str) -> tuple[float, ...]:
+def _separator_fit(lines: Sequence[str], separator: str) -> tuple[float, ...]:
     """Rate how well a separator cuts these lines, larger is better; empty where the header has less than two cells.
 
     First the share of records with as many cells as the header, then that of their cells that are numbers, then the
     cells of the header.
     """
-    records = list(_records(lines, separator))
+    records = list(_csv_records(lines, separator))
     records = records[:-1] if len(records) > 2 else records  # the last one may be cut in the middle of a quoted cell
     if not records or len(records[0]) < 2:
         return ()
@@ -262,7 +262,7 @@ def _fit(lines: Sequence[str], separator: str) -> tuple[float, ...]:
     return len(alike) / max(1, len(records) - 1), numbers / max(1, len(cells)), width
 
 
-def _records(lines: Iterable[str], separator: str) -> Iterable[list[str]]:
+def _csv_records(lines: Iterable[str], separator: str) -> Iterable[list[str]]:
     try:
         yield from csv.reader(lines, delimiter=separator)
     except csv.Error:  # of a cell of over 131,072 letters
@@ -280,7 +280,7 @@ MOSTLY = 0.5
 """Share of a column's different texts from which on it counts as numbers."""
 
 
-def _needs(mark: str, other: str) -> re.Pattern[str]:
+def _decimals_pattern(mark: str, other: str) -> re.Pattern[str]:
     """Build the pattern of texts that are numbers only if `mark` marks decimals and `other` separates thousands."""
     one, two = re.escape(mark), re.escape(other)
     decimals = rf"\d+{one}(?:\d{{1,2}}|\d{{4,}})|0+{one}\d+|\d{{4,}}{one}\d+|{one}\d+"
@@ -288,17 +288,17 @@ def _needs(mark: str, other: str) -> re.Pattern[str]:
     return re.compile(rf"[+-]?(?:{decimals}|{thousands})(?:[eE][+-]?\d+)?")
 
 
-NEEDS = {",": _needs(",", "."), ".": _needs(".", ",")}
+NEEDS = {",": _decimals_pattern(",", "."), ".": _decimals_pattern(".", ",")}
 
 
-def _decimal(path: Path, form: Format) -> str:
+def _detect_decimal(path: Path, form: TableFormat) -> str:
     """Detect the decimal mark of a table, whose format is otherwise known."""
     sign = re.compile(r'"[^"]*,\d' if form.separator == "," else r",\d")
     try:
-        with opened(path, form) as file:
+        with open_table(path, form) as file:
             if not any(sign.search(line) for line in file):
                 return "."
-        columns = _numbers(path, form).values()
+        columns = _number_texts(path, form).values()
     except (ValueError, OSError):  # told when it is read
         return "."
     votes, either = {",": 0, ".": 0}, False
@@ -309,10 +309,10 @@ def _decimal(path: Path, form: Format) -> str:
     return "," if votes[","] > votes["."] or (not any(votes.values()) and either and form.separator != ",") else "."
 
 
-def _perhaps_thousands(path: Path, form: Format) -> str | None:
+def _perhaps_thousands(path: Path, form: TableFormat) -> str | None:
     """Return a number whose point may separate thousands; None where another number shows that points mark decimals."""
     try:
-        numbers = [number for column in _numbers(path, form).values() for number in column]
+        numbers = [number for column in _number_texts(path, form).values() for number in column]
     except (ValueError, OSError):
         return None
     doubtful = next(filter(EITHER_POINT.fullmatch, numbers), None)
@@ -329,20 +329,20 @@ def decimal_of_column(numbers: Iterable[str]) -> str | None:
     return needed.pop() if len(needed) == 1 else None
 
 
-def _otherwise(path: Path, form: Format) -> list[str]:
+def _columns_with_other_mark(path: Path, form: TableFormat) -> list[str]:
     """Return the columns whose decimal mark is not that of the table."""
     try:
-        marks = {name: decimal_of_column(numbers) for name, numbers in _numbers(path, form).items()}
+        marks = {name: decimal_of_column(numbers) for name, numbers in _number_texts(path, form).items()}
     except (ValueError, OSError):  # told when it is read
         return []
     return [name for name, mark in marks.items() if mark not in (None, form.decimal)]
 
 
-def _numbers(path: Path, form: Format) -> dict[str, list[str]]:
+def _number_texts(path: Path, form: TableFormat) -> dict[str, list[str]]:
     """Return the different numbers, as texts, of each column that has mostly numbers, by its name."""
     import pandas as pd
 
-    with opened(path, form) as file:
+    with open_table(path, form) as file:
         frame = pd.read_csv(
             file,
             sep=form.separator,
@@ -373,7 +373,7 @@ def plain_number(text: str, decimal: str) -> str:
     return text.translate({ord("."): "?", ord(","): "."})
 
 
-def sheet(path: Path) -> tuple[str, tuple[str, ...]]:
+def read_sheet(path: Path) -> tuple[str, tuple[str, ...]]:
     """Read the first sheet of a spreadsheet as CSV, and the names of all sheets.
 
     An empty row is an empty line, so that rows keep their numbers.
@@ -381,11 +381,11 @@ def sheet(path: Path) -> tuple[str, tuple[str, ...]]:
     Raises:
         UserError: the package that pandas reads it with is not there, or it is damaged.
     """
-    return _sheet(path, state(path))
+    return _cached_sheet(path, stat_of_file(path))
 
 
 @lru_cache(2)
-def _sheet(path: Path, state: tuple[int, ...]) -> tuple[str, tuple[str, ...]]:
+def _cached_sheet(path: Path, state: tuple[int, ...]) -> tuple[str, tuple[str, ...]]:
     import pandas as pd
 
     engine = SPREADSHEETS[path.suffix.lower()]

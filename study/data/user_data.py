@@ -15,12 +15,12 @@ from typing_extensions import Doc
 
 from study.data import conditions, holdout, label_files, table_format
 from study.data.dataset import Facts
-from study.data.findings import Finding
-from study.data.label_files import ALIASES, splits_of
+from study.data.label_files import ALIASES
+from study.data.table_findings import Finding
 from study.data.table_format import Decimal, Encoding, Separator, plain_number
 from study.errors import UserError
 from study.knobs import Range
-from study.text import quoted, some
+from study.text import few_names, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,7 @@ MOST_GROUPS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class UserDataOptions:
     """Keys of the `data` section that both of the user's own data sets have."""
 
     path: str
@@ -54,11 +54,10 @@ class Options:
         str | None, Doc("column of the bias (sensitive, spurious) classes; several combined: `gender+young`")
     ] = None
     aligned: Annotated[
-        tuple[str, ...] | Literal["by_number"] | None,
+        tuple[str, ...] | None,
         Doc(
             "the class that each bias class goes with, as `[water=waterbird, land=landbird]`; null: as the training "
-            "rows say, if they do clearly; []: none; `by_number`: the class of its number, as in studies of earlier "
-            "versions"
+            "rows say, if they do clearly; []: none"
         ),
     ] = None
     bias_gaps: Annotated[
@@ -118,7 +117,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Labels:
+class TableLabels:
     """Labels of a table's rows.
 
     Attributes:
@@ -151,7 +150,7 @@ class Labels:
         return self.bias is not None and bool((self.bias < 0).any())
 
 
-def facts(labels: Labels, shape: tuple[int, ...], splits: Iterable[str]) -> Facts:
+def facts_of_labels(labels: TableLabels, shape: tuple[int, ...], splits: Iterable[str]) -> Facts:
     """Build the facts of a user's data from their labels.
 
     Args:
@@ -172,12 +171,16 @@ def facts(labels: Labels, shape: tuple[int, ...], splits: Iterable[str]) -> Fact
     )
 
 
-def decimal_of(options: Options, path: Path) -> str:
+def decimal_mark(options: UserDataOptions, path: Path) -> str:
     """Return the decimal mark of a user's table; a point where `path` is a folder of classes."""
-    return "." if path.is_dir() else str(table_format.found(path, table_format.given(vars(options))).decimal)
+    return (
+        "."
+        if path.is_dir()
+        else str(table_format.detect_format(path, table_format.format_from_keys(vars(options))).decimal)
+    )
 
 
-def columns_of(text: str | None, columns_of_table: Iterable[Hashable], path: Path) -> list[str]:
+def split_column_names(text: str | None, columns_of_table: Iterable[Hashable], path: Path) -> list[str]:
     """Split the text of a key into the columns that it names: one, or several joined by +.
 
     Raises:
@@ -185,11 +188,11 @@ def columns_of(text: str | None, columns_of_table: Iterable[Hashable], path: Pat
     """
     names = [str(name) for name in columns_of_table]
     columns = [] if text is None else [text] if text in names else text.split("+")
-    label_files.need(names, columns, path)
+    label_files.check_columns(names, columns, path)
     return columns
 
 
-def label_columns(options: Options, columns_of_table: Iterable[Hashable], path: Path) -> list[str]:
+def columns_named_by_keys(options: UserDataOptions, columns_of_table: Iterable[Hashable], path: Path) -> list[str]:
     """List all columns that keys name, that is all but the inputs of a table.
 
     Raises:
@@ -198,12 +201,12 @@ def label_columns(options: Options, columns_of_table: Iterable[Hashable], path: 
     valid = [str(name) for name in columns_of_table]
     named = (getattr(options, key, None) for key in ("file", "key", "split", "group"))
     used = [
-        *columns_of(options.target, valid, path),
-        *columns_of(options.bias, valid, path),
+        *split_column_names(options.target, valid, path),
+        *split_column_names(options.bias, valid, path),
         *options.condition,
         *(column for column in named if column),
     ]
-    label_files.need(valid, used, path)
+    label_files.check_columns(valid, used, path)
     check_apart(options.target, options.bias, valid, path)
     return used
 
@@ -211,15 +214,17 @@ def label_columns(options: Options, columns_of_table: Iterable[Hashable], path: 
 def check_apart(target: str, bias: str | None, columns_of_table: Iterable[Hashable], path: Path) -> None:
     """Raise a UserError if the target and the bias share a column."""
     valid = [str(name) for name in columns_of_table]
-    of_target = columns_of(target, valid, path)
-    if shared := [column for column in columns_of(bias, valid, path) if column in of_target]:
+    of_target = split_column_names(target, valid, path)
+    if shared := [column for column in split_column_names(bias, valid, path) if column in of_target]:
         raise UserError(
             f"{path}: column {quoted(shared[0])} is in both data.target ({target}) and data.bias ({bias}). A bias that "
             "is the class itself can be told from nothing: name another column in data.bias, or none"
         )
 
 
-def labels(table: "pd.DataFrame", path: Path, options: Options, samples: Sequence[str] | None) -> Labels:
+def read_labels(
+    table: "pd.DataFrame", path: Path, options: UserDataOptions, samples: Sequence[str] | None
+) -> TableLabels:
     """Read the labels that the keys `target`, `bias`, `condition` and `condition_file` name.
 
     Args:
@@ -232,41 +237,48 @@ def labels(table: "pd.DataFrame", path: Path, options: Options, samples: Sequenc
     """
     if options.val == "unbiased" and options.bias is None:
         raise UserError("data.val: 'unbiased' given, which needs bias labels. Name their column in data.bias")
-    columns = columns_of(options.target, table.columns, path)
-    target = _coded(table, columns, path)
+    columns = split_column_names(options.target, table.columns, path)
+    target = _code_columns(table, columns, path)
     if isinstance(options.target_bins, tuple):
-        target, _ = _binned(target, options.target_bins, path, decimal_of(options, path), "target")
-    found = number_target(table, options, path)
-    if found and (target.classes >= max(3, len(table)) or target.has_strays):
+        target, _ = _bin_column(target, options.target_bins, path, decimal_mark(options, path), "target")
+    found = number_target_finding(table, options, path)
+    if found and (target.n_classes >= max(3, len(table)) or target.has_strays):
         raise UserError(f"{path}: {found}")
-    if not 2 <= target.classes < max(3, len(table)):
-        problem = f"has {target.classes} different values in {len(table)} rows"
+    if not 2 <= target.n_classes < max(3, len(table)):
+        problem = f"has {target.n_classes} different values in {len(table)} rows"
         raise UserError(f"{path}: column {options.target!r} {problem}: no classes. Name another in data.target")
     target.check_strays(path)
-    condition = _condition(table, path, options, samples)
+    condition = _read_condition(table, path, options, samples)
     several = len(columns) > 1
-    without_bias = Labels(
-        target.codes, None, target.classes, None, condition, target.names, combined=several, is_number=found is not None
+    without_bias = TableLabels(
+        target.codes,
+        None,
+        target.n_classes,
+        None,
+        condition,
+        target.names,
+        combined=several,
+        is_number=found is not None,
     )
     if options.bias is None:
         if options.bias_bins is not None:
             raise UserError("data.bias_bins: given without data.bias, whose numbers it makes groups of")
         return without_bias
-    bias_columns = columns_of(options.bias, table.columns, path)
-    bias, edges = _coded(table, bias_columns, path, options.bias_gaps == "unknown"), None
+    bias_columns = split_column_names(options.bias, table.columns, path)
+    bias, edges = _code_columns(table, bias_columns, path, options.bias_gaps == "unknown"), None
     if options.bias_bins is not None:
-        bias, edges = _binned(bias, options.bias_bins, path, decimal_of(options, path))
-    if not bias.classes:
+        bias, edges = _bin_column(bias, options.bias_bins, path, decimal_mark(options, path))
+    if not bias.n_classes:
         raise UserError(
             f"{path}: column {options.bias!r} is empty in every row: the bias is known for nobody. Leave out data.bias"
         )
     bias.check_strays(path)
     several = several or len(bias_columns) > 1
-    labelled = replace(without_bias, bias=bias.codes, bias_classes=bias.classes, bias_names=bias.names)
+    labelled = replace(without_bias, bias=bias.codes, bias_classes=bias.n_classes, bias_names=bias.names)
     return replace(labelled, combined=several, bias_edges=edges)
 
 
-def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
+def numbered_by_class(labels: TableLabels, train: NDArray[np.int64]) -> TableLabels:
     """Renumber the bias classes so that each has the number of the class it goes with, where names do not say which.
 
     In earlier versions bias class k was that of class k. Names in their order ("eight", "five" beside "c0", "c1") say
@@ -281,7 +293,7 @@ def numbered_by_class(labels: Labels, train: NDArray[np.int64]) -> Labels:
     ours, theirs = labels.class_names, labels.bias_names
     if labels.bias is None or labels.combined or not ours or not theirs or len(ours) != len(theirs):
         return labels
-    if _alike(ours, theirs):
+    if _have_same_names(ours, theirs):
         return labels
     from scipy.optimize import linear_sum_assignment  # slow to import
 
@@ -299,7 +311,9 @@ MIN_KAPPA = 0.5
 """Least Cohen's kappa of bias classes and classes at which bias classes count as going with classes of their own."""
 
 
-def own_classes(target: NDArray[np.int64], bias: NDArray[np.int64], shape: tuple[int, int]) -> tuple[int, ...] | None:
+def aligned_classes(
+    target: NDArray[np.int64], bias: NDArray[np.int64], shape: tuple[int, int]
+) -> tuple[int, ...] | None:
     """Find the class that each bias class goes with; None where that is not clear.
 
     All classes weigh alike. A bias class goes with the class of which it is the largest share. That is clear where
@@ -332,8 +346,8 @@ def own_classes(target: NDArray[np.int64], bias: NDArray[np.int64], shape: tuple
     )
 
 
-def _aligned(
-    labels: Labels, train: NDArray[np.int64], given: tuple[str, ...] | str | None, path: Path
+def _alignment(
+    labels: TableLabels, train: NDArray[np.int64], given: tuple[str, ...] | None, path: Path
 ) -> tuple[int, ...] | None:
     """Return the class of each bias class as `data.aligned` gives it, or else as the training rows show it.
 
@@ -341,19 +355,20 @@ def _aligned(
         UserError: a pair does not name a bias class and a class of the data.
     """
     if labels.bias is None or not labels.bias_classes:
-        if isinstance(given, tuple) and given:
+        if given:
             raise UserError("data.aligned: given without data.bias, whose classes it speaks of")
         return None
-    if not isinstance(given, tuple):
-        return own_classes(labels.target[train], labels.bias[train], (labels.classes, labels.bias_classes))
+    if given is None:
+        return aligned_classes(labels.target[train], labels.bias[train], (labels.classes, labels.bias_classes))
     classes = labels.class_names or tuple(map(str, range(labels.classes)))
     biases = labels.bias_names or tuple(map(str, range(labels.bias_classes)))
     pairs = {f"{one}={other}": (s, y) for s, one in enumerate(biases) for y, other in enumerate(classes)}
     numbers = [-1] * len(biases)
     for pair in given:
         if pair not in pairs:
-            of = f"BIAS=CLASS, of {path} {some([*map(quoted, biases)])} and {some([*map(quoted, classes)])}"
-            raise UserError(f"data.aligned: {quoted(pair)} given, allowed is {of}")
+            of_bias, of_class = (few_names([*map(quoted, names)]) for names in (biases, classes))
+            allowed = f"BIAS=CLASS, of {path} {of_bias} and {of_class}"
+            raise UserError(f"data.aligned: {quoted(pair)} given, allowed is {allowed}")
         s, y = pairs[pair]
         if numbers[s] not in (-1, y):
             raise UserError(f"data.aligned: {quoted(biases[s])} given with two classes")
@@ -361,10 +376,10 @@ def _aligned(
     return tuple(numbers) if given else None
 
 
-def divide(
+def divide_cells(
     cells: NDArray[np.int64],
     split_names: Sequence[str] | None,
-    options: Options,
+    options: UserDataOptions,
     place: str,
     same: NDArray[np.int64] | None = None,
 ) -> dict[str, NDArray[np.int64]]:
@@ -387,10 +402,10 @@ def divide(
             for a split.
     """
     if split_names is None:
-        rest, test = holdout.choose(cells, options.test_share, "biased", options.split_seed, same)
+        rest, test = holdout.split_by_kind(cells, options.test_share, "biased", options.split_seed, same)
         splits = {"train": rest} | ({"test": test} if options.test_share else {})
     else:
-        names = splits_of(split_names)
+        names = label_files.parse_split_names(split_names)
         if "" in names:
             row = names.index("")
             raise UserError(
@@ -408,7 +423,7 @@ def divide(
     if kind != "given" and "train" in splits:
         rest = splits["train"]
         within = None if same is None else same[rest]
-        kept, held = holdout.choose(cells[rest], options.val_share, kind, options.split_seed, within)
+        kept, held = holdout.split_by_kind(cells[rest], options.val_share, kind, options.split_seed, within)
         splits |= {"train": rest[kept], "val": rest[held]}
     for name in ("train", *splits):
         if name not in splits or not len(splits[name]):
@@ -417,14 +432,14 @@ def divide(
     return {name: splits[name] for name in ("train", "val", "test") if name in splits}
 
 
-def divided(
+def divide_rows(
     table: "pd.DataFrame",
     path: Path,
-    options: Options,
-    labels: Labels,
+    options: UserDataOptions,
+    labels: TableLabels,
     copies: NDArray[np.int64] | None,
     by_folder: Sequence[str] | None = None,
-) -> tuple[Labels, dict[str, NDArray[np.int64]]]:
+) -> tuple[TableLabels, dict[str, NDArray[np.int64]]]:
     """Divide a table's rows into splits, then number its classes and bias classes.
 
     Args:
@@ -432,18 +447,18 @@ def divided(
         by_folder: the split of each row where folders say so and no column does.
 
     Returns:
-        The labels with their final numbers, and the indices of each split, see `divide`.
+        The labels with their final numbers, and the indices of each split, see `divide_cells`.
     """
     names = list(table[options.split]) if options.split else by_folder
     place = f"{path}: column {options.split!r}" if options.split else str(path)
-    together = holdout.together(group_codes(table, options, path), copies)
-    splits = divide(holdout.cells(labels), names, options, place, together)
+    together = holdout.merge_groups(group_codes(table, options, path), copies)
+    splits = divide_cells(holdout.cell_of_sample(labels), names, options, place, together)
     labels = with_positive_last(labels, options.positive, path)
     labels = numbered_by_class(labels, splits["train"])
-    return replace(labels, aligned=_aligned(labels, splits["train"], options.aligned, path)), splits
+    return replace(labels, aligned=_alignment(labels, splits["train"], options.aligned, path)), splits
 
 
-def group_codes(table: "pd.DataFrame", options: Options, path: Path) -> NDArray[np.int64] | None:
+def group_codes(table: "pd.DataFrame", options: UserDataOptions, path: Path) -> NDArray[np.int64] | None:
     """Return the group of each row that `data.group` names, (N,); None where it is not given.
 
     Raises:
@@ -451,9 +466,9 @@ def group_codes(table: "pd.DataFrame", options: Options, path: Path) -> NDArray[
     """
     if options.group is None:
         return None
-    if options.group in columns_of(options.target, table.columns, path):
+    if options.group in split_column_names(options.target, table.columns, path):
         raise UserError(f"data.group: {options.group!r} is the class: each class would be in one split alone")
-    return label_files.codes(table[options.group], path, options.group)
+    return label_files.encode_classes(table[options.group], path, options.group)
 
 
 def group_notes(column: str, values: Sequence[str], splits: Mapping[str, NDArray[np.int64]]) -> list[str]:
@@ -463,11 +478,11 @@ def group_notes(column: str, values: Sequence[str], splits: Mapping[str, NDArray
         for row in members:
             homes.setdefault(values[row], set()).add(name)
     if divided := [quoted(value) for value, found in homes.items() if len(found) > 1]:
-        return [f"data.group: {len(divided)} values of {quoted(column)} are in several splits: {some(divided)}"]
+        return [f"data.group: {len(divided)} values of {quoted(column)} are in several splits: {few_names(divided)}"]
     return [f"data.group: each of the {len(homes)} values of {quoted(column)} is in one split"]
 
 
-def copied(splits: Mapping[str, NDArray[np.int64]], same: NDArray[np.int64]) -> str:
+def count_copies(splits: Mapping[str, NDArray[np.int64]], same: NDArray[np.int64]) -> str:
     """Count the samples of each split that repeat one of an earlier split, as `3 in val`; empty: none do."""
     earlier, told = np.array([], np.int64), []
     for name, members in splits.items():
@@ -488,10 +503,10 @@ class _Coded:
     @property
     def codes(self) -> NDArray[np.int64]:
         """Codes of all columns combined, (N,)."""
-        return label_files.combined(self.parts, [len(values) for values in self.values])
+        return label_files.combine_codes(self.parts, [len(values) for values in self.values])
 
     @property
-    def classes(self) -> int:
+    def n_classes(self) -> int:
         return math.prod(len(values) for values in self.values)
 
     @property
@@ -515,22 +530,25 @@ class _Coded:
                 raise UserError(f"{path}: column {column!r}: {problem}. Is it a slip? Mend it, or take the row out")
 
 
-def _coded(table: "pd.DataFrame", columns: Sequence[str], path: Path, gaps: bool = False) -> _Coded:
-    values = [label_files.classes_of(table[column]) for column in columns]
+def _code_columns(table: "pd.DataFrame", columns: Sequence[str], path: Path, gaps: bool = False) -> _Coded:
+    values = [label_files.distinct_classes(table[column]) for column in columns]
     for column, found in zip(columns, values, strict=True):
         _check_spellings(table[column], found, column, path)
-    parts = [label_files.codes(table[column], path, column, gaps=gaps) for column in columns]
+    parts = [label_files.encode_classes(table[column], path, column, gaps=gaps) for column in columns]
     return _Coded(columns, parts, values)
 
 
-def _binned(
+def _bin_column(
     bias: _Coded, bins: Sequence[float] | Literal["quartiles"], path: Path, decimal: str, key: str = "bias"
 ) -> tuple[_Coded, tuple[float, ...]]:
     """Divide the bias's, or the target's, column of numbers into groups; return those with rows, and all edges."""
-    numbers = [_numbers(values, decimal) for values in bias.values]
+    numbers = [_parse_finite_numbers(values, decimal) for values in bias.values]
     found = [place for place, values in enumerate(numbers) if values is not None]
     if len(found) != 1:
-        first = next((value for values in bias.values for value in values if _numbers([value], decimal) is None), None)
+        first = next(
+            (value for values in bias.values for value in values if _parse_finite_numbers([value], decimal) is None),
+            None,
+        )
         problem = "several columns of numbers" if found else f"no column of numbers, but {quoted(first or '')}"
         raise UserError(
             f"{path}: column {quoted('+'.join(bias.columns))}: data.{key}_bins needs one of numbers, it has {problem}"
@@ -559,13 +577,13 @@ def _binned(
     return _Coded(bias.columns, parts, kinds), edges
 
 
-def number_target(table: "pd.DataFrame", options: Options, path: Path) -> Finding | None:
+def number_target_finding(table: "pd.DataFrame", options: UserDataOptions, path: Path) -> Finding | None:
     """Report a target that is a number not divided into classes; None where it is not one."""
-    columns = columns_of(options.target, table.columns, path)
-    decimal = decimal_of(options, path)
-    if options.target_bins is not None or len(columns) != 1 or not measured(table[columns[0]].astype(str), decimal):
+    columns = split_column_names(options.target, table.columns, path)
+    decimal = decimal_mark(options, path)
+    if options.target_bins is not None or len(columns) != 1 or not is_measured(table[columns[0]].astype(str), decimal):
         return None
-    values = _numbers(
+    values = _parse_finite_numbers(
         [text for text in table[columns[0]].astype(str) if text not in label_files.MISSING_MARKS], decimal
     )
     assert values is not None  # it is measured
@@ -578,17 +596,17 @@ def number_target(table: "pd.DataFrame", options: Options, path: Path) -> Findin
     return Finding(columns[0], problem, remedy, "refused", "data.target_bins", (middle,))
 
 
-def measured(column: "pd.Series", decimal: str) -> bool:
+def is_measured(column: "pd.Series", decimal: str) -> bool:
     """Tell whether a column holds measured numbers: more than `MOST_GROUPS`, and not codes that count from 0 or 1."""
     texts = sorted({*column} - {*label_files.MISSING_MARKS})
-    values = _numbers(texts, decimal)
+    values = _parse_finite_numbers(texts, decimal)
     if len(texts) <= MOST_GROUPS or values is None:
         return False
     ordered = np.sort(values)
     return not (ordered[0] in (0, 1) and (np.diff(ordered) == 1).all())
 
 
-def _numbers(texts: Sequence[str], decimal: str) -> NDArray[np.float64] | None:
+def _parse_finite_numbers(texts: Sequence[str], decimal: str) -> NDArray[np.float64] | None:
     """Parse texts as finite numbers, (N,); return None if one is not."""
     try:
         values = np.array([float(plain_number(text, decimal)) for text in texts], np.float64)
@@ -605,7 +623,7 @@ def _check_spellings(column: "pd.Series", names: Sequence[str], name: str, path:
     """
     seen: dict[str, str] = {}
     for label in names:
-        key = folded(re.sub(r"(?<=\d)\.0+$", "", label))
+        key = normalise_spelling(re.sub(r"(?<=\d)\.0+$", "", label))
         if key in seen:
             counts = column.astype(str).str.strip().value_counts()
             both = " and ".join(f"{quoted(one)} ({counts.get(one, 0)} rows)" for one in (seen[key], label))
@@ -613,26 +631,30 @@ def _check_spellings(column: "pd.Series", names: Sequence[str], name: str, path:
         seen[key] = label
 
 
-def folded(word: str) -> str:
+def normalise_spelling(word: str) -> str:
     """Normalise capitals, except of single letters, and accents, so that spellings of one word compare equal."""
     text = unicodedata.normalize("NFC", word)
     return text if len(text) == 1 else text.casefold()
 
 
-def _condition(
-    table: "pd.DataFrame", path: Path, options: Options, samples: Sequence[str] | None
+def _read_condition(
+    table: "pd.DataFrame", path: Path, options: UserDataOptions, samples: Sequence[str] | None
 ) -> NDArray[np.float32] | None:
     if options.condition and options.condition_file:
         raise UserError("data.condition, data.condition_file: give one of them, not both")
     if options.condition_file:
         if samples is None:
             raise UserError("data.condition_file: needs data.key, the column with the names of the samples")
-        return conditions.rows(label_files.locate(options.condition_file), samples)
-    label_files.need(table.columns, options.condition, path)
-    return label_files.numbers(table, options.condition, path, decimal_of(options, path)) if options.condition else None
+        return conditions.read_vectors(label_files.find_path(options.condition_file), samples)
+    label_files.check_columns(table.columns, options.condition, path)
+    return (
+        label_files.columns_to_numbers(table, options.condition, path, decimal_mark(options, path))
+        if options.condition
+        else None
+    )
 
 
-def with_positive_last(labels: Labels, positive: str | None, path: Path) -> Labels:
+def with_positive_last(labels: TableLabels, positive: str | None, path: Path) -> TableLabels:
     """Make the class of this name the last, which every metric takes for the positive one.
 
     Bias classes that are named like the classes, or are numbers like them, are swapped with them.
@@ -647,15 +669,15 @@ def with_positive_last(labels: Labels, positive: str | None, path: Path) -> Labe
         what = f"{labels.classes} classes" if names else "several columns combined as classes"
         raise UserError(f"data.positive: {quoted(positive)} given, but {path} has {what}; it is for two classes alone")
     if positive not in names:
-        raise UserError(f"data.positive: {quoted(positive)} given, no class of {path}. Allowed: {some(names)}")
+        raise UserError(f"data.positive: {quoted(positive)} given, no class of {path}. Allowed: {few_names(names)}")
     if positive == names[1]:
         return labels
     turned = replace(labels, target=1 - labels.target, class_names=names[::-1])
     theirs = labels.bias_names
-    if labels.bias is None or theirs is None or len(theirs) != 2 or not _alike(names, theirs):
+    if labels.bias is None or theirs is None or len(theirs) != 2 or not _have_same_names(names, theirs):
         return turned
     return replace(turned, bias=np.where(labels.bias < 0, labels.bias, 1 - labels.bias), bias_names=theirs[::-1])
 
 
-def _alike(ours: Sequence[str], theirs: Sequence[str]) -> bool:
+def _have_same_names(ours: Sequence[str], theirs: Sequence[str]) -> bool:
     return set(ours) == set(theirs) or all(name.lstrip("-").isdecimal() for name in (*ours, *theirs))

@@ -18,15 +18,15 @@ import psutil
 
 from study import address as addresses
 from study import data
-from study.data.source import roots
+from study.data.source import data_roots
 from study.errors import UserError
 from study.home.folder import FORMAT, Home, check_format
-from study.home.provenance import LIBRARIES, output
-from study.places import SHARED, check_shared, for_sockets, obstacle
+from study.home.provenance import RECORDED_LIBRARIES, command_output
+from study.places import SHARED, check_shared_memory, folder_for_sockets, why_unwritable
 from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
-from study.text import public
-from study.tracking.connection import connect, damage, error_line
-from study.tracking.tracking_state import TIMEOUT
+from study.text import without_password
+from study.tracking.connection import connect, find_damage, format_error
+from study.tracking.tracking_state import REFRESH_TIMEOUT_S
 from study.training.gpu_errors import OLDER, TORCH
 
 State = Literal["ok", "warning", "problem"]
@@ -90,7 +90,7 @@ def python() -> Iterator[Finding]:
 
 def libraries() -> Iterator[Finding]:
     """Yield the versions of the main libraries, and which are missing; `pip check` tells whether they fit."""
-    found = {name: _version(name) for name in LIBRARIES}
+    found = {name: _installed_version(name) for name in RECORDED_LIBRARIES}
     told = ", ".join(f"{name} {version or 'missing'}" for name, version in found.items())
     yield Finding("libraries", "ok", told) if all(found.values()) else Finding("libraries", "problem", told, INSTALL)
 
@@ -123,7 +123,7 @@ def torchvision() -> Iterator[Finding]:
     yield Finding("torchvision", "ok", str(torchvision.__version__))
 
 
-def _version(name: str) -> str | None:
+def _installed_version(name: str) -> str | None:
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -172,7 +172,7 @@ def memory() -> Iterator[Finding]:
 def shared_memory() -> Iterator[Finding]:
     """Yield the room in the shared memory, where Ray keeps one copy of the data for all trials; a disk is slow."""
     try:
-        check_shared()
+        check_shared_memory()
     except UserError as error:
         yield Finding("shared memory", "problem", str(error))
         return
@@ -193,14 +193,14 @@ def disks(home: Path) -> Iterator[Finding]:
     """Yield the room for studies, data sets and Ray's temporary files, and whether the last two can be written."""
     yield disk("disk, home", home, "another home: STUDY_HOME=..., or study delete NAME")
     another = "another folder: STUDY_DATA=..."
-    reasons = {place: obstacle(place) for place in roots()}
+    reasons = {place: why_unwritable(place) for place in data_roots()}
     if all(reasons.values()):
         told = "; ".join(f"{place}: {why}" for place, why in reasons.items())
         yield Finding("disk, data", "problem", f"no folder for data can be written ({told})", another)
     else:
-        yield disk("disk, data", data.root(), another)
+        yield disk("disk, data", data.data_root(), another)
     try:
-        place = Path(for_sockets(MAX_FOLDER_CHARACTERS))
+        place = Path(folder_for_sockets(MAX_FOLDER_CHARACTERS))
     except UserError as error:
         yield Finding("disk, temporary", "problem", str(error))
     else:
@@ -209,7 +209,7 @@ def disks(home: Path) -> Iterator[Finding]:
 
 def disk(name: str, path: Path, remedy: str) -> Finding:
     """Return the room on the disk of a folder, which may not exist yet."""
-    usage = shutil.disk_usage(existing(path))
+    usage = shutil.disk_usage(nearest_existing(path))
     message = f"{path}: {usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free"
     if usage.free < NO_DISK:
         return Finding(name, "problem", message, remedy)
@@ -218,7 +218,7 @@ def disk(name: str, path: Path, remedy: str) -> Finding:
     return Finding(name, "ok", message)
 
 
-def existing(path: Path) -> Path:
+def nearest_existing(path: Path) -> Path:
     """Return a folder, or its nearest parent that exists."""
     return next(folder for folder in (path, *path.parents) if os.path.isdir(folder))
 
@@ -266,12 +266,12 @@ def gpu_findings(observed: GpuReport) -> Iterator[Finding]:
     elif observed.torch:
         yield Finding("GPUs", "ok", f"torch sees {len(observed.torch)}: {'; '.join(observed.driver or observed.torch)}")
     elif not observed.driver:
-        yield Finding("GPUs", "ok", f"no driver knows one; trials run on the CPU{_supported(observed)}")
+        yield Finding("GPUs", "ok", f"no driver knows one; trials run on the CPU{_support_sentence(observed)}")
     elif observed.hidden:
         yield Finding("GPUs", "warning", f"{cards}, hidden from torch: {observed.hidden}", "unset that variable")
     elif observed.built is None:
         yield Finding("GPUs", "warning", f"{cards}, which torch cannot use: it was built for the CPU alone", TORCH)
-    elif observed.supports and _number(observed.built) > _number(observed.supports):
+    elif observed.supports and _version_numbers(observed.built) > _version_numbers(observed.supports):
         message = f"{cards}; its driver supports CUDA up to {observed.supports}, torch was built for {observed.built}"
         newer = f"a driver of R{observed.needs} or newer" if observed.needs else "a newer driver"
         yield Finding("GPUs", "problem", message, f"{newer}, or one built for CUDA {observed.supports} of {TORCH}")
@@ -288,9 +288,11 @@ def observe_gpus() -> GpuReport:
 
     from study.training import device
 
-    driver_lines = output("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader") or ""
-    cuda_version = re.search(r"CUDA (?:UMD )?Version: *(\d+\.\d+)", output("nvidia-smi") or "")
-    why, name = device.unusable() or "", "CUDA_VISIBLE_DEVICES"
+    driver_lines = (
+        command_output("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader") or ""
+    )
+    cuda_version = re.search(r"CUDA (?:UMD )?Version: *(\d+\.\d+)", command_output("nvidia-smi") or "")
+    why, name = device.why_no_gpu() or "", "CUDA_VISIBLE_DEVICES"
     usable, cards = not why, driver_lines.splitlines()
     if not cards and (count := torch.cuda.device_count()):  # in a container without nvidia-smi
         cards = [f"{count} with driver {device.driver_version() or 'unknown'}"]
@@ -299,16 +301,16 @@ def observe_gpus() -> GpuReport:
         tuple(cards),
         cuda_version[1] if cuda_version else None,
         torch.version.cuda or torch.version.hip,
-        tuple(map(device.name, indices)),
-        tuple(device.name(index) for index in indices if not device.has_code(index)),
+        tuple(map(device.gpu_name, indices)),
+        tuple(device.gpu_name(index) for index in indices if not device.has_code_for(index)),
         why,
         f"{name}={os.environ[name]}" if os.environ.get(name, "0") in ("", "-1", "NoDevFiles") else None,
-        device.driver_needed(),
-        device.architectures(),
+        device.min_driver_version(),
+        device.built_architectures(),
     )
 
 
-def _supported(observed: GpuReport) -> str:
+def _support_sentence(observed: GpuReport) -> str:
     """Return which driver and cards this torch would run with, as a sentence."""
     if not observed.needs or not observed.code:
         return ""
@@ -316,7 +318,7 @@ def _supported(observed: GpuReport) -> str:
     return f". {needs} and has code for {', '.join(observed.code)}"
 
 
-def _number(version: str) -> tuple[int, ...]:
+def _version_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
@@ -357,18 +359,18 @@ def home(home: Home) -> Iterator[Finding]:
 
 def mlflow(home: Home) -> Iterator[Finding]:
     """Yield whether MLflow answers; passwords are not shown."""
-    if home.owns_tracking and not home.database.exists():
-        yield Finding("MLflow", "ok", f"{home.database}: not there yet, the first study makes it")
+    if home.owns_tracking and not home.database_file.exists():
+        yield Finding("MLflow", "ok", f"{home.database_file}: not there yet, the first study makes it")
         return
-    if home.owns_tracking and (why := damage(home.database)):
+    if home.owns_tracking and (why := find_damage(home.database_file)):
         remedy = "study resume of each study makes its runs again, and keeps the damaged file"
-        yield Finding("MLflow", "problem", f"{home.database}: damaged: {why}", remedy)
+        yield Finding("MLflow", "problem", f"{home.database_file}: damaged: {why}", remedy)
         return
-    where = str(home.database) if home.owns_tracking else public(home.tracking_uri)
+    where = str(home.database_file) if home.owns_tracking else without_password(home.tracking_uri)
     try:
-        connect(home.tracking_uri, TIMEOUT)
+        connect(home.tracking_uri, REFRESH_TIMEOUT_S)
     except Exception as error:  # whatever MLflow, its database or the network raise
-        why = error_line(error, home.tracking_uri)
+        why = format_error(error, home.tracking_uri)
         told = why if where in why else f"{where}: {why}"
         yield Finding("MLflow", "problem", told, None if home.owns_tracking else REMEDY)
     else:
@@ -378,25 +380,25 @@ def mlflow(home: Home) -> Iterator[Finding]:
 def ray(home: Home, address: str | None) -> Iterator[Finding]:
     """Yield whether the token's file can be read, and what the cluster at the address answers, if there is one."""
     try:
-        addresses.give_token()
+        addresses.pass_token_to_ray()
         if address is None:
             message = "no address is given: trials run on this machine, in a Ray of their own"
             yield Finding("Ray", "ok", message)
         elif address.startswith(("http://", "https://")):
-            yield _jobs(address)
+            yield _check_jobs(address)
         else:
-            yield _cluster(address, home)
+            yield _check_cluster(address, home)
     except UserError as error:
         yield Finding(
             "Ray", "problem", str(error), None if address is None else "study cluster status, or ask its keeper"
         )
 
 
-def _jobs(address: str) -> Finding:
+def _check_jobs(address: str) -> Finding:
     """Check a cluster that studies are submitted to."""
-    from study.cluster.head import Head
+    from study.cluster.head import ClusterHead
 
-    head = Head(address)
+    head = ClusterHead(address)
     resources, studies = head.resources(), {job.study for job in head.jobs()}
     message = f"{address}: answers, token accepted, {resources['nodes']} nodes, {len(studies)} studies"
     return (
@@ -404,7 +406,7 @@ def _jobs(address: str) -> Finding:
     )
 
 
-def _cluster(address: str, home: Home) -> Finding:
+def _check_cluster(address: str, home: Home) -> Finding:
     """Check a cluster whose network this machine is in."""
     from study.sweep.ray_runtime import cluster_resources
 
@@ -420,7 +422,7 @@ def _check_writable(home: Home) -> None:
     Raises:
         OSError: that is not possible.
     """
-    folder = existing(home.path)
+    folder = nearest_existing(home.path)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(13, "no permission", str(folder))
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".doctor-") as file:

@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from study.commands import extend_study
-from study.commands.progress import to_try
+from study.commands.progress import n_configurations_to_try
 from study.errors import UserError
 from study.files import writing
 from study.home import lease, ledger
-from study.home.driver_requests import DriverRequest, submit, waiting
-from study.home.events import ENDED
+from study.home.driver_requests import DriverRequest, pending_requests, submit_request
+from study.home.events import ENDED_STATES
 from study.home.folder import Home, StudyFolder
-from study.home.lease import Holder, Process, ProcessGoneError
+from study.home.lease import LeaseHolder, Process, ProcessGoneError
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.spec.configuration import configuration
-from study.spec.schema import same
+from study.spec.configuration import is_same_configuration, parse_configuration
 from study.text import typed
 
 ANSWER_TIMEOUT_S = 15.0
@@ -27,7 +26,7 @@ ANSWER_TIMEOUT_S = 15.0
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestAnswer:
     """Request to a driver, and whether it was met.
 
     Attributes:
@@ -50,7 +49,7 @@ class Asked:
 
 def enqueue(
     folder: StudyFolder, assignments: Iterable[str], like: int | None = None, patience: float = ANSWER_TIMEOUT_S
-) -> Asked:
+) -> RequestAnswer:
     """Have the search try a configuration next.
 
     A study that does not run tries it once it is resumed; a search that is over is extended by this configuration.
@@ -65,30 +64,37 @@ def enqueue(
     """
     results = Results.load(folder)
     spec, record = results.spec, results.record
-    is_open = ledger.is_open(folder.ledger_file)
+    is_open = ledger.is_driver_running(folder.ledger_file)
     if spec.final_seeds is not None or not spec.search.space:
         raise UserError(f"{spec.name}: has no search that could try another configuration")
     if is_open:
         _check_searching(results)
     if like is not None and like not in record.trials:
         raise UserError(f"--like {like}: {spec.name} has {len(record.trials)} trials")
-    params = configuration(spec.space, assignments, record.trials[like].params if like is not None else None)
-    for trial in record.by_stage("baseline", "search"):
-        if same(trial.params, params):
+    params = parse_configuration(spec.space, assignments, record.trials[like].params if like is not None else None)
+    for trial in record.trials_of_stages("baseline", "search"):
+        if is_same_configuration(trial.params, params):
             raise UserError(f"{spec.name}: trial {trial.number} has this configuration, and is {trial.state}")
     if not is_open:
-        wanted = [one for _, one in waiting(folder.requests) if one is not None and one.kind == "enqueue"]
-        if any(same(one.params, params) for one in wanted):
+        wanted = [
+            one for _, one in pending_requests(folder.requests_folder) if one is not None and one.kind == "enqueue"
+        ]
+        if any(is_same_configuration(one.params, params) for one in wanted):
             raise UserError(f"{spec.name}: it is enqueued already")
-        if record.state == "complete" or record.search_is_over(spec.trials, to_try(record) + len(wanted)):
-            extend_study.more_trials(folder, spec, "+1")
+        if record.state == "complete" or record.search_is_over(
+            spec.trials, n_configurations_to_try(record) + len(wanted)
+        ):
+            extend_study.add_trials(folder, spec, "+1")
     return _send_and_wait(folder, DriverRequest("enqueue", params), patience)
 
 
 def _check_searching(results: Results) -> None:
     """Refuse a study whose search tries nothing further, though some of its trials may still run."""
     if results.record.state == "complete" or results.record.search_is_over(results.spec.trials):
-        running = sum(trial.state not in ENDED for trial in results.record.by_stage("baseline", "search", "replicate"))
+        running = sum(
+            trial.state not in ENDED_STATES
+            for trial in results.record.trials_of_stages("baseline", "search", "replicate")
+        )
         what = (
             f"its search tries nothing further, {running} of its trials have not ended"
             if running
@@ -98,21 +104,21 @@ def _check_searching(results: Results) -> None:
         raise UserError(f"{results.spec.name}: {what}. To search on, once it is complete: {further}")
 
 
-def stop_trials(folder: StudyFolder, numbers: Iterable[int]) -> list[Asked]:
+def stop_trials(folder: StudyFolder, numbers: Iterable[int]) -> list[RequestAnswer]:
     """End trials of the search, each at its next report.
 
     Raises:
         UserError: the study does not run, or a trial does not exist, has ended or is not of the search; then nothing
             was asked for.
     """
-    results = _running(folder)
+    results = _running_results(folder)
     spec, record = results.spec, results.record
     wanted = list(dict.fromkeys(numbers))
     for number in wanted:
         trial = record.trials.get(number)
         if trial is None:
             raise UserError(f"--trial {number}: {spec.name} has {len(record.trials)} trials")
-        if trial.state in ENDED:
+        if trial.state in ENDED_STATES:
             raise UserError(f"--trial {number}: has ended, it is {trial.state}")
         if trial.stage not in ("search", "replicate"):
             raise UserError(
@@ -121,46 +127,46 @@ def stop_trials(folder: StudyFolder, numbers: Iterable[int]) -> list[Asked]:
     return [_send_and_wait(folder, DriverRequest("stop", trial=number)) for number in wanted]
 
 
-def end_search(folder: StudyFolder) -> Asked:
+def end_search(folder: StudyFolder) -> RequestAnswer:
     """End the search: no further configuration is tried. Trials that run go on, and then the stages after the search.
 
     Raises:
         UserError: the study does not run, its search is over, or it has none.
     """
-    results = _running(folder)
+    results = _running_results(folder)
     if results.spec.final_seeds is not None:
         raise UserError(f"{results.spec.name}: a final training, it has no search")
     _check_searching(results)
     return _send_and_wait(folder, DriverRequest("end"))
 
 
-def _running(folder: StudyFolder) -> Results:
+def _running_results(folder: StudyFolder) -> Results:
     """Return what is known of a study; raise a UserError where no driver runs it."""
-    if not ledger.is_open(folder.ledger_file):
+    if not ledger.is_driver_running(folder.ledger_file):
         raise UserError(f"{folder.name}: is not running. Its state: {typed('status', folder.name)}")
     return Results.load(folder)
 
 
-def _send_and_wait(folder: StudyFolder, request: DriverRequest, patience: float = ANSWER_TIMEOUT_S) -> Asked:
+def _send_and_wait(folder: StudyFolder, request: DriverRequest, patience: float = ANSWER_TIMEOUT_S) -> RequestAnswer:
     """Ask the driver, and wait for its answer.
 
     Raises:
         UserError: the driver refuses and says why, or the folder cannot be written.
         OSError: the disk is full.
     """
-    with writing(folder.requests):
-        file = submit(folder.requests, request)
+    with writing(folder.requests_folder):
+        file = submit_request(folder.requests_folder, request)
     deadline = time.monotonic() + patience
-    while file.exists() and ledger.is_open(folder.ledger_file) and time.monotonic() < deadline:
+    while file.exists() and ledger.is_driver_running(folder.ledger_file) and time.monotonic() < deadline:
         time.sleep(0.1)
     record = StudyRecord.load(folder.ledger_file)
-    if why := record.requests.get(request.id):
+    if why := record.request_refusals.get(request.id):
         raise UserError(f"{folder.name}: {why}")
-    done = request.id in record.requests
-    return Asked(folder.name, request, done, _words(folder, request, done))
+    done = request.id in record.request_refusals
+    return RequestAnswer(folder.name, request, done, _answer_words(folder, request, done))
 
 
-def _words(folder: StudyFolder, request: DriverRequest, done: bool) -> str:
+def _answer_words(folder: StudyFolder, request: DriverRequest, done: bool) -> str:
     what = {
         "enqueue": "the search tries this configuration next",
         "stop": f"trial {request.trial} ends at its next report",
@@ -168,7 +174,7 @@ def _words(folder: StudyFolder, request: DriverRequest, done: bool) -> str:
     }[request.kind]
     if done:
         return f"{folder.name}: {what}"
-    if ledger.is_open(folder.ledger_file):
+    if ledger.is_driver_running(folder.ledger_file):
         return f"{folder.name}: asked for, its driver has not answered yet. Then {what}"
     return f"{folder.name}: is not running. Once it is resumed, {what}: {typed('resume', folder.name)}"
 
@@ -187,13 +193,13 @@ def stop(home: Home, name: str) -> str:
         UserError: there is no such study, it does not run on this machine, or no process here is the driver that its
             lease describes: then nothing was stopped. Or it has not stopped in time.
     """
-    folder = home.find(name)
-    if not ledger.is_open(folder.ledger_file):
+    folder = home.find_study(name)
+    if not ledger.is_driver_running(folder.ledger_file):
         raise UserError(f"{name}: is not running. Its state: study status {name}")
     file = ledger.lease_file(folder.ledger_file)
-    holder = _holder(name, file)
+    holder = _stoppable_holder(name, file)
     try:
-        holder.process.send(signal.SIGTERM)
+        holder.process.send_signal(signal.SIGTERM)
     except ProcessGoneError as problem:
         raise UserError(
             f"{name}: was not stopped: {file} says that {holder} runs it, and {problem}. Its state: study status {name}"
@@ -201,26 +207,26 @@ def stop(home: Home, name: str) -> str:
     except PermissionError:
         raise UserError(f"{name}: was not stopped: {holder} is another user's") from None
     deadline = time.monotonic() + LONGEST_STOP
-    while ledger.is_open(folder.ledger_file) and lease.holder(file) in (holder, None):
+    while ledger.is_driver_running(folder.ledger_file) and lease.read_holder(file) in (holder, None):
         if time.monotonic() > deadline:
             raise UserError(f"{name}: {holder} has not stopped within {LONGEST_STOP:.0f} s")
         time.sleep(0.2)
     return str(holder)
 
 
-def _holder(name: str, file: Path) -> Holder:
+def _stoppable_holder(name: str, file: Path) -> LeaseHolder:
     """Return the process that holds a study's lease; raise a UserError if it cannot be stopped from here."""
-    holder = lease.holder(file)
+    holder = lease.read_holder(file)
     if holder is None:
         raise UserError(
             f"{name}: was not stopped: {file}, which says who runs it, is missing or damaged. Its driver writes it "
-            f"anew within {lease.RENEWAL:.0f} s: try again"
+            f"anew within {lease.RENEWAL_INTERVAL_S:.0f} s: try again"
         )
-    if holder.machine != lease.machine():
+    if holder.machine != lease.machine_id():
         raise UserError(
             f"{name}: {holder} runs it, not on this machine. As a job of a cluster: study stop {name} --address URL"
         )
-    if holder.namespace != Process.this().namespace:
+    if holder.namespace != Process.current().namespace:
         raise UserError(
             f"{name}: {holder} runs it in another container of this machine, whose processes have numbers of their "
             f"own. Stop it there: study stop {name}"

@@ -5,7 +5,6 @@ driver's process alone, which has a session of its own. If the process that star
 unless it was detached.
 """
 
-import json
 import os
 import pickle
 import signal
@@ -31,6 +30,7 @@ from study.spec import StudySpec
 from study.sweep import PREPARING
 from study.text import tell, typed
 from study.upstream import interrupt
+from study.upstream.child_process import python_command
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,8 @@ class PipeClosed:
 
 Message = Listening | StudyShown | LineMessage | StudyHidden | Ended | Failed | PipeClosed
 
-DRIVER_SOURCE = (
-    "import json, runpy, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
-    "runpy.run_module('study.driver', run_name='__main__', alter_sys=True)"
-)
-"""What a driver's process runs, with the module path of this process: it finds a study's function as this one does."""
+DRIVER_PROGRAM = "import runpy; runpy.run_module('study.driver', run_name='__main__', alter_sys=True)"
+"""What a driver's process runs. It finds a study's function where this process does."""
 
 POLL_INTERVAL_S = 0.25
 """Seconds between two looks at the ledger."""
@@ -119,13 +116,13 @@ class LedgerFollower:
 
     def __init__(self, folder: StudyFolder) -> None:
         self.record = StudyRecord()
-        self._tail = ledger.Tail(folder.ledger_file)
+        self._tail = ledger.LedgerTail(folder.ledger_file)
 
     def look(self) -> None:
         """Read what is new. Errors of the ledger are left to its driver to report."""
         with suppress(UserError, OSError):
-            for line in self._tail.new():
-                self.record.take(line)
+            for line in self._tail.new_entries():
+                self.record.apply_entry(line)
 
 
 class Driver:
@@ -149,19 +146,18 @@ class Driver:
         self._followed: LedgerFollower | None = None
         self._spec: StudySpec | None = None
         ours, theirs = Pipe()
-        path = [place for place in sys.path if isinstance(place, str)]  # Python ignores other entries, as a Path
         given = (ours, pickle.dumps(work))
         try:
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-c", DRIVER_SOURCE, json.dumps(path), "drive", str(theirs.fileno())],
+                    python_command(DRIVER_PROGRAM, "drive", str(theirs.fileno())),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL if work.detached else None,
                     stderr=subprocess.DEVNULL if work.detached else None,
                     pass_fds=[theirs.fileno()],
                     start_new_session=True,
                 )
-            threading.Thread(target=self._hear, args=given, name="driver", daemon=True).start()
+            threading.Thread(target=self._exchange_messages, args=given, name="driver", daemon=True).start()
         except KeyboardInterrupt:
             self.close()  # the closed pipe stops it; it has begun nothing
             raise StartInterruptedError(NOT_BEGUN) from None
@@ -183,7 +179,7 @@ class Driver:
             say: Callable[[str], object] = tell  # until there is a view
             while True:
                 try:
-                    if (next_one := self._next()) is None:
+                    if (next_one := self._next_message()) is None:
                         continue
                     message, record = next_one
                     if isinstance(message, StudyShown | StudyHidden | Ended | Failed | PipeClosed):
@@ -202,7 +198,7 @@ class Driver:
         if isinstance(message, Failed):
             raise message.error
         if isinstance(message, PipeClosed):
-            raise self._gone()
+            raise self._ended_error()
         return message.result if isinstance(message, Ended) else None
 
     def close(self) -> None:
@@ -214,14 +210,14 @@ class Driver:
         """Number of the process."""
         return self._process.pid
 
-    def _next(self) -> tuple[Message, StudyRecord] | None:
+    def _next_message(self) -> tuple[Message, StudyRecord] | None:
         """Return the first message that was not handled, and the record of its study; None: there is none yet."""
         if self._taken == len(self._messages):
             self._news.wait(1.0)
         self._news.clear()
         return self._messages[self._taken] if self._taken < len(self._messages) else None
 
-    def _hear(self, pipe: Connection, work: bytes) -> None:
+    def _exchange_messages(self, pipe: Connection, work: bytes) -> None:
         """Send the driver its task, receive its messages and read its study's ledger, in a thread, until `leave`."""
         with pipe:
             try:
@@ -260,7 +256,7 @@ class Driver:
             self._process.kill()
             self._process.wait()
 
-    def _gone(self) -> StartInterruptedError | StudyStoppedError:
+    def _ended_error(self) -> StartInterruptedError | StudyStoppedError:
         """Return the error for a driver that has ended without an answer."""
         is_there = self._spec is not None and (self._home.path / self._spec.name).exists()
         if self._stops and not is_there:
@@ -327,13 +323,13 @@ def follow_running(view: View, folder: StudyFolder) -> RunEnd:
         StartInterruptedError: Ctrl-C, which does not reach the study.
     """
     name, file = folder.name, folder.ledger_file
-    if not ledger.is_open(file):
+    if not ledger.is_driver_running(file):
         raise UserError(f"{name}: is not running. Its state: {typed('status', name)}")
     spec, followed = folder.checked_spec(), LedgerFollower(folder)
     followed.look()
     try:
-        with view(spec.placed(followed.record.placement), followed.record):
-            while ledger.is_open(file):
+        with view(spec.with_placement(followed.record.placement), followed.record):
+            while ledger.is_driver_running(file):
                 time.sleep(POLL_INTERVAL_S)
                 followed.look()
     except KeyboardInterrupt:
@@ -426,7 +422,7 @@ def drive(number: int) -> int:
         is_alone = work.detached
         result = work.task(work.home, *work.given, view=channel, **work.named)
     except (Exception, KeyboardInterrupt) as error:
-        channel.send(Failed(told := _portable(error)))
+        channel.send(Failed(told := _portable_error(error)))
         if is_alone:
             raise told from error
         return (
@@ -444,11 +440,12 @@ def drive(number: int) -> int:
     return 0
 
 
-def _portable(error: BaseException) -> Exception:
+def _portable_error(error: BaseException) -> Exception:
     """Return an error as another process can raise it, with its traceback as a note unless it is shown as a message."""
     if isinstance(error, UserError | StudyStoppedError | StartInterruptedError):
         return error
-    if not isinstance(error, Exception) or interrupt.has_come():  # a library may turn an interrupt into its own error
+    # a library may turn an interrupt into its own error
+    if not isinstance(error, Exception) or interrupt.has_signal_come():
         return StartInterruptedError("stopped")
     copied: Exception = StudyStoppedError(f"{type(error).__name__}: {error}")
     if type(error).__module__.split(".")[0] in ("study", *sys.stdlib_module_names):  # others would import their library

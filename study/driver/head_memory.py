@@ -10,7 +10,7 @@ import time
 
 import psutil
 
-from study.cluster.driver_job import MODULE
+from study.cluster.driver_job import DRIVER_MODULE
 from study.errors import UserError
 from study.upstream import cgroup
 
@@ -23,7 +23,7 @@ YOUNG = 60.0
 
 def free_memory() -> int:
     """Return the bytes that this machine can still give, within a container's limit."""
-    free, within = psutil.virtual_memory().available, cgroup.room()
+    free, within = psutil.virtual_memory().available, cgroup.free_memory()
     return free if within is None else min(free, within)
 
 
@@ -57,7 +57,7 @@ def began_before(driver: psutil.Process) -> list[float]:
     found: dict[int, tuple[float, int]] = {}
     for process in psutil.process_iter(["cmdline", "create_time", "ppid"]):
         told = process.info
-        is_driver = MODULE in (told["cmdline"] or ()) and process.pid not in parents
+        is_driver = DRIVER_MODULE in (told["cmdline"] or ()) and process.pid not in parents
         if is_driver and (told["create_time"], process.pid) < mine:
             found[process.pid] = (told["create_time"], told["ppid"])
     return [began for began, parent in found.values() if parent not in found]  # a fork has its parent's command line

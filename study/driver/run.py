@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from study.address import check_cluster
-from study.cluster.log_share import shown
+from study.cluster.log_share import shared_while_running
 from study.commands import ablate_study, check_metrics, extend_study, final_training
 from study.commands.ablate_study import AblationRequest
+from study.commands.changes_on_resume import next_placement
 from study.commands.delete import delete
 from study.commands.fetch import check_not_there
 from study.commands.own_functions import checked_function
-from study.commands.placement import placement
 from study.commands.report import lead_parts
 from study.driver.session import (
     GO_ON,
@@ -32,15 +32,15 @@ from study.files import write_whole, writing
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.places import check_shared, for_sockets
+from study.places import check_shared_memory, folder_for_sockets
 from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
-from study.sweep.ray_runtime import SharedRay, check_machine, check_taken, set_variables
+from study.sweep.ray_runtime import SharedRay, check_cluster_answers, check_machine, set_variables
 from study.text import flat
 from study.tracking import Tracker
-from study.tracking.connection import check_server
-from study.trained.model_files import keep_network
+from study.tracking.connection import check_server_password
+from study.trained.model_files import copy_frozen_weights
 from study.upstream.ray_internals import is_job
 
 
@@ -68,7 +68,7 @@ def begin(
         UserError: see `start`; or the file cannot be used.
     """
     with message_on_interrupt():
-        ready(home, address)
+        check_ready(home, address)
         home.check_writable()
         if isinstance(given, File):
             given = load_study(given.spec, given.assignments, given.profile, given.name)
@@ -98,14 +98,15 @@ def start(
         StartInterruptedError: a signal came before the driver had the study.
     """
     with message_on_interrupt():
-        home.check_new(spec.name)
+        home.check_name_is_free(spec.name)
         _check_place(home, spec, address)
         check_metrics.check(spec)
         datasets = load_datasets(spec, view)
         check_metrics.check_loaded(spec, datasets)
-        folder = home.create(spec, checked_function(home, spec, function))
-    with _withdrawn_if_refused(home, folder):
-        return run_session(home, folder, datasets, view, address, shared)
+        with message_on_interrupt(made=home.path / spec.name):  # no other study's: the name was free
+            folder = home.create_study(spec, checked_function(home, spec, function))
+            with _withdrawn_if_refused(home, folder):
+                return run_session(home, folder, datasets, view, address, shared)
 
 
 @contextmanager
@@ -149,12 +150,12 @@ def start_or_resume(
     if extend_study.is_spent(Results(spec, record)) or (
         record.state == "complete" and not Tracker(home, existing, spec).is_behind
     ):
-        with shown(existing):  # readable for others, as a study that runs
+        with shared_while_running(existing):  # readable for others, as a study that runs
             return RunEnd(existing, spec, record, None, ran=False)
     return resume(home, spec.name, view, address=address, shared=shared)
 
 
-def ready(home: Home, address: str | None) -> None:
+def check_ready(home: Home, address: str | None) -> None:
     """Refuse what no study could run with, before its file is read, which takes PyTorch and seconds.
 
     Raises:
@@ -163,25 +164,25 @@ def ready(home: Home, address: str | None) -> None:
     """
     if sys.flags.optimize > 1:
         raise UserError("python -OO: leaves out what Ray needs to be loaded. Without it, and without PYTHONOPTIMIZE=2")
-    check_server(home.tracking_uri)
+    check_server_password(home.tracking_uri)
     if address is None:
-        check_shared()
-        for_sockets(MAX_FOLDER_CHARACTERS)
+        check_shared_memory()
+        folder_for_sockets(MAX_FOLDER_CHARACTERS)
     else:
         check_cluster(address)
 
 
 def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
-    """Refuse a trial that no machine has room for, what `ready` refuses, and a cluster that does not answer.
+    """Refuse a trial that no machine has room for, what `check_ready` refuses, and a cluster that does not answer.
 
     In a job of a cluster, also a home that would end with the job, which runs in a folder of Ray's.
     """
-    ready(home, address)
+    check_ready(home, address)
     set_variables(address)
     if address is None:
         check_machine(spec.resources)
         return
-    check_taken(address)
+    check_cluster_answers(address)
     if is_job() and not os.environ.get("STUDY_HOME"):
         raise UserError(
             "STUDY_HOME: is not set on this cluster. It has to name a folder that all nodes share: set it in the "
@@ -205,7 +206,7 @@ def resume(
         trials: how many more configurations the search tries, as `+50`, also if it was complete.
         address: as for `start`; it need not be where the study ran before.
         shared: as for `start`.
-        assignments: `key=value` of what may change from here on, see `study.commands.placement`.
+        assignments: `key=value` of what may change from here on, see `study.commands.changes_on_resume`.
         failed: let all that failed run again, also if the study was complete.
 
     Raises:
@@ -214,15 +215,15 @@ def resume(
         StudyStoppedError, StartInterruptedError: as for `start`.
     """
     with message_on_interrupt(GO_ON.format(name)):
-        folder = home.find(name)
+        folder = home.find_study(name)
         check_not_there(folder)
         spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
-        told = placement(folder, record, assignments)
+        told = next_placement(folder, record, assignments)
         if record.state != "complete" or trials is not None or failed:
-            _check_place(home, spec.placed(told), address)
+            _check_place(home, spec.with_placement(told), address)
         with resumable(folder):
             if trials is not None:
-                record = extend_study.more_trials(folder, spec, trials)
+                record = extend_study.add_trials(folder, spec, trials)
             if failed:
                 record = extend_study.retry_failed(folder, spec)
         if record.state != "complete" or trials is not None:
@@ -235,7 +236,7 @@ def resume(
         is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()
         datasets = load_datasets(spec, view) if is_cut_off else None
         is_told = shared is not None or folder.report_page.exists()  # a study of a suite has no report of its own
-        with shown(folder), resumable(folder), closing(Ledger(folder.ledger_file)):
+        with shared_while_running(folder), resumable(folder), closing(Ledger(folder.ledger_file)):
             if not is_cut_off and not tracker.is_behind and not tracker.is_lost() and is_told:
                 again = f". {extend_study.RETRY.format(name)}" if extend_study.failed_trials(record) else ""
                 further = "" if spec.final_seeds else f". To search on: study resume {name} --trials +10"
@@ -265,39 +266,24 @@ def confirm(
     """Run the best configurations of a study whose search is over again, on fresh seeds, and the baseline with them.
 
     Args:
-        top, seeds, rules: see `study.commands.extend_study.more_seeds`.
+        top, seeds, rules: see `study.commands.extend_study.add_fresh_seeds`.
 
     Raises:
-        UserError: see `resume`; or nothing would be run, see `study.commands.extend_study.more_seeds`.
+        UserError: see `resume`; or nothing would be run, see `study.commands.extend_study.add_fresh_seeds`.
     """
-    folder, spec = _going_on(home, name, address)
+    folder, spec = _study_to_continue(home, name, address)
     datasets = load_datasets(spec, view)
     with resumable(folder):
-        extend_study.more_seeds(folder, spec, top, seeds, rules)
+        extend_study.add_fresh_seeds(folder, spec, top, seeds, rules)
     return run_session(home, folder, datasets, view, address)
 
 
-def extend(
-    home: Home, name: str, view: View, request: extend_study.ExtensionRequest, address: str | None = None
-) -> RunEnd:
-    """Let trials of a study whose search is over go on beyond their last epoch.
-
-    Raises:
-        UserError: see `resume`; or these cannot go on, see `study.commands.extend_study.plan_extension`.
-    """
-    folder, spec = _going_on(home, name, address)
-    datasets = load_datasets(spec, view)
-    with resumable(folder):
-        extend_study.ask(folder, spec, request)
-    return run_session(home, folder, datasets, view, address)
-
-
-def _going_on(home: Home, name: str, address: str | None) -> tuple[StudyFolder, StudySpec]:
+def _study_to_continue(home: Home, name: str, address: str | None) -> tuple[StudyFolder, StudySpec]:
     """Return a study of this home that is to run more trials, and its file; raise as `resume`."""
-    folder = home.find(name)
+    folder = home.find_study(name)
     check_not_there(folder)
     spec = folder.checked_spec()
-    _check_place(home, spec.placed(StudyRecord.load(folder.ledger_file).placement), address)
+    _check_place(home, spec.with_placement(StudyRecord.load(folder.ledger_file).placement), address)
     return folder, spec
 
 
@@ -310,10 +296,10 @@ def ablate(home: Home, name: str, view: View, request: AblationRequest, address:
     Raises:
         UserError: see `resume`; or there is nothing to ablate, see `study.commands.ablate_study.plan_ablation`.
     """
-    folder, spec = _going_on(home, name, address)
+    folder, spec = _study_to_continue(home, name, address)
     datasets = load_datasets(spec, view)
     with resumable(folder):
-        is_measured = not ablate_study.ask(folder, spec, request)
+        is_measured = not ablate_study.request_ablation(folder, spec, request)
     return None if is_measured else run_session(home, folder, datasets, view, address)
 
 
@@ -327,27 +313,29 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None, w
     Raises:
         UserError: see `start`; or the name belongs to another configuration.
     """
-    if not whole and (trained := _trained(home, spec)) is not None:
+    if not whole and (trained := _finished_training(home, spec)) is not None:
         return trained
-    _check_place(home, spec, address)
-    datasets = load_datasets(spec, view)
-    is_new = not (home.path / spec.name).exists()
-    folder = final_training.extend(home, spec, checked_function(home, spec))
-    with _withdrawn_if_refused(home, folder) if is_new else nullcontext():
-        if whole:
-            with resumable(folder):
-                keep_network(folder, spec)
-        return run_session(home, folder, datasets, view, address)
+    with message_on_interrupt():
+        _check_place(home, spec, address)
+        datasets = load_datasets(spec, view)
+        is_new = not (home.path / spec.name).exists()
+        with message_on_interrupt(made=home.path / spec.name):
+            folder = final_training.create_or_extend(home, spec, checked_function(home, spec))
+            with _withdrawn_if_refused(home, folder) if is_new else nullcontext():
+                if whole:
+                    with resumable(folder):
+                        copy_frozen_weights(folder, spec)
+                return run_session(home, folder, datasets, view, address)
 
 
-def _trained(home: Home, spec: StudySpec) -> RunEnd | None:
+def _finished_training(home: Home, spec: StudySpec) -> RunEnd | None:
     """Return the end of a final training that has run on all of its seeds; None: there is something left to do."""
     if not is_over(home, spec):
         return None
     folder = StudyFolder(home.path / spec.name)
     existing, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
     seeds = {*final_training.trained_seeds(existing, spec, str(home.path)), *(spec.final_seeds or ())}
-    missing = seeds - {trial.seed for trial in record.by_stage("final") if trial.state == "complete"}
+    missing = seeds - {trial.seed for trial in record.trials_of_stages("final") if trial.state == "complete"}
     is_cut_off = missing or not folder.report_page.exists() or not (spec.function or folder.card_file.exists())
     return None if is_cut_off else RunEnd(folder, existing, record, None, ran=False)
 

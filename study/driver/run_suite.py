@@ -17,13 +17,13 @@ from study.commands.plan import budget
 from study.driver.run import differences, listed, run_left, write_forms
 from study.driver.session import View
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
-from study.files import below, check_output, write_output, write_whole, writing
-from study.home.folder import ANOTHER_HOME, Home, StudyFolder, check_format, write_format
+from study.files import check_output, path_below, write_output, write_whole, writing
+from study.home.folder import ANOTHER_HOME_REMEDY, Home, StudyFolder, check_format, write_format
 from study.home.record import StudyRecord
 from study.knobs import Section
 from study.ranking import Results
-from study.spec.document import dump, read
 from study.spec.suite import Suite, SuiteSearch
+from study.spec.yaml_document import dump, read_study_file
 from study.sweep.ray_runtime import SharedRay
 from study.text import counted, rows_as_markdown, typed
 
@@ -66,15 +66,15 @@ def run(home: Home, suite: Suite, given: str, view: View, tell: Callable[[str], 
     """
     if address is not None and address.startswith(("http://", "https://")):
         raise UserError(f"--address {address}: a suite runs from within a cluster's network: auto, HOST:PORT")
-    check_same(home, suite)
+    check_same_settings(home, suite)
     for section in _data_sections(suite):
         data.load_all([section])
-    remember(home, suite)
+    write_memory(home, suite)
 
     def told(place: int) -> None:
         tell(f"search {place} of {len(suite.cells)}: {suite.cells[place - 1].spec.name}")
 
-    with _going_on(given), SharedRay() as shared:
+    with _say_how_to_continue(given), SharedRay() as shared:
         ends = list(run_left(home, [cell.spec for cell in suite.cells], view, told, address, shared))
     found = tables(home, suite)
     write_forms(folder(home, suite), "table", {ending: form(found) for ending, form in FORMS.items()})
@@ -86,7 +86,7 @@ def run(home: Home, suite: Suite, given: str, view: View, tell: Callable[[str], 
 
 
 @contextmanager
-def _going_on(given: str) -> Iterator[None]:
+def _say_how_to_continue(given: str) -> Iterator[None]:
     """Add to an error that stops a study how its suite goes on."""
     again = f"and then with the suite: {typed('suite', given)}"
     try:
@@ -112,10 +112,10 @@ def load(home: Home, cell: SuiteSearch) -> Results | None:
 
 def folder(home: Home, suite: Suite) -> Path:
     """Return the folder of a suite's tables and of its `MEMORY`."""
-    return below(home.suites, suite.name)
+    return path_below(home.suites_folder, suite.name)
 
 
-def remember(home: Home, suite: Suite) -> None:
+def write_memory(home: Home, suite: Suite) -> None:
     """Write down what a suite consists of.
 
     Raises:
@@ -123,7 +123,7 @@ def remember(home: Home, suite: Suite) -> None:
     """
     check_format(home.path)
     file = folder(home, suite) / MEMORY
-    with writing(file.parent, ANOTHER_HOME):
+    with writing(file.parent, ANOTHER_HOME_REMEDY):
         file.parent.mkdir(parents=True, exist_ok=True)
         write_format(home.path)
         write_whole(file, dump(suite.to_document()))
@@ -146,23 +146,23 @@ def write_out(found: SuiteTables, out: Path) -> None:
     write_output(out, FORMS[out.suffix.removeprefix(".")](found))
 
 
-def check_same(home: Home, suite: Suite) -> None:
+def check_same_settings(home: Home, suite: Suite) -> None:
     """Refuse a suite that began with other settings; it may have more methods, data sets and searches than then.
 
     Raises:
         UserError: says what differs.
     """
     memory = folder(home, suite) / MEMORY
-    before = read(memory).values if memory.is_file() else {}
+    before = read_study_file(memory).values if memory.is_file() else {}
     specs = (cell.spec for cell in suite.cells)
-    if differing := [*_of_suite(before, suite.to_document()), *differences(home, specs)]:
+    if differing := [*_changed_parts(before, suite.to_document()), *differences(home, specs)]:
         raise UserError(
             f"{suite.name}: this suite began in {home.path} with other settings. Run this one under another `name`, or "
             f"give what it began with:\n{listed(differing)}"
         )
 
 
-def _of_suite(before: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
+def _changed_parts(before: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the suite had at its beginning and is gone or changed."""
     for key, value in before.items():
         now = given.get(key)
@@ -177,43 +177,45 @@ def _of_suite(before: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[s
 
 def _data_sections(suite: Suite) -> list[Section]:
     return [
-        section for label in suite.data for section in suite.by_place[suite.methods[0], label][0].spec.data_sections
+        section
+        for label in suite.data
+        for section in suite.searches_by_place[suite.methods[0], label][0].spec.data_sections
     ]
 
 
 def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
     """Return how far each place of a suite's table is, the epochs left, and their time at the pace until now."""
-    from study.sweep.ray_runtime import fitting
+    from study.sweep.ray_runtime import n_trials_at_once
 
     studies = {cell.spec.name: load(home, cell) for cell in suite.cells}
     records = {
         place: [study.record if (study := studies[cell.spec.name]) else None for cell in cells]
-        for place, cells in suite.by_place.items()
+        for place, cells in suite.searches_by_place.items()
     }
     paces = {}
     for method in suite.methods:
         begun = [one for (of, _), here in records.items() if of == method for one in here if one is not None]
-        if epochs := _epochs(begun):
-            paces[method] = sum(record.busy for record in begun) / epochs
+        if epochs := _n_epochs_run(begun):
+            paces[method] = sum(record.total_trial_seconds for record in begun) / epochs
     places: list[dict[str, Any]] = []
     for (method, label), here in records.items():
-        spec = suite.by_place[method, label][0].spec
+        spec = suite.searches_by_place[method, label][0].spec
         each = budget(spec)
         open_ones = [record for record in here if record is None or record.state != "complete"]
-        half = _epochs(record for record in open_ones if record is not None)
+        half = _n_epochs_run(record for record in open_ones if record is not None)
         epochs_left = {kind: max(0, len(open_ones) * count - half) for kind, count in each.epochs.items()}
         pace = paces.get(method)
         places.append(
             {
                 "method": method,
                 "data": label,
-                "states": _states(here),
+                "states": _counts_by_state(here),
                 "searches_left": len(open_ones),
                 "trials_per_search": {
                     "search": spec.trials,
                     "fresh": each.trials["confirm"] + each.trials["rule"],
                 },
-                "epochs_done": _epochs(record for record in here if record is not None),
+                "epochs_done": _n_epochs_run(record for record in here if record is not None),
                 "epochs_left": epochs_left,
                 "trial_hours_left": None
                 if pace is None
@@ -224,11 +226,11 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
     return {
         "name": suite.name,
         "searches": len(suite.cells),
-        "states": _states(record for here in records.values() for record in here),
+        "states": _counts_by_state(record for here in records.values() for record in here),
         "epochs_per_trial": first.epochs,
         "places": places,
         "seconds_per_epoch": paces,
-        "trials_at_once_here": fitting(first.resources, first.search.concurrency),
+        "trials_at_once_here": n_trials_at_once(first.resources, first.search.concurrency),
     }
 
 
@@ -238,7 +240,7 @@ def plan_text(document: Mapping[str, Any]) -> str:
         [
             place["method"],
             place["data"],
-            _told(place["states"]),
+            _counts_text(place["states"]),
             f"{place['trials_per_search']['search']} + at most {place['trials_per_search']['fresh']}",
             str(place["epochs_done"]),
             f"{left['expected']}" + (f", at most {left['most']}" if left["most"] != left["expected"] else ""),
@@ -248,13 +250,12 @@ def plan_text(document: Mapping[str, Any]) -> str:
         for left in [place["epochs_left"]]
     ]
     heads = ["method", "data", "searches", "trials of each (search + fresh)", "epochs", "epochs left", "time left"]
-    head = (
-        f"suite {document['name']}: {document['searches']} searches ({_told(document['states'])}); nothing is started"
-    )
-    return "\n".join([head, "", rows_as_markdown(heads, rows), "", _time(document)])
+    searches = f"{document['searches']} searches ({_counts_text(document['states'])})"
+    head = f"suite {document['name']}: {searches}; nothing is started"
+    return "\n".join([head, "", rows_as_markdown(heads, rows), "", _remaining_time_text(document)])
 
 
-def _time(document: Mapping[str, Any]) -> str:
+def _remaining_time_text(document: Mapping[str, Any]) -> str:
     """Return how long what is left would take, in words."""
     left = [place for place in document["places"] if place["searches_left"]]
     if not left:
@@ -271,13 +272,13 @@ def _time(document: Mapping[str, Any]) -> str:
     )
 
 
-def _epochs(records: Iterable[StudyRecord]) -> int:
-    return sum(trial.epochs for record in records for trial in record.trials.values())
+def _n_epochs_run(records: Iterable[StudyRecord]) -> int:
+    return sum(trial.n_epochs for record in records for trial in record.trials.values())
 
 
-def _states(records: Iterable[StudyRecord | None]) -> dict[str, int]:
+def _counts_by_state(records: Iterable[StudyRecord | None]) -> dict[str, int]:
     return dict(Counter(record.state if record else NOT_YET for record in records))
 
 
-def _told(states: Mapping[str, int]) -> str:
+def _counts_text(states: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {state}" for state, count in states.items())

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from study import data
 from study.analysis.report import result_sentences
 from study.analysis.report.result_sentences import wrapped
-from study.analysis.statistics.next_step import Step, is_over_baseline
-from study.cluster.log_share import shown
+from study.analysis.statistics.next_step import NextStep, is_over_baseline
+from study.cluster.log_share import shared_while_running
 from study.commands import extend_study, final_training
 from study.commands.export import export
 from study.commands.report import lead_parts, result_files
@@ -27,11 +27,10 @@ from study.sweep import LOADING, REPORTING
 from study.sweep.ray_runtime import SharedRay, ray_runtime
 from study.text import tell, typed
 from study.tracking import Tracker
-from study.tracking.registry import register
-from study.tracking.tracker import HEAD_START
+from study.tracking.registry import register_model_version
+from study.tracking.tracker import MAX_HEAD_START_S
 from study.tracking.tracking_state import experiments_page, is_server
-from study.trained.model_files import best_model
-from study.trained.model_files import write as write_models
+from study.trained.model_files import best_model, write_descriptions_and_card
 from study.upstream.ray_internals import is_job
 
 
@@ -50,13 +49,13 @@ def write_outputs(
     if results.spec.final_seeds is None and results.best:
         export(folder, results, folder.best_file)
     if results.spec.final_seeds is not None and datasets is not None and not results.spec.function:
-        write_models(folder, results, datasets)
+        write_descriptions_and_card(folder, results, datasets)
     if report:
         from study.analysis.report.write_report import write_report
 
-        write_report(results, folder.report, beside=final_training.beside_baseline(folder, results))
+        write_report(results, folder.report_folder, beside=final_training.beside_baseline(folder, results))
     models: list[Path] = []
-    for trial in results.record.by_stage("final") if not results.spec.function else ():
+    for trial in results.record.trials_of_stages("final") if not results.spec.function else ():
         models += [folder.model_file(trial.number), folder.description_file(trial.number)]
     return {**{file: "models" for file in models if file.exists()}, **result_files(folder)}
 
@@ -65,7 +64,7 @@ def register_model(home: Home, folder: StudyFolder, results: Results) -> str | N
     """Have MLflow register the model of a final training; return what went wrong, if anything did."""
     if results.spec.final_seeds is None or not (model := best_model(folder, results)):
         return None
-    return register(home, folder, results.spec.name, model)
+    return register_model_version(home, folder, results.spec.name, model)
 
 
 TRACEBACK = 30
@@ -102,7 +101,7 @@ def closing_lines(end: RunEnd) -> list[str]:
     files, see `study.commands.on_cluster`.
     """
     folder, spec, record = end.folder, end.spec, end.record
-    lines = ["", *summary.lines(summary.summary(end.results))]
+    lines = ["", *summary.summary_lines(summary.summarise(end.results))]
     told = result_sentences.document(end.results)
     if not end.ran:
         lines.insert(0, f"{spec.name} ran already: no trial ran now. To run it anew, give it another name: --name")
@@ -110,17 +109,20 @@ def closing_lines(end: RunEnd) -> list[str]:
     beside = final_training.beside_baseline(folder, end.results)
     if beside is not None:
         from study.analysis.report.page import markdown_table
+        from study.analysis.statistics.compare_studies import printed_comparison
 
-        lines += ["", markdown_table(beside)]
+        lines += ["", markdown_table(printed_comparison(beside))]
     if record.state == "complete":
-        lines += ["", *([] if is_job() else _places(end))]
-        if spec.final_seeds is None and end.results.confirm.rules:
+        lines += ["", *([] if is_job() else _file_lines(end))]
+        if spec.final_seeds is None and end.results.confirm_settings.rules:
             lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
-        if record.ablating is not None:
-            lines.append(f"ablation   from the baseline to trial {record.ablating.trial}, step by step: in the report")
+        if record.ablation_request is not None:
+            lines.append(
+                f"ablation   from the baseline to trial {record.ablation_request.trial}, step by step: in the report"
+            )
         lines += [
-            *_mlflow(folder.tracking_uri),
-            *_failed(end),
+            *_mlflow_lines(folder.tracking_uri),
+            *_failure_lines(end),
             "",
             *_next_commands(end, told.next, beside is not None),
         ]
@@ -134,7 +136,7 @@ def closing_lines(end: RunEnd) -> list[str]:
     return lines
 
 
-def _places(end: RunEnd) -> list[str]:
+def _file_lines(end: RunEnd) -> list[str]:
     """Return where on this machine the files of a complete study are."""
     folder, spec = end.folder, end.spec
     lines = [f"report     {folder.report_page}"]
@@ -143,7 +145,7 @@ def _places(end: RunEnd) -> list[str]:
     return [*lines, f"best       {folder.best_file}"] if folder.best_file.exists() else lines
 
 
-def _mlflow(uri: str) -> list[str]:
+def _mlflow_lines(uri: str) -> list[str]:
     """Return how to open MLflow's pages; nothing in a job that has a database instead of a server."""
     if not is_job():
         return ["MLflow UI  study ui"]
@@ -152,11 +154,10 @@ def _mlflow(uri: str) -> list[str]:
 
 def _first_failure(end: RunEnd) -> list[str]:
     """Return why the first failed trial failed, its traceback, and where all tracebacks are."""
-    folder, trials = end.folder, end.record.trials.values()
-    first = next((trial for trial in trials if trial.state == "failed"), None)
-    if first is None:
+    folder = end.folder
+    if (first := end.record.first_failed_trial) is None:
         return []
-    lines = [f"trial {first.number} failed, {first.why}"]
+    lines = [f"trial {first.number} failed, {first.end_reason}"]
     file = folder.error_file(first.number)
     if end.record.state == "failed" and file.exists():
         lines += ["", *file.read_text(encoding="utf-8").splitlines()[-TRACEBACK:], ""]
@@ -174,24 +175,24 @@ def _how_it_goes_on(end: RunEnd) -> list[str]:
     return lines if extend_study.is_spent(end.results) else [*lines, f"without what failed: study resume {spec.name}"]
 
 
-def _failed(end: RunEnd) -> list[str]:
+def _failure_lines(end: RunEnd) -> list[str]:
     """Return what failed in a complete study, and how it runs again.
 
     Searched configurations that diverged are left out: they would diverge again.
     """
     trials = [end.record.trials[number] for number in extend_study.failed_trials(end.record)]
     failed = [trial for trial in trials if trial.state == "failed"]
-    mendable = [trial for trial in failed if trial.kind != "DIVERGED" or trial.stage == "baseline"]
+    mendable = [trial for trial in failed if trial.failure_kind != "DIVERGED" or trial.stage == "baseline"]
     if not mendable:
         return []
     first = mendable[0]
     whose = "the baseline" if first.stage == "baseline" else f"trial {first.number}"
     count = "" if len(failed) == 1 else f" and {len(failed) - 1} more"
-    told = f"failed     {whose}{count}, {first.why}"
+    told = f"failed     {whose}{count}, {first.end_reason}"
     return [told, f"           once its cause is mended: study resume {end.spec.name} --failed"]
 
 
-def _next_commands(end: RunEnd, steps: Sequence[Step], has_baseline: bool) -> list[str]:
+def _next_commands(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -> list[str]:
     """Return the next commands: what the numbers ask for, the final training, and that of the baseline.
 
     Args:
@@ -202,11 +203,11 @@ def _next_commands(end: RunEnd, steps: Sequence[Step], has_baseline: bool) -> li
         uses = [] if spec.function else [f"predict {spec.name} INPUTS", f"evaluate {spec.name} --split test"]
         uses = [f"study {use}" for use in uses] + ([] if has_baseline else _baseline_as_well(folder, spec))
         return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
-    if spec.varied_data:
+    if spec.varied_data_keys:
         return []
     uses = [typed("train", folder.best_file.name if is_job() else _relative(folder.best_file))]
     is_over = is_over_baseline(end.results)
-    if stays := end.results.unbeaten:
+    if stays := end.results.reference_as_result:
         uses = [f"{uses[0]}   {stays.words}, which needs no search"]
     elif is_over is False:
         uses = ["keep the baseline, which best.yaml holds", f"{uses[0]}   the baseline on new seeds"]
@@ -255,7 +256,7 @@ def load_datasets(spec: StudySpec, view: View) -> dict[str, Dataset]:
     with view(spec, StudyRecord()) as tell:
         tell(LOADING)
         datasets = data.load_all(spec.data_sections)
-        _features(spec, datasets, tell)
+        _compute_features(spec, datasets, tell)
         return datasets
 
 
@@ -263,7 +264,7 @@ SAID_AGAIN = 10.0
 """Seconds between lines on how far features are."""
 
 
-def _features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Callable[[str], None]) -> None:
+def _compute_features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Callable[[str], None]) -> None:
     """Compute the features of frozen networks before trials wait for them.
 
     Where trials take a GPU and this machine has none they are left: to a task of the cluster, else to the trials.
@@ -274,9 +275,9 @@ def _features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Callable[[
     import torch
 
     from study.training import features
-    from study.training.device import best
+    from study.training.device import best_device
 
-    device = best() if spec.resources.gpu else torch.device("cpu")
+    device = best_device() if spec.resources.gpu else torch.device("cpu")
     if spec.resources.gpu and device.type == "cpu":
         return
     said = -SAID_AGAIN
@@ -289,7 +290,7 @@ def _features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Callable[[
 
     for model in sections:
         for dataset in datasets.values():
-            features.of_frozen(model, dataset, device, on_rows)
+            features.with_frozen_features(model, dataset, device, on_rows)
 
 
 GO_ON = "stopped. Nothing is lost; then go on with it: study resume {}"
@@ -299,12 +300,16 @@ NOT_BEGUN = "stopped before the study began; nothing is left behind"
 
 
 @contextmanager
-def message_on_interrupt(message: str = NOT_BEGUN) -> Iterator[None]:
-    """Raise a KeyboardInterrupt of the block as a StartInterruptedError with this message."""
+def message_on_interrupt(message: str = NOT_BEGUN, made: Path | None = None) -> Iterator[None]:
+    """Raise a KeyboardInterrupt of the block as a StartInterruptedError with this message.
+
+    Args:
+        made: folder of the study that the block makes; once it is there, the message is how that study goes on.
+    """
     try:
         yield
     except KeyboardInterrupt:
-        raise StartInterruptedError(message) from None
+        raise StartInterruptedError(GO_ON.format(made.name) if made and made.exists() else message) from None
 
 
 @contextmanager
@@ -337,7 +342,7 @@ def run_session(
     """Run a study that is in the home: drive it, write its report and files, and bring everything into MLflow.
 
     Args:
-        placement: see `study.spec.study_spec.StudySpec.placed`; None: that of its last driver.
+        placement: see `study.spec.study_spec.StudySpec.with_placement`; None: that of its last driver.
 
     Raises:
         StudyStoppedError, StartInterruptedError, UserError: see `study.driver.run.start`.
@@ -346,15 +351,16 @@ def run_session(
 
     with (
         message_on_interrupt(GO_ON.format(folder.name)),
-        shown(folder),
+        shared_while_running(folder),
         resumable(folder),
         closing(Ledger(folder.ledger_file)) as ledger,
     ):
-        spec, record = folder.checked_spec(), StudyRecord.told(folder.ledger_file)
-        placed = spec.placed(record.placement if placement is None else placement)
+        spec, record = folder.checked_spec(), StudyRecord.load_without_closing(folder.ledger_file)
+        record.check_can_go_on(folder.name)
+        placed = spec.with_placement(record.placement if placement is None else placement)
         tracker = Tracker(home, folder, spec)
         say: Callable[[str], object] = tell  # until the view is there
-        tracker.start(HEAD_START, lambda text: say(text))
+        tracker.start(MAX_HEAD_START_S, lambda text: say(text))
         try:
             files = {}
             with view(placed, record) as say:

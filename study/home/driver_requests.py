@@ -1,8 +1,8 @@
 """Requests of users to the driver of a study: files in the study's folder, which its driver obeys and removes.
 
 A request is one file, written beside its place and renamed, so it is there whole or not at all. Whoever may write in
-the folder may ask, from any machine that shares it; the driver looks every second (`study.sweep.adapters`), obeys in
-the order of the files' names, which begin with the time, and writes each answer to the ledger before it removes the
+the folder may ask, from any machine that shares it; the driver looks every second (`study.sweep.tune_adapters`), obeys
+in the order of the files' names, which begin with the time, and writes each answer to the ledger before it removes the
 file. A file that outlives its driver is handled by the next one, which knows from the ledger whether it was answered.
 """
 
@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import Literal
 
 from study.files import from_json, write_whole
-from study.home.events import Params, Whole
+from study.home.events import NonNegativeInteger, Params
 
 RequestKind = Literal["enqueue", "stop", "end"]
 
 MAX_REQUEST_BYTES = 2**16
 """Most bytes of a request."""
 
-MOST_AT_ONCE = 100
+MAX_REQUESTS_AT_ONCE = 100
 """Most requests that are read at one look."""
 
-_FILE = re.compile(r"\d{20}-([0-9a-f]{32})\.json")
+_REQUEST_FILE_NAME = re.compile(r"\d{20}-([0-9a-f]{32})\.json")
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class DriverRequest:
 
     kind: RequestKind
     params: Params = field(default_factory=dict)
-    trial: Whole = 0
+    trial: NonNegativeInteger = 0
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 
-def submit(folder: Path, request: DriverRequest) -> Path:
+def submit_request(folder: Path, request: DriverRequest) -> Path:
     """Leave a request for the driver; return its file, which is gone once it is answered.
 
     Raises:
@@ -56,7 +56,7 @@ def submit(folder: Path, request: DriverRequest) -> Path:
     return path
 
 
-def waiting(folder: Path) -> list[tuple[Path, DriverRequest | None]]:
+def pending_requests(folder: Path) -> list[tuple[Path, DriverRequest | None]]:
     """Return the requests of a folder that were not answered, the oldest first; None for an unreadable one.
 
     Files without a request's name are left out, and so are folders. A folder that cannot be read holds none: whoever
@@ -67,11 +67,11 @@ def waiting(folder: Path) -> list[tuple[Path, DriverRequest | None]]:
             names = sorted(
                 entry.name
                 for entry in entries
-                if _FILE.fullmatch(entry.name) and not entry.is_dir(follow_symlinks=False)
+                if _REQUEST_FILE_NAME.fullmatch(entry.name) and not entry.is_dir(follow_symlinks=False)
             )
     except OSError:
         return []
-    return [(folder / name, _read(folder / name)) for name in names[:MOST_AT_ONCE]]
+    return [(folder / name, _read_request(folder / name)) for name in names[:MAX_REQUESTS_AT_ONCE]]
 
 
 def remove_request(path: Path) -> None:
@@ -80,17 +80,17 @@ def remove_request(path: Path) -> None:
         path.unlink()
 
 
-def name_of(path: Path) -> str:
+def request_id(path: Path) -> str:
     """Return the id in the name of a request's file."""
-    named = _FILE.fullmatch(path.name)
-    assert named is not None  # it is one of `waiting`
+    named = _REQUEST_FILE_NAME.fullmatch(path.name)
+    assert named is not None  # it is one of `pending_requests`
     return named[1]
 
 
-def _read(path: Path) -> DriverRequest | None:
+def _read_request(path: Path) -> DriverRequest | None:
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             request = from_json(file.read(MAX_REQUEST_BYTES), DriverRequest)
     except OSError:
         return None
-    return request if request and name_of(path) == request.id else None
+    return request if request and request_id(path) == request.id else None

@@ -13,17 +13,17 @@ from pydantic import ConfigDict, InstanceOf, Strict, TypeAdapter, ValidationErro
 
 from study.data.dataset import DatasetSummary, GroupSizes
 from study.files import FileDigest
-from study.home.lease import LATEST
-from study.home.line import Entry
+from study.home.lease import MAX_TIMESTAMP
+from study.home.ledger_line import Entry
 from study.text import shortened
 
 Stage = Literal["baseline", "search", "replicate", "confirm", "rule", "ablation", "final"]
-State = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
-End = Literal["complete", "pruned", "failed"]
-Outcome = Literal["complete", "interrupted", "failed"]
-Kind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
-STATES: tuple[State, ...] = get_args(State)
-ENDED: tuple[State, ...] = get_args(End)
+TrialState = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
+TrialOutcome = Literal["complete", "pruned", "failed"]
+StudyOutcome = Literal["complete", "interrupted", "failed"]
+FailureKind = Literal["PREEMPTED", "OOM", "DIVERGED", "BUG", "HUNG"]
+TRIAL_STATES: tuple[TrialState, ...] = get_args(TrialState)
+ENDED_STATES: tuple[TrialState, ...] = get_args(TrialOutcome)
 
 INTEGER_LIMIT = 2**63
 """Bound of whole numbers."""
@@ -31,13 +31,13 @@ INTEGER_LIMIT = 2**63
 MAX_SHOWN_CHARACTERS = 60
 """Most characters of a value that a message shows."""
 
-Whole = Annotated[int, Strict(), Ge(0), Lt(INTEGER_LIMIT)]
-Flag = Annotated[bool, Strict()]
-Seconds = Annotated[float, Strict(), Ge(0), Lt(LATEST)]
+NonNegativeInteger = Annotated[int, Strict(), Ge(0), Lt(INTEGER_LIMIT)]
+StrictBool = Annotated[bool, Strict()]
+Seconds = Annotated[float, Strict(), Ge(0), Lt(MAX_TIMESTAMP)]
 Metrics = dict[str, Annotated[float, Strict()] | Annotated[int, Strict()] | None]
 Params = dict[str, bool | int | float | str | None]
-Reported = InstanceOf[dict[str, float | None]]
-"""Metrics of a report; `study.home.record.Epoch` checks the values, as there are so many."""
+ReportedMetrics = InstanceOf[dict[str, float | None]]
+"""Metrics of a report; `study.home.record.EpochMetrics` checks the values, as there are so many."""
 
 
 for _described in (DatasetSummary, FileDigest, GroupSizes):  # what further keys later versions write is kept
@@ -45,26 +45,29 @@ for _described in (DatasetSummary, FileDigest, GroupSizes):  # what further keys
 
 
 @dataclass(frozen=True)
-class Groups:
+class GroupCells:
     """Groups of a study's data, empty where they are not known, see `study.data.dataset.GroupSizes`.
 
     Attributes:
         cells: by split, a list per class with the number of samples of each bias class.
         classes, biases: names in the order of their numbers.
+        aligned: the class that each bias class goes with, -1 for one that goes with none; None: no sample is aligned.
     """
 
     cells: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)
     classes: Sequence[str] = ()
     biases: Sequence[str] = ()
+    aligned: Sequence[int] | None = None
 
     @classmethod
-    def of(cls, sizes: GroupSizes) -> "Groups":
-        """Return the groups of an `opened` event."""
+    def from_sizes(cls, sizes: GroupSizes) -> "GroupCells":
+        """Return the groups of an `opened` event; of earlier versions, bias class number i goes with class number i."""
         cells = {split: of for split, of in (("val", sizes.get("val")), ("test", sizes.get("test"))) if of}
-        return cls(cells, sizes.get("classes", ()), sizes.get("biases", ()))
+        square = next((range(len(of)) for of in cells.values() if len(of) == len(of[0])), None)
+        return cls(cells, sizes.get("classes", ()), sizes.get("biases", ()), sizes.get("aligned", square))
 
 
-Step = Annotated[tuple[str, ...], MinLen(1)]
+StepKeys = Annotated[tuple[str, ...], MinLen(1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,13 +83,13 @@ class BaseEvent:
     time: Seconds = field(default=0.0, compare=False)
     asleep: Seconds = field(default=0.0, compare=False)
 
-    def __init_subclass__(cls, kind: str = "") -> None:
-        """Set the name of the kind in a ledger; by default the class's name in lower case."""
-        cls.event = kind or cls.__name__.lower()
+    def __init_subclass__(cls, kind: str) -> None:
+        """Set the name of the kind in a ledger."""
+        cls.event = kind
 
 
 @dataclass(frozen=True)
-class Created(BaseEvent):
+class StudyCreated(BaseEvent, kind="created"):
     """The study exists.
 
     Attributes:
@@ -97,7 +100,7 @@ class Created(BaseEvent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opened(BaseEvent):
+class SessionOpened(BaseEvent, kind="opened"):
     """A driver took the study up. Further fields of other versions are kept.
 
     Attributes:
@@ -113,7 +116,7 @@ class Opened(BaseEvent):
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="allow")
     version: str | None = None
     commit: str | None = None
-    dirty: Flag | None = None
+    dirty: StrictBool | None = None
     python: str | None = None
     libraries: dict[str, str] | None = None
     node: str | None = None
@@ -129,17 +132,17 @@ class Opened(BaseEvent):
     groups: GroupSizes | None = None
 
     @property
-    def digests(self) -> list[str]:
+    def data_fingerprints(self) -> list[str]:
         """Fingerprint of each data set; none where an older version wrote it."""
         return [one["digest"] for one in (self.datasets or {}).values()]
 
     @property
     def environment(self) -> Entry:
         """Fields on package, machine and data: no times, no hash of the study file, no groups."""
-        return {name: value for name, value in entry_of(self).items() if name not in NOT_OF_ENVIRONMENT}
+        return {name: value for name, value in event_to_entry(self).items() if name not in NON_ENVIRONMENT_FIELDS}
 
 
-NOT_OF_ENVIRONMENT = ("event", "time", "asleep", "spec", "groups")
+NON_ENVIRONMENT_FIELDS = ("event", "time", "asleep", "spec", "groups")
 
 
 @dataclass(frozen=True)
@@ -150,35 +153,35 @@ class SearchExtended(BaseEvent, kind="extended"):
         trials: their total number from now on.
     """
 
-    trials: Whole
+    trials: NonNegativeInteger
 
 
 @dataclass(frozen=True)
-class TrialsLengthened(BaseEvent, kind="lengthened"):
-    """Trials go on beyond their end: `study extend`.
+class TrialsExtended(BaseEvent, kind="lengthened"):
+    """Trials go on beyond their end, as earlier versions let them.
 
     Attributes:
         epochs: the last one of each of them from now on.
         trials: their numbers.
     """
 
-    epochs: Whole
-    trials: tuple[Whole, ...]
+    epochs: NonNegativeInteger
+    trials: tuple[NonNegativeInteger, ...]
 
 
 @dataclass(frozen=True)
-class Retried(BaseEvent):
+class TrialsRetried(BaseEvent, kind="retried"):
     """Trials that failed, or whose first seed did, run again from their start, as a further attempt.
 
     Attributes:
         trials: their numbers.
     """
 
-    trials: tuple[Whole, ...]
+    trials: tuple[NonNegativeInteger, ...]
 
 
 @dataclass(frozen=True)
-class Confirming(BaseEvent):
+class ConfirmRequested(BaseEvent, kind="confirming"):
     """The best configurations run again on fresh seeds: `study confirm`.
 
     Attributes:
@@ -186,13 +189,13 @@ class Confirming(BaseEvent):
         rules: whether other rules' picks do, too.
     """
 
-    top: Whole
-    seeds: Whole
-    rules: Flag = False
+    top: NonNegativeInteger
+    seeds: NonNegativeInteger
+    rules: StrictBool = False
 
 
 @dataclass(frozen=True)
-class Ablating(BaseEvent):
+class AblationRequested(BaseEvent, kind="ablating"):
     """The steps from the baseline to a trial are to be measured, see `study.ranking.ablation_steps`.
 
     Attributes:
@@ -201,14 +204,14 @@ class Ablating(BaseEvent):
         first, seeds: its training seeds: `seeds` of them, from `first` on.
     """
 
-    trial: Whole
-    steps: Annotated[tuple[Step, ...], MinLen(1)]
-    first: Whole
-    seeds: Whole
+    trial: NonNegativeInteger
+    steps: Annotated[tuple[StepKeys, ...], MinLen(1)]
+    first: NonNegativeInteger
+    seeds: NonNegativeInteger
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluated(BaseEvent):
+class ModelEvaluated(BaseEvent, kind="evaluated"):
     """A trained model was evaluated after the study.
 
     Attributes:
@@ -217,13 +220,13 @@ class Evaluated(BaseEvent):
         by: the command.
     """
 
-    trial: Whole | None = None
+    trial: NonNegativeInteger | None = None
     split: str
     by: str | None = None
 
 
 @dataclass(frozen=True)
-class Decided(BaseEvent, kind="trial"):
+class TrialDecided(BaseEvent, kind="trial"):
     """A configuration was decided on, and is a trial.
 
     Attributes:
@@ -233,17 +236,17 @@ class Decided(BaseEvent, kind="trial"):
         fold: on which it is validated, where the data have folds; it is no part of the configuration.
     """
 
-    trial: Whole
+    trial: NonNegativeInteger
     stage: Stage
     params: Params
-    seed: Whole
-    repeats: Whole | None = None
-    enqueued: Flag | None = None
-    fold: Whole | None = None
+    seed: NonNegativeInteger
+    repeats: NonNegativeInteger | None = None
+    enqueued: StrictBool | None = None
+    fold: NonNegativeInteger | None = None
 
 
 @dataclass(frozen=True)
-class Started(BaseEvent):
+class TrialStarted(BaseEvent, kind="started"):
     """A trial runs.
 
     Attributes:
@@ -251,18 +254,18 @@ class Started(BaseEvent):
         node: its HOST:PID.
         epoch: epoch of its checkpoint, after which it goes on; 0: from its first.
         note: why not after a later one.
-        device: what it runs on, see `study.training.device.facts`.
+        device: what it runs on, see `study.training.device.describe_device`.
     """
 
-    trial: Whole
+    trial: NonNegativeInteger
     node: str | None = None
-    epoch: Whole | None = None
+    epoch: NonNegativeInteger | None = None
     note: str | None = None
     device: dict[str, str] | None = None
 
 
 @dataclass(frozen=True)
-class Unusable(BaseEvent):
+class NodeExcluded(BaseEvent, kind="unusable"):
     """No more trials are placed on a node.
 
     Attributes:
@@ -274,7 +277,7 @@ class Unusable(BaseEvent):
 
 
 @dataclass(frozen=True)
-class Report(BaseEvent):
+class EpochReported(BaseEvent, kind="report"):
     """A trial's epoch is over.
 
     Attributes:
@@ -284,44 +287,45 @@ class Report(BaseEvent):
         note: which of them are infinite.
     """
 
-    trial: Whole
-    epoch: Whole
-    metrics: Reported
+    trial: NonNegativeInteger
+    epoch: NonNegativeInteger
+    metrics: ReportedMetrics
     note: str | None = None
 
 
 @dataclass(frozen=True)
-class Judged(BaseEvent):
+class FoldPredicted(BaseEvent, kind="judged"):
     """The predictions of a trial's network for the samples of its fold, on which it was not trained.
 
     Attributes:
         trial: its number.
-        predicted: the class of each and its log loss, in the data's order, see `study.sweep.joined.FoldPredictions`.
+        predicted: the class of each and its log loss, in the data's order, see
+            `study.sweep.joined_folds.FoldPredictions`.
     """
 
-    trial: Whole
+    trial: NonNegativeInteger
     predicted: str
 
 
 @dataclass(frozen=True)
-class Joined(BaseEvent):
+class FoldsJoined(BaseEvent, kind="joined"):
     """A configuration has run on all folds: the metrics of all samples together.
 
     Attributes:
         trial: the trial whose configuration it is.
         runs: the trials on the folds.
-        metrics: by name, with standard errors, see `study.sweep.joined`.
+        metrics: by name, with standard errors, see `study.sweep.joined_folds`.
         draws: the study's metrics of samples drawn anew, the same ones for every configuration.
     """
 
-    trial: Whole
-    runs: tuple[Whole, ...]
+    trial: NonNegativeInteger
+    runs: tuple[NonNegativeInteger, ...]
     metrics: Metrics
     draws: dict[str, list[float]]
 
 
 @dataclass(frozen=True)
-class Lost(BaseEvent):
+class RunLost(BaseEvent, kind="lost"):
     """A trial's run was cut off, and it waits for a new one.
 
     Attributes:
@@ -332,16 +336,16 @@ class Lost(BaseEvent):
         node_died: whether its node had died.
     """
 
-    trial: Whole
-    attempt: Whole
-    kind: Kind
+    trial: NonNegativeInteger
+    attempt: NonNegativeInteger
+    kind: FailureKind
     reason: str
-    alone: Flag | None = None
-    node_died: Flag | None = None
+    alone: StrictBool | None = None
+    node_died: StrictBool | None = None
 
 
 @dataclass(frozen=True)
-class Ended(BaseEvent):
+class TrialEnded(BaseEvent, kind="ended"):
     """A trial ended.
 
     Attributes:
@@ -351,14 +355,14 @@ class Ended(BaseEvent):
         reason: which rule pruned it, or why it failed.
     """
 
-    trial: Whole
-    state: End
-    kind: Kind | None = None
+    trial: NonNegativeInteger
+    state: TrialOutcome
+    kind: FailureKind | None = None
     reason: str | None = None
 
 
 @dataclass(frozen=True)
-class SplitTested(BaseEvent, kind="tested"):
+class TrialTested(BaseEvent, kind="tested"):
     """The test split was read with a trial's model.
 
     Attributes:
@@ -367,13 +371,13 @@ class SplitTested(BaseEvent, kind="tested"):
         note: which of them are infinite.
     """
 
-    trial: Whole
+    trial: NonNegativeInteger
     metrics: Metrics
     note: str | None = None
 
 
 @dataclass(frozen=True)
-class Untested(BaseEvent):
+class TrialUntested(BaseEvent, kind="untested"):
     """The test split should have been read with a trial's model, and could not be.
 
     Attributes:
@@ -381,12 +385,12 @@ class Untested(BaseEvent):
         reason: why.
     """
 
-    trial: Whole
+    trial: NonNegativeInteger
     reason: str
 
 
 @dataclass(frozen=True)
-class Referenced(BaseEvent, kind="reference"):
+class ReferenceFitted(BaseEvent, kind="reference"):
     """A reference was fitted beside the search, or could not be; a later event of the same name replaces it.
 
     Attributes:
@@ -394,7 +398,7 @@ class Referenced(BaseEvent, kind="reference"):
         metrics: by name, of the validation split, and of test where that was read.
         seconds: of one core, of fitting and judging; for the first also of loading data and libraries.
         reason: why it could not be fitted.
-        draws: where it was judged on all folds, as in `Joined`.
+        draws: where it was judged on all folds, as in `FoldsJoined`.
     """
 
     name: str
@@ -405,7 +409,7 @@ class Referenced(BaseEvent, kind="reference"):
 
 
 @dataclass(frozen=True)
-class Enqueued(BaseEvent):
+class ConfigurationEnqueued(BaseEvent, kind="enqueued"):
     """A user asked for a configuration, which the search tries next.
 
     Attributes:
@@ -418,7 +422,7 @@ class Enqueued(BaseEvent):
 
 
 @dataclass(frozen=True)
-class Stopping(BaseEvent):
+class TrialStopRequested(BaseEvent, kind="stopping"):
     """A user stopped a trial, which ends at its next report.
 
     Attributes:
@@ -427,11 +431,11 @@ class Stopping(BaseEvent):
     """
 
     request: str
-    trial: Whole
+    trial: NonNegativeInteger
 
 
 @dataclass(frozen=True)
-class Ending(BaseEvent):
+class SearchEndRequested(BaseEvent, kind="ending"):
     """A user ended the search; running trials go on.
 
     Attributes:
@@ -442,7 +446,7 @@ class Ending(BaseEvent):
 
 
 @dataclass(frozen=True)
-class Refused(BaseEvent):
+class RequestRefused(BaseEvent, kind="refused"):
     """A user's request could not be met.
 
     Attributes:
@@ -455,7 +459,7 @@ class Refused(BaseEvent):
 
 
 @dataclass(frozen=True)
-class Closed(BaseEvent):
+class SessionClosed(BaseEvent, kind="closed"):
     """The driver let go of the study.
 
     Attributes:
@@ -463,53 +467,53 @@ class Closed(BaseEvent):
         enough: which limit ended the search.
     """
 
-    state: Outcome
+    state: StudyOutcome
     enough: str | None = None
 
 
 Event = (
-    Created
-    | Opened
+    StudyCreated
+    | SessionOpened
     | SearchExtended
-    | TrialsLengthened
-    | Retried
-    | Confirming
-    | Ablating
-    | Evaluated
-    | Decided
-    | Started
-    | Unusable
-    | Report
-    | Judged
-    | Joined
-    | Lost
-    | Ended
-    | SplitTested
-    | Untested
-    | Referenced
-    | Enqueued
-    | Stopping
-    | Ending
-    | Refused
-    | Closed
+    | TrialsExtended
+    | TrialsRetried
+    | ConfirmRequested
+    | AblationRequested
+    | ModelEvaluated
+    | TrialDecided
+    | TrialStarted
+    | NodeExcluded
+    | EpochReported
+    | FoldPredicted
+    | FoldsJoined
+    | RunLost
+    | TrialEnded
+    | TrialTested
+    | TrialUntested
+    | ReferenceFitted
+    | ConfigurationEnqueued
+    | TrialStopRequested
+    | SearchEndRequested
+    | RequestRefused
+    | SessionClosed
 )
 """All events that this version writes, and that a record is folded from."""
 
-KINDS: Mapping[str, type[Event]] = {kind.event: kind for kind in get_args(Event)}
+EVENT_CLASSES: Mapping[str, type[Event]] = {kind.event: kind for kind in get_args(Event)}
 
 
 class UnknownEventError(ValueError):
     """An event is of a kind that this version does not know."""
 
 
-def entry_of(event: Event) -> Entry:
+def event_to_entry(event: Event) -> Entry:
     """Return the entry that is written for an event."""
     known = {name: value for name, value in vars(event).items() if value is not None}
     asleep = {"asleep": slept} if (slept := known.pop("asleep")) else {}
     return {"event": event.event, "time": event.time, **known, **asleep}
 
 
-def event_of(entry: Entry) -> Event:
+def entry_to_event(entry: Entry) -> Event:
     """Return the event of an entry, whose `event` is known to be text.
 
     Raises:
@@ -517,9 +521,9 @@ def event_of(entry: Entry) -> Event:
         ValueError: a field of it is not what it has to be; says which.
     """
     try:
-        event = (_READERS.get(kind := str(entry["event"])) or _reader(kind))(entry)
+        event = (_VALIDATORS.get(kind := str(entry["event"])) or _validator(kind))(entry)
     except ValidationError as error:
-        raise ValueError(_fault(entry, error)) from None
+        raise ValueError(_invalid_fields_message(entry, error)) from None
     if "time" not in entry:
         raise ValueError("its time is None")
     if type(event) is BaseEvent:
@@ -527,16 +531,16 @@ def event_of(entry: Entry) -> Event:
     return event
 
 
-_READERS: dict[str, Callable[[Entry], Event]] = {}
+_VALIDATORS: dict[str, Callable[[Entry], Event]] = {}
 """Readers of the kinds that were read so far, as making one takes a millisecond."""
 
 
-def _reader(kind: str) -> Callable[[Entry], Event]:
-    reader: Callable[[Entry], Event] = TypeAdapter(KINDS.get(kind, BaseEvent)).validator.validate_python
-    return _READERS.setdefault(kind, reader) if kind in KINDS else reader
+def _validator(kind: str) -> Callable[[Entry], Event]:
+    reader: Callable[[Entry], Event] = TypeAdapter(EVENT_CLASSES.get(kind, BaseEvent)).validator.validate_python
+    return _VALIDATORS.setdefault(kind, reader) if kind in EVENT_CLASSES else reader
 
 
-def _fault(entry: Entry, error: ValidationError) -> str:
+def _invalid_fields_message(entry: Entry, error: ValidationError) -> str:
     """Return what is wrong with the fields of an event: its times, what is missing, or the first one."""
     found = {str(one["loc"][0]): one["type"] for one in error.errors(include_url=False, include_input=False)}
     missing = sorted(name for name, problem in found.items() if problem == "missing")

@@ -10,7 +10,10 @@ import tempfile
 from dataclasses import asdict, dataclass
 from datetime import UTC
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import unquote
+
+from pydantic import Field
 
 from study import __version__, places
 from study.errors import StudyNotFoundError, UserError, nearest
@@ -32,14 +35,14 @@ def format_file(home: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Form:
+class HomeFormat:
     """The content of that file: the format, and the version of this package that made it."""
 
     format: int
     study: str
 
 
-OURS = json.dumps({"format": FORMAT, "study": __version__})
+CURRENT_FORMAT_JSON = json.dumps({"format": FORMAT, "study": __version__})
 """Content that this version writes."""
 
 
@@ -51,7 +54,7 @@ def write_format(home: Path) -> None:
     """
     path = format_file(home)
     if not path.exists():
-        write_whole(path, OURS + "\n")
+        write_whole(path, CURRENT_FORMAT_JSON + "\n")
 
 
 def check_format(home: Path) -> None:
@@ -67,22 +70,26 @@ def check_format(home: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         if any(home.glob("[!.]*/ledger.jsonl")):
             what = f"{home}: holds studies, and no file {path.name}"
-            raise UserError(f"{what}. What study {__version__} writes there is {OURS}. {ANOTHER_HOME}") from None
+            raise UserError(
+                f"{what}. What study {__version__} writes there is {CURRENT_FORMAT_JSON}. {ANOTHER_HOME_REMEDY}"
+            ) from None
         return
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    told = from_json(text, Form)
+    told = from_json(text, HomeFormat)
     if told is None:
-        raise UserError(f"{path}: damaged. What study {__version__} writes there is {OURS}. {ANOTHER_HOME}")
+        raise UserError(
+            f"{path}: damaged. What study {__version__} writes there is {CURRENT_FORMAT_JSON}. {ANOTHER_HOME_REMEDY}"
+        )
     if told.format != FORMAT:
         theirs = "" if told.study == __version__ else f"Use study {told.study} there. "
         raise UserError(
             f"{home}: is in form {told.format}, which study {told.study} made; this is study {__version__}, which "
-            f"reads form {FORMAT}. {theirs}{ANOTHER_HOME}"
+            f"reads form {FORMAT}. {theirs}{ANOTHER_HOME_REMEDY}"
         )
 
 
-ANOTHER_HOME = "Another home: STUDY_HOME=..."
+ANOTHER_HOME_REMEDY = "Another home: STUDY_HOME=..."
 """Remedy where a home cannot be used."""
 
 
@@ -111,12 +118,12 @@ class StudyFolder:
         return self.path / "ledger.jsonl"
 
     @property
-    def report(self) -> Path:
+    def report_folder(self) -> Path:
         return self.path / "report"
 
     @property
     def report_page(self) -> Path:
-        return self.report / "report.html"
+        return self.report_folder / "report.html"
 
     @property
     def best_file(self) -> Path:
@@ -128,24 +135,23 @@ class StudyFolder:
         return self.path / "tracking.json"
 
     @property
-    def requests(self) -> Path:
+    def requests_folder(self) -> Path:
         """Folder of users' requests to its driver, see `study.home.driver_requests`."""
         return self.path / "requests"
 
     @property
-    def scratch(self) -> Path:
+    def tune_folder(self) -> Path:
         """Folder of Ray Tune's own files; nothing is read from them."""
         return self.path / "ray"
 
     @property
-    def models(self) -> Path:
+    def models_folder(self) -> Path:
         """Folder of weights of trials on fresh seeds and of final ones, and of what rebuilds their networks."""
         return self.path / "models"
 
-    def model_file(self, trial: int, epoch: int | None = None) -> Path:
-        """Return the file of weights that such a trial ended with, or had after an epoch of `train.keep_epochs`."""
-        behind = "" if epoch is None else f"-epoch-{epoch:05d}"
-        return self.models / f"trial-{trial:05d}{behind}.safetensors"
+    def model_file(self, trial: int) -> Path:
+        """Return the file of weights that such a trial ended with."""
+        return self.models_folder / f"trial-{trial:05d}.safetensors"
 
     def description_file(self, trial: int) -> Path:
         """Return the file with what rebuilds the networks of a final trial's weights."""
@@ -157,21 +163,13 @@ class StudyFolder:
         return self.path / "model_card.md"
 
     @property
-    def checkpoints(self) -> Path:
-        """Folder of the states that trials go on from.
-
-        These are of those that run or are to run again, and those after the last epoch that
-        `resources.keep_checkpoints` asks for.
-        """
+    def checkpoints_folder(self) -> Path:
+        """Folder of the states of trials that run or are to run again."""
         return self.path / "checkpoints"
 
     def checkpoint_file(self, trial: int) -> Path:
         """Return the file of a running trial's state."""
-        return self.checkpoints / f"trial-{trial:05d}.pt"
-
-    def end_file(self, trial: int) -> Path:
-        """Return the file of a trial's state after its last epoch, from which it can be extended."""
-        return self.checkpoints / f"trial-{trial:05d}-end.pt"
+        return self.checkpoints_folder / f"trial-{trial:05d}.pt"
 
     def error_file(self, trial: int) -> Path:
         """Return the file of a failed trial's traceback."""
@@ -186,7 +184,7 @@ class StudyFolder:
         """Return the file of what a trial of a user's own training function printed."""
         return self.path / "output" / f"trial-{trial:05d}.txt"
 
-    def own_runs(self, trial: int) -> Path:
+    def own_mlflow_runs(self, trial: int) -> Path:
         """Return the folder in which MLflow keeps the runs that such a trial's function logs itself."""
         return self.path / "own_runs" / f"trial-{trial:05d}"
 
@@ -226,10 +224,10 @@ class Home:
     @property
     def tracking_uri(self) -> str:
         """`MLFLOW_TRACKING_URI` where set, else SQLite in this home."""
-        return os.environ.get("MLFLOW_TRACKING_URI") or address_of(self.database)
+        return os.environ.get("MLFLOW_TRACKING_URI") or sqlite_uri(self.database_file)
 
     @property
-    def database(self) -> Path:
+    def database_file(self) -> Path:
         """File in which MLflow of a home of its own keeps its runs."""
         return self.path / "mlflow.db"
 
@@ -239,12 +237,12 @@ class Home:
         return not os.environ.get("MLFLOW_TRACKING_URI")
 
     @property
-    def artifacts(self) -> Path:
+    def artifacts_folder(self) -> Path:
         """Folder in which MLflow keeps artifacts of a home of its own."""
         return self.path / "artifacts"
 
     @property
-    def suites(self) -> Path:
+    def suites_folder(self) -> Path:
         """Folder of what is remembered of suites, whose studies are among the others."""
         return self.path / "suites"
 
@@ -262,7 +260,7 @@ class Home:
         folders = [folder for folder in candidates if folder.ledger_file.is_file() and folder.spec_file.is_file()]
         return sorted(folders, key=lambda folder: (folder.spec_file.stat().st_mtime, folder.name))
 
-    def find(self, name: str) -> StudyFolder:
+    def find_study(self, name: str) -> StudyFolder:
         """Return the folder of an existing study.
 
         Raises:
@@ -270,14 +268,14 @@ class Home:
             UserError: the name cannot be a study's, or the home is of another format.
         """
         check_name(name)
-        self._check_no_link(name)
+        self._refuse_symlink(name)
         names = [folder.name for folder in self.studies()]
         if name not in names:
             there = f"Studies there: {', '.join(names)}" if names else "There is no study there yet"
             raise StudyNotFoundError(f"{name}: no such study in {self.path}. {nearest(name, names)}{there}")
         return StudyFolder(self.path / name)
 
-    def check_new(self, name: str) -> None:
+    def check_name_is_free(self, name: str) -> None:
         """Refuse a name that is taken, by a study or by the home itself.
 
         Raises:
@@ -286,13 +284,13 @@ class Home:
         """
         check_name(name)
         check_format(self.path)
-        self._check_no_link(name)
-        if self.path / name in (self.database, self.artifacts, self.suites, format_file(self.path)):
-            raise UserError(f"{name}: is the home's own in {self.path}. Another name: --name {self._free_name(name)}")
+        self._refuse_symlink(name)
+        if self.path / name in (self.database_file, self.artifacts_folder, self.suites_folder, format_file(self.path)):
+            raise UserError(f"{name}: is the home's own in {self.path}. Another name: --name {self._unused_name(name)}")
         if (self.path / name).exists():
             raise UserError(
                 f"{name}: exists already in {self.path}. Go on with it: study resume {name}. "
-                f"Run it anew under another name: --name {self._free_name(name)}"
+                f"Run it anew under another name: --name {self._unused_name(name)}"
             )
         self.check_writable()
 
@@ -302,11 +300,11 @@ class Home:
         Raises:
             UserError: says what cannot be, and why.
         """
-        for place in (self.path, *((self.database, self.artifacts) if self.owns_tracking else ())):
-            if why := places.obstacle(place, is_file=place == self.database):
-                raise UserError(f"{place}: cannot be written: {why}. {ANOTHER_HOME}")
+        for place in (self.path, *((self.database_file, self.artifacts_folder) if self.owns_tracking else ())):
+            if why := places.why_unwritable(place, is_file=place == self.database_file):
+                raise UserError(f"{place}: cannot be written: {why}. {ANOTHER_HOME_REMEDY}")
 
-    def create(self, spec: StudySpec, function: bytes | None = None) -> StudyFolder:
+    def create_study(self, spec: StudySpec, function: bytes | None = None) -> StudyFolder:
         """Make the folder of a new study, whole or not at all.
 
         Args:
@@ -316,7 +314,7 @@ class Home:
             UserError: a study of that name exists, or the home cannot be written.
             OSError: the disk is full, or fails.
         """
-        self.check_new(spec.name)
+        self.check_name_is_free(spec.name)
         folder = StudyFolder(self.path / spec.name)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -333,12 +331,12 @@ class Home:
                 shutil.rmtree(draft, ignore_errors=True)
                 raise
         except OSError as error:
-            self.check_new(spec.name)  # another process may have made it meanwhile
-            with writing(self.path, ANOTHER_HOME):
+            self.check_name_is_free(spec.name)  # another process may have made it meanwhile
+            with writing(self.path, ANOTHER_HOME_REMEDY):
                 raise error
         return folder
 
-    def _check_no_link(self, name: str) -> None:
+    def _refuse_symlink(self, name: str) -> None:
         """Refuse a link with a study's name: its target would be renamed, removed or written instead."""
         if (path := self.path / name).is_symlink():
             raise UserError(
@@ -346,15 +344,15 @@ class Home:
                 "that folder in the link's place"
             )
 
-    def _free_name(self, name: str) -> str:
+    def _unused_name(self, name: str) -> str:
         free = (f"{name}-{index}" for index in range(2, 10_000))
         return next(name for name in free if not os.path.lexists(self.path / name))
 
 
-PLAIN, ESCAPED = "sqlite:///", "sqlite+pysqlite:///"
+SQLITE_PREFIX, ESCAPED_SQLITE_PREFIX = "sqlite:///", "sqlite+pysqlite:///"
 
 
-def address_of(path: Path) -> str:
+def sqlite_uri(path: Path) -> str:
     """Return the address of a database file, whatever characters its path holds.
 
     SQLAlchemy ends the path at a `?` and decodes what follows a `%`, so both are escaped. After `sqlite:///` MLflow
@@ -363,15 +361,15 @@ def address_of(path: Path) -> str:
     """
     plain = str(path)
     escaped = plain.replace("%", "%25").replace("?", "%3F")
-    return f"{PLAIN if escaped == plain else ESCAPED}{escaped}"
+    return f"{SQLITE_PREFIX if escaped == plain else ESCAPED_SQLITE_PREFIX}{escaped}"
 
 
-def path_of(address: str) -> Path | None:
+def sqlite_path(address: str) -> Path | None:
     """Return the absolute path of the database file at an address.
 
     None where it is not an SQLite file, is relative to the working folder, or comes with options.
     """
-    prefix = next((prefix for prefix in (PLAIN, ESCAPED) if address.startswith(prefix)), None)
+    prefix = next((prefix for prefix in (SQLITE_PREFIX, ESCAPED_SQLITE_PREFIX) if address.startswith(prefix)), None)
     if prefix is None or "?" in address:
         return None
     path = Path(unquote(address.removeprefix(prefix)))
@@ -379,14 +377,14 @@ def path_of(address: str) -> Path | None:
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchOrigin:
     """The origin of a study folder that was downloaded from a cluster, kept in a file in it.
 
     Attributes:
         address: of the cluster's head.
         name: of the study there.
         job, state: its newest driver, and how that was; empty: the head knew of none.
-        at: when it was downloaded, in seconds since the epoch.
+        downloaded_at: when it was downloaded, in seconds since the epoch.
         host, node, folder: where its folder is on the cluster: the machine, Ray's id of it, the path there.
         python: the interpreter of its drivers.
         events: how many events were downloaded.
@@ -396,7 +394,7 @@ class Fetched:
     name: str
     job: str
     state: str
-    at: float
+    downloaded_at: Annotated[float, Field(alias="at")]  # as files of all versions have it
     host: str
     node: str
     folder: str
@@ -404,41 +402,45 @@ class Fetched:
     events: int
 
     @property
-    def ran(self) -> bool:
+    def was_running(self) -> bool:
         """Whether a driver was to go on with it there."""
         return self.state in ("pending", "running")
 
     @property
-    def when(self) -> str:
-        return moment(self.at, UTC)
+    def download_time_text(self) -> str:
+        return moment(self.downloaded_at, UTC)
 
-    def command(self, local: str) -> str:
+    def fetch_command(self, local: str) -> str:
         """Return the command that downloads the rest of it, where it is called `local` here."""
         renamed = () if local == self.name else ("--name", local)
         return typed("fetch", self.name, "--address", self.address, *renamed)
 
-    def words(self, local: str) -> str:
+    def describe(self, local: str) -> str:
         """Return a line about the origin, for people."""
-        ran = ", while it ran there" if self.ran else ""
-        return f"from {self.address} on {self.when}{ran}. What is new there: {self.command(local)}"
+        ran = ", while it ran there" if self.was_running else ""
+        return f"from {self.address} on {self.download_time_text}{ran}. What is new there: {self.fetch_command(local)}"
 
     def save(self, folder: Path) -> None:
-        write_whole(_fetched_file(folder), json.dumps(asdict(self), indent=2) + "\n")
+        """Write it into a study's folder, by the names that files of all versions have."""
+        values = asdict(self)
+        write_whole(
+            _fetch_origin_file(folder), json.dumps({"at": values.pop("downloaded_at"), **values}, indent=2) + "\n"
+        )
 
 
-def _fetched_file(folder: Path) -> Path:
+def _fetch_origin_file(folder: Path) -> Path:
     """Return the file in which a study's folder says where it came from."""
     return folder / "fetched.json"
 
 
-def fetched(folder: StudyFolder) -> Fetched | None:
+def fetch_origin(folder: StudyFolder) -> FetchOrigin | None:
     """Return where a study came from; None: it was made here.
 
     Raises:
         UserError: the file is damaged.
     """
-    path = _fetched_file(folder.path)
-    found = read_json(path, Fetched)
+    path = _fetch_origin_file(folder.path)
+    found = read_json(path, FetchOrigin)
     if found is None and path.exists():
         raise UserError(f"{path}: damaged. Without it the study is taken for one that was made here")
     return found

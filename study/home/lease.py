@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import psutil
 
 
-LATEST = 253_402_300_800.0
+MAX_TIMESTAMP = 253_402_300_800.0
 """End of the year 9999, in seconds since the epoch: the last time that can be shown."""
 
 
@@ -49,12 +49,12 @@ class Process:
     command: str
 
     @classmethod
-    def this(cls) -> "Process":
+    def current(cls) -> "Process":
         """Return this process."""
-        return cls.of(os.getpid())
+        return cls.from_pid(os.getpid())
 
     @classmethod
-    def of(cls, pid: int) -> "Process":
+    def from_pid(cls, pid: int) -> "Process":
         """Return the process that has a number at this moment.
 
         Raises:
@@ -67,18 +67,18 @@ class Process:
             if process.status() == psutil.STATUS_ZOMBIE:
                 raise ProcessGoneError(f"process {pid} has ended")
             command = " ".join(process.cmdline()).encode("utf-8", "replace").decode()  # a name may be no UTF-8
-            return cls(pid, _namespace(), _started(process), command)
+            return cls(pid, _pid_namespace(), _start_time(process), command)
         except (psutil.Error, OSError):
             raise ProcessGoneError(f"there is no process {pid}") from None
 
-    def send(self, number: signal.Signals) -> None:
+    def send_signal(self, number: signal.Signals) -> None:
         """Send a signal to this process, but not to another one that has its number by now.
 
         Raises:
             ProcessGoneError: it is gone.
             PermissionError: it is another user's.
         """
-        now = Process.of(self.pid)
+        now = Process.from_pid(self.pid)
         if now.started != self.started:
             raise ProcessGoneError(f"process {self.pid} is another one now")
         if now != self:
@@ -89,24 +89,24 @@ class Process:
             raise ProcessGoneError(f"there is no process {self.pid}") from None
 
 
-def _namespace() -> str:
+def _pid_namespace() -> str:
     try:
         return os.readlink("/proc/self/ns/pid")
     except OSError:
         return ""
 
 
-def _started(process: "psutil.Process") -> str:
+def _start_time(process: "psutil.Process") -> str:
     if sys.platform != "linux":
         return repr(process.create_time())
     told = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8", errors="replace")
     return told.rpartition(")")[2].split()[19]  # the name before it may hold anything
 
 
-RENEWAL, EXPIRY = 5.0, 60.0
+RENEWAL_INTERVAL_S, EXPIRY_S = 5.0, 60.0
 """Seconds between two signs of life, and from the last one until a lease has expired."""
 
-SETTLING = 1.0
+SETTLE_S = 1.0
 """Seconds after which of two machines that take a dead one's lease at once the last to write has it, and within which a
 lease that is being written can be read."""
 
@@ -116,7 +116,7 @@ class LeaseLostError(Exception):
 
 
 @dataclass(frozen=True)
-class Holder:
+class LeaseHolder:
     """The holder of a study, as its lease file names it.
 
     `owner` differs for every driver, `machine` for every running kernel, `since` is in seconds since the epoch; the
@@ -127,15 +127,15 @@ class Holder:
     machine: str
     host: str
     pid: Annotated[int, Gt(0), Lt(2**31)]
-    since: Annotated[float, Ge(0), Lt(LATEST)]
+    since: Annotated[float, Ge(0), Lt(MAX_TIMESTAMP)]
     namespace: str = ""
     started: str = ""
     command: str = ""
 
     @classmethod
-    def this_process(cls) -> "Holder":
-        mine = asdict(Process.this())
-        return cls(uuid.uuid4().hex, machine(), platform.node(), since=round(time.time(), 3), **mine)
+    def this_process(cls) -> "LeaseHolder":
+        mine = asdict(Process.current())
+        return cls(uuid.uuid4().hex, machine_id(), platform.node(), since=round(time.time(), 3), **mine)
 
     @property
     def process(self) -> Process:
@@ -146,7 +146,7 @@ class Holder:
         return f"process {self.pid} on {self.host}, since {moment(self.since, UTC)}"
 
 
-def machine() -> str:
+def machine_id() -> str:
     """Return the id of the running kernel, within which a file lock reaches everyone; without one the host's name."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -154,18 +154,18 @@ def machine() -> str:
         return platform.node()
 
 
-def holder(path: Path) -> Holder | None:
+def read_holder(path: Path) -> LeaseHolder | None:
     """Return the holder that a lease file names; None if there is none, or the file is damaged."""
-    return read_json(path, Holder)
+    return read_json(path, LeaseHolder)
 
 
-def elsewhere(path: Path) -> Holder | None:
+def holder_elsewhere(path: Path) -> LeaseHolder | None:
     """Return who holds a lease on another machine at this moment, None if nobody does."""
-    owner = holder(path)
-    if owner is None or owner.machine == machine():
+    owner = read_holder(path)
+    if owner is None or owner.machine == machine_id():
         return None
     try:
-        return owner if age(path) < EXPIRY else None
+        return owner if seconds_since_touched(path) < EXPIRY_S else None
     except FileNotFoundError:  # given back meanwhile
         return None
 
@@ -182,11 +182,11 @@ class Lease:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._mine = path, Holder.this_process()
+        self._path, self._mine = path, LeaseHolder.this_process()
         self._renewed, self.is_lost, self._over = time.monotonic(), False, threading.Event()
-        if not self._create():
-            self._replace()
-        threading.Thread(target=self._keep, name="lease", daemon=True).start()
+        if not self._try_create():
+            self._take_over()
+        threading.Thread(target=self._renew_until_released, name="lease", daemon=True).start()
 
     def check(self) -> None:
         """Check that this process still has the lease; to be called before each write.
@@ -194,74 +194,80 @@ class Lease:
         Raises:
             LeaseLostError: another driver has the study now.
         """
-        if time.monotonic() - self._renewed > EXPIRY / 2:  # this process was stopped for a while
+        if time.monotonic() - self._renewed > EXPIRY_S / 2:  # this process was stopped for a while
             self._renew()
         if self.is_lost:
-            raise LeaseLostError(f"another driver took the study over: {holder(self._path) or 'its folder is gone'}")
+            raise LeaseLostError(
+                f"another driver took the study over: {read_holder(self._path) or 'its folder is gone'}"
+            )
 
     def release(self) -> None:
         """Give the lease back, if it is still this process's; on a disk that cannot be written it expires by itself."""
         self._over.set()
-        if holder(self._path) == self._mine:
+        if read_holder(self._path) == self._mine:
             with suppress(OSError):
                 self._path.unlink()
 
-    def _keep(self) -> None:
-        while not self.is_lost and not self._over.wait(RENEWAL):
+    def _renew_until_released(self) -> None:
+        while not self.is_lost and not self._over.wait(RENEWAL_INTERVAL_S):
             with suppress(OSError):  # tried again next time, or by `check`
                 self._renew()
 
     def _renew(self) -> None:
-        owner = holder(self._path)
+        owner = read_holder(self._path)
         if owner == self._mine:
             os.utime(self._path)
         elif owner is not None or not self._path.parent.exists():
             self.is_lost = True
-        elif not self._over.is_set() and not self._create() and _written(self._path) is None:
-            write_whole(self._path, self._content)
+        elif not self._over.is_set() and not self._try_create() and _wait_for_holder(self._path) is None:
+            write_whole(self._path, self._file_content)
         self._renewed = time.monotonic()
 
-    def _create(self) -> bool:
+    def _try_create(self) -> bool:
         """Write the lease file if there is none, as only one of all machines can; return whether there was none."""
         try:
             with open(self._path, "xb") as file:
-                file.write(self._content)
+                file.write(self._file_content)
         except FileExistsError:
             return False
         return True
 
-    def _replace(self) -> None:
+    def _take_over(self) -> None:
         """Take the lease of a driver that is gone.
 
         Raises:
             LeaseLostError: it is not gone, or another machine takes its lease, too.
         """
-        before = _written(self._path)
-        if elsewhere(self._path):
+        before = _wait_for_holder(self._path)
+        if holder_elsewhere(self._path):
             raise LeaseLostError(f"another driver took the study: {before}")
         is_old = True
         with suppress(FileNotFoundError):
-            is_old = before is None or before.machine != self._mine.machine or age(self._path) > EXPIRY / 2
-        write_whole(self._path, self._content)
+            is_old = (
+                before is None
+                or before.machine != self._mine.machine
+                or seconds_since_touched(self._path) > EXPIRY_S / 2
+            )
+        write_whole(self._path, self._file_content)
         if is_old:  # then another machine may take it at this moment
-            time.sleep(SETTLING)
+            time.sleep(SETTLE_S)
             self._renew()
             self.check()
 
     @property
-    def _content(self) -> bytes:
+    def _file_content(self) -> bytes:
         return json.dumps(asdict(self._mine)).encode()
 
 
-def _written(path: Path) -> Holder | None:
-    """Return the holder as `holder` does, but wait a moment for a file that is being written."""
-    until = time.monotonic() + SETTLING
-    while (found := holder(path)) is None and path.exists() and time.monotonic() < until:
+def _wait_for_holder(path: Path) -> LeaseHolder | None:
+    """Return the holder as `read_holder` does, but wait a moment for a file that is being written."""
+    until = time.monotonic() + SETTLE_S
+    while (found := read_holder(path)) is None and path.exists() and time.monotonic() < until:
         time.sleep(0.02)
     return found
 
 
-def age(path: Path) -> float:
+def seconds_since_touched(path: Path) -> float:
     """Return the seconds since a file was touched, by the clock of its file system, or of this machine if read-only."""
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".clock-") as file:

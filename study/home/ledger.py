@@ -3,8 +3,9 @@
 The ledger is the one truth of a study. Optuna's history, ASHA's rungs, the MLflow runs, progress and report are
 all derived from it, so that after a crash they can be derived again (`study.home.record` folds it into objects).
 
-`study.home.line` numbers and chains the lines, so that damage of any kind is found, with its byte; a last line without
-its end is left by a crash in mid-write, and nobody has acted on it. `study.home.events` says what each event holds.
+`study.home.ledger_line` numbers and chains the lines, so that damage of any kind is found, with its byte; a last line
+without its end is left by a crash in mid-write, and nobody has acted on it. `study.home.events` says what each event
+holds.
 """
 
 import os
@@ -20,11 +21,11 @@ from pathlib import Path
 from study.errors import UserError
 from study.files import lock
 from study.home import lease
-from study.home.events import Created, Event, UnknownEventError, entry_of, event_of
+from study.home.events import Event, StudyCreated, UnknownEventError, entry_to_event, event_to_entry
 from study.home.lease import Lease, LeaseLostError
-from study.home.line import CHAIN_BYTES, Chain, Entry, decode, encode, own_check
+from study.home.ledger_line import CHAIN_BYTES, Entry, LineChain, decode, encode, own_checksum
 
-__all__ = ["LeaseLostError", "Ledger", "Tail", "check_value", "is_open", "read"]
+__all__ = ["LeaseLostError", "Ledger", "LedgerTail", "is_driver_running", "line_checksum", "read_entries"]
 
 LOCK_TIMEOUT_S = 0.5
 """Seconds that a driver waits for the lock of a ledger, which a process that looks whether it is open holds for a
@@ -42,15 +43,15 @@ class Ledger:
         self.path = path
         self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close())
         try:
-            if not lock(self._file, LOCK_TIMEOUT_S) or lease.elsewhere(lease_file(path)):
+            if not lock(self._file, LOCK_TIMEOUT_S) or lease.holder_elsewhere(lease_file(path)):
                 raise LeaseLostError
             self._lease = Lease(lease_file(path))
             self._size = path.read_bytes().rfind(b"\n") + 1
             self._file.truncate(self._size)  # a crash in mid-write leaves a part of a line, which nobody has acted on
-            self._awake = Awake()
+            self._awake = SleepClock()
         except LeaseLostError:
             self._file.close()
-            raise UserError(_held(path)) from None
+            raise UserError(_already_running_message(path)) from None
         except BaseException:
             self._file.close()
             raise
@@ -60,7 +61,7 @@ class Ledger:
         """Begin the ledger of a new study, with an id of its own."""
         path.touch()
         with closing(cls(path)) as ledger:
-            ledger.append(Created(uuid.uuid4().hex))
+            ledger.append(StudyCreated(uuid.uuid4().hex))
 
     def check(self) -> None:
         """Check that this is still the study's driver.
@@ -84,10 +85,10 @@ class Ledger:
             OSError: there is no room, or the disk fails; nothing of the event is left in the file.
             ValueError: the event could not be read back; nothing is written.
         """
-        now = replace(event, time=event.time or round(time.time(), 3), asleep=self._awake.slept())
-        entry = encode(entry_of(now))
-        read_back = event_of(decode(entry))
-        line = self._end.close(entry)
+        now = replace(event, time=event.time or round(time.time(), 3), asleep=self._awake.seconds_asleep())
+        entry = encode(event_to_entry(now))
+        read_back = entry_to_event(decode(entry))
+        line = self._chain_end.complete_line(entry)
         self.check()
         if os.stat(self.path).st_size != self._size:
             raise LeaseLostError("another driver has written to its ledger")
@@ -101,16 +102,16 @@ class Ledger:
             self._file.truncate(self._size)
             raise
         self._size += len(line)
-        self._end.passes(line)
+        self._chain_end.accepts(line)
         return read_back
 
     @cached_property
-    def _end(self) -> Chain:
+    def _chain_end(self) -> LineChain:
         """Place after its last line; found at the first use, so that a damaged ledger can be opened to delete it."""
-        tail = Tail(self.path)
-        for _ in tail.new():
+        tail = LedgerTail(self.path)
+        for _ in tail.new_entries():
             pass
-        return tail.chain or Chain()
+        return tail.chain or LineChain()
 
     def close(self) -> None:
         """Let go of the study."""
@@ -119,17 +120,17 @@ class Ledger:
         self._file.close()
 
 
-def read(path: Path) -> list[Entry]:
+def read_entries(path: Path) -> list[Entry]:
     """Return all events on disk as they stand there, those of other versions too; an unfinished last line is left out.
 
     Raises:
         UserError: it is damaged, or empty: the first event is there from the beginning; or an event's fields are not
             what they have to be.
     """
-    tail, events, begin = Tail(path), [], 0
-    for event in tail.new():
+    tail, events, begin = LedgerTail(path), [], 0
+    for event in tail.new_entries():
         try:
-            event_of(event)
+            entry_to_event(event)
         except UnknownEventError:
             pass
         except ValueError as fault:
@@ -138,27 +139,27 @@ def read(path: Path) -> list[Entry]:
         events.append(event)
         begin = tail.offset
     if not events:
-        raise UserError(empty(path))
+        raise UserError(empty_message(path))
     return events
 
 
-def empty(path: Path) -> str:
+def empty_message(path: Path) -> str:
     """Return the message about a ledger without an event."""
     return f"{path}: damaged at byte 0: it is empty, its events are lost"
 
 
-def is_open(path: Path) -> bool:
+def is_driver_running(path: Path) -> bool:
     """Return whether a driver holds the ledger at this moment."""
     with open(path, "rb") as file:
-        return not lock(file) or lease.elsewhere(lease_file(path)) is not None
+        return not lock(file) or lease.holder_elsewhere(lease_file(path)) is not None
 
 
-class Tail:
+class LedgerTail:
     """Reader of a ledger from an offset on, as it grows.
 
     Args:
-        offset: bytes to skip; after each event that `new` yields, the offset after it. Lines before it are not checked:
-            whoever gave the offset has read them.
+        offset: bytes to skip; after each event that `new_entries` yields, the offset after it. Lines before it are not
+            checked: whoever gave the offset has read them.
 
     Attributes:
         chain: the place after the last event that was yielded; None before the first, if bytes are skipped.
@@ -166,9 +167,9 @@ class Tail:
 
     def __init__(self, path: Path, offset: int = 0) -> None:
         self.path, self.offset = path, offset
-        self.chain = None if offset else Chain()
+        self.chain = None if offset else LineChain()
 
-    def new(self) -> Iterator[Entry]:
+    def new_entries(self) -> Iterator[Entry]:
         """Yield the events that were completed since the last call.
 
         Raises:
@@ -180,10 +181,10 @@ class Tail:
             for line in file:
                 if not line.endswith(b"\n"):
                     return
-                chain = self.chain = chain or Chain.at(line)
+                chain = self.chain = chain or LineChain.after_line(line)
                 try:
-                    if not chain.passes(line):
-                        raise ValueError(chain.problem(line))
+                    if not chain.accepts(line):
+                        raise ValueError(chain.why_refused(line))
                     event = decode(line)
                 except (ValueError, RecursionError) as error:
                     raise UserError(f"{self.path}: damaged at byte {self.offset}: {error}") from None
@@ -191,11 +192,11 @@ class Tail:
                 yield event
 
 
-def check_value(path: Path, offset: int) -> str:
+def line_checksum(path: Path, offset: int) -> str:
     """Return the check value of the line that ends at an offset; empty at 0 and where none ends."""
     with open(path, "rb") as file:
         file.seek(max(0, offset - CHAIN_BYTES))
-        return own_check(file.read(min(offset, CHAIN_BYTES)))
+        return own_checksum(file.read(min(offset, CHAIN_BYTES)))
 
 
 def lease_file(path: Path) -> Path:
@@ -203,21 +204,21 @@ def lease_file(path: Path) -> Path:
     return path.with_name("lease.json")
 
 
-def _held(path: Path) -> str:
-    name, who = path.parent.name, lease.holder(lease_file(path))
+def _already_running_message(path: Path) -> str:
+    name, who = path.parent.name, lease.read_holder(lease_file(path))
     by = f", {who}" if who else ""
     message = f"{name}: another process is running this study{by}; its state: study status {name}"
-    if who is None or who.machine == lease.machine():
+    if who is None or who.machine == lease.machine_id():
         return message
-    return f"{message}. Is that machine dead? Then the study is free {lease.EXPIRY:.0f} s after its last sign of life"
+    return f"{message}. Is that machine dead? Then the study is free {lease.EXPIRY_S:.0f} s after its last sign of life"
 
 
-TICK, LATE = 1.0, 10.0
+CLOCK_CHECK_INTERVAL_S, MAX_CHECK_DELAY_S = 1.0, 10.0
 """Seconds between two looks at the clock; and by how much a look is late if this process did not run, as no load delays
 a thread for so long."""
 
 
-class Awake:
+class SleepClock:
     """How long a driver did not run: its machine slept, its virtual machine was paused, or it was stopped.
 
     A study's times are those of the wall clock, which goes on meanwhile, or leaps when it is set right afterwards. A
@@ -227,11 +228,11 @@ class Awake:
     def __init__(self) -> None:
         self._at, self._asleep = time.time(), 0.0
         self._lock, self._over = threading.Lock(), threading.Event()
-        threading.Thread(target=self._look_on, name="awake", daemon=True).start()
+        threading.Thread(target=self._watch_clock, name="awake", daemon=True).start()
 
-    def slept(self) -> float:
+    def seconds_asleep(self) -> float:
         """Return the seconds since the last call in which this process did not run, 0.0 where it always did."""
-        self._look()
+        self._check_clock()
         with self._lock:
             asleep, self._asleep = self._asleep, 0.0
         return round(asleep, 3)
@@ -240,13 +241,13 @@ class Awake:
         """Stop the thread."""
         self._over.set()
 
-    def _look_on(self) -> None:
-        while not self._over.wait(TICK):
-            self._look()
+    def _watch_clock(self) -> None:
+        while not self._over.wait(CLOCK_CHECK_INTERVAL_S):
+            self._check_clock()
 
-    def _look(self) -> None:
+    def _check_clock(self) -> None:
         with self._lock:
             now = time.time()
-            late = now - self._at - TICK
-            self._asleep += late if late > LATE else 0.0
+            late = now - self._at - CLOCK_CHECK_INTERVAL_S
+            self._asleep += late if late > MAX_CHECK_DELAY_S else 0.0
             self._at = now

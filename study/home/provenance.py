@@ -14,7 +14,7 @@ from study import __version__
 from study.catalogue import distributions
 from study.home.record import StudyRecord
 
-NAMES = {"driver": "driver", "cuda": "CUDA", "rocm": "ROCm", "capability": "compute capability"}
+DEVICE_KEY_LABELS = {"driver": "driver", "cuda": "CUDA", "rocm": "ROCm", "capability": "compute capability"}
 
 
 class Commit(TypedDict, total=False):
@@ -34,14 +34,14 @@ class Provenance(Commit):
     gpus: NotRequired[list[str]]
 
 
-class Device(NamedTuple):
-    """A device, what is known of it (see `study.training.device.facts`), and how many trials ran on one last."""
+class UsedDevice(NamedTuple):
+    """A device, what is known of it (as of `training.device.describe_device`), and how many trials ran on one last."""
 
     facts: Mapping[str, str]
     trials: int
 
 
-def devices(record: StudyRecord) -> list[Device]:
+def used_devices(record: StudyRecord) -> list[UsedDevice]:
     """Return the kinds of device that trials ran on, in the order of their first use.
 
     A trial counts where it ran last; one whose device is not known does not count.
@@ -51,18 +51,18 @@ def devices(record: StudyRecord) -> list[Device]:
         if trial.device:
             key = tuple(trial.device.items())
             counts[key] = counts.get(key, 0) + 1
-    return [Device(dict(key), count) for key, count in counts.items()]
+    return [UsedDevice(dict(key), count) for key, count in counts.items()]
 
 
-def in_words(facts: Mapping[str, str]) -> str:
+def device_text(facts: Mapping[str, str]) -> str:
     """Return a device as one phrase: `NVIDIA H100 80GB HBM3 (driver 580.65.06, CUDA 13.2, compute capability 9.0)`."""
     if facts["name"] == "cpu":
         return "CPU"
-    known = ", ".join(f"{word} {facts[key]}" for key, word in NAMES.items() if key in facts)
+    known = ", ".join(f"{word} {facts[key]}" for key, word in DEVICE_KEY_LABELS.items() if key in facts)
     return f"{facts['name']} ({known})" if known else facts["name"]
 
 
-LIBRARIES = ("ray", "optuna", "mlflow", "torch", "numpy", "scikit-learn")
+RECORDED_LIBRARIES = ("ray", "optuna", "mlflow", "torch", "numpy", "scikit-learn")
 
 
 @cache
@@ -71,12 +71,13 @@ def provenance() -> Provenance:
 
     Libraries include the distributions that bring data sets, networks or methods of their own.
     """
-    gpus = output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")  # asking CUDA would take GPU memory
+    # asking CUDA would take GPU memory
+    gpus = command_output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
     found: Provenance = {
         "version": __version__,
-        **_git(Path(__file__).parents[1]),
+        **_checkout_commit(Path(__file__).parents[1]),
         "python": platform.python_version(),
-        "libraries": {name: version(name) for name in LIBRARIES} | distributions(),
+        "libraries": {name: version(name) for name in RECORDED_LIBRARIES} | distributions(),
         "node": platform.node(),
     }
     if gpus:
@@ -86,12 +87,12 @@ def provenance() -> Provenance:
 
 def version_line() -> str:
     """Return the version of this package, and a checkout's commit: `0.1.0 (commit 0123456789ab, changed since)`."""
-    git = _git(Path(__file__).parents[1])
+    git = _checkout_commit(Path(__file__).parents[1])
     changed = ", changed since" if git.get("dirty") else ""
     return f"{__version__} (commit {git['commit'][:12]}{changed})" if git else __version__
 
 
-def owner() -> str:
+def study_owner() -> str:
     """Return the owner of a study that begins now: `STUDY_OWNER`, else the login name, else the user's number."""
     if name := os.environ.get("STUDY_OWNER", "").strip():
         return name
@@ -101,16 +102,19 @@ def owner() -> str:
         return f"uid {os.getuid()}"
 
 
-def _git(folder: Path) -> Commit:
+def _checkout_commit(folder: Path) -> Commit:
     """Return the commit of the checkout that holds the package; nothing for an installed one."""
-    commit = output("git", "-C", str(folder), "rev-parse", "HEAD")
-    tracked = output("git", "-C", str(folder), "ls-files", "--error-unmatch", str(folder / "__init__.py"))
+    commit = command_output("git", "-C", str(folder), "rev-parse", "HEAD")
+    tracked = command_output("git", "-C", str(folder), "ls-files", "--error-unmatch", str(folder / "__init__.py"))
     if not commit or not tracked:
         return {}
-    return {"commit": commit, "dirty": bool(output("git", "-C", str(folder), "status", "--porcelain", "--", "."))}
+    return {
+        "commit": commit,
+        "dirty": bool(command_output("git", "-C", str(folder), "status", "--porcelain", "--", ".")),
+    }
 
 
-def output(*command: str) -> str | None:
+def command_output(*command: str) -> str | None:
     """Return what a command prints, None if it fails or takes more than 10 s."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)

@@ -3,34 +3,48 @@
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from study import __version__
 from study.errors import UserError
 from study.home import ledger
-from study.home.events import STATES, Closed, Event, Referenced, Stage, UnknownEventError, event_of
-from study.home.line import Entry
+from study.home.events import (
+    TRIAL_STATES,
+    Event,
+    ReferenceFitted,
+    SessionClosed,
+    Stage,
+    UnknownEventError,
+    entry_to_event,
+)
+from study.home.ledger_line import Entry
 from study.home.reducer import InvalidLedgerError, StudyState
-from study.home.trial_record import BY_HAND, EVERY_CONFIGURATION, LARGEST, Epoch, TrialRecord, finite, infinite
+from study.home.trial_record import (
+    MAX_METRIC_MAGNITUDE,
+    SPACE_EXHAUSTED,
+    STOPPED_BY_USER,
+    EpochMetrics,
+    TrialRecord,
+    finite_metrics,
+    why_infinite,
+)
 
 __all__ = [
-    "BY_HAND",
-    "EVERY_CONFIGURATION",
-    "LARGEST",
-    "Epoch",
+    "MAX_METRIC_MAGNITUDE",
+    "SPACE_EXHAUSTED",
+    "STOPPED_BY_USER",
+    "EpochMetrics",
     "InvalidLedgerError",
     "StudyRecord",
     "TrialRecord",
-    "finite",
-    "infinite",
-    "without_extensions",
+    "finite_metrics",
+    "why_infinite",
 ]
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_garbage_collection() -> Iterator[None]:
     """Disable garbage collection in the block: it would look again and again at a million new objects, all in use."""
     collects = gc.isenabled()
     gc.disable()
@@ -41,7 +55,7 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def is_tested(event: Referenced) -> bool:
+def has_test_metrics(event: ReferenceFitted) -> bool:
     """Return whether the test split was read with a reference."""
     return any(name.startswith("test/") for name in event.metrics or ())
 
@@ -51,16 +65,24 @@ class StudyRecord(StudyState):
 
     @classmethod
     def load(cls, path: Path) -> "StudyRecord":
-        """Read a ledger; raises as `told`.
+        """Read a ledger; raises as `load_without_closing`.
 
         A study whose driver died without a word reads as interrupted, and so do its running trials.
         """
-        record = cls.told(path)
-        if record.state == "running" and not ledger.is_open(path):
-            record.apply(Closed("interrupted"))
+        record = cls.load_without_closing(path)
+        if record.state == "running" and not ledger.is_driver_running(path):
+            record.apply(SessionClosed("interrupted"))
         return record
 
-    def close_after_the_dead(self, opened: ledger.Ledger) -> None:
+    def check_can_go_on(self, name: str) -> None:
+        """Raise UserError for a study whose trials an earlier version let go on beyond their end."""
+        if self.was_lengthened:
+            raise UserError(
+                f"{name}: an earlier version let its trials go on beyond their last epoch, and this one cannot go on "
+                f"with it. Its best configuration: study export {name}; more trials: study run FILE --name NEW"
+            )
+
+    def close_dead_session(self, opened: ledger.Ledger) -> None:
         """Write the end of a session whose driver died without a word, before anything else is written.
 
         Otherwise the time since its death would count as its work.
@@ -69,78 +91,82 @@ class StudyRecord(StudyState):
             opened: the study's ledger, which nobody else writes.
         """
         if self.state == "running":
-            self.apply(opened.append(Closed("interrupted")))
+            self.apply(opened.append(SessionClosed("interrupted")))
 
     @classmethod
-    def told(cls, path: Path) -> "StudyRecord":
-        """Return what a ledger says, also that a study runs whose driver may have died.
+    def load_without_closing(cls, path: Path) -> "StudyRecord":
+        """Return what a ledger says word for word, also that a study runs whose driver may have died.
 
         Raises:
             UserError: it is damaged, or another version of this package wrote it.
         """
-        tail, record, begin = ledger.Tail(path), cls(), 0
+        tail, record, begin = ledger.LedgerTail(path), cls(), 0
         try:
-            with uncollected():
-                for line in tail.new():
-                    record.take(line)
+            with without_garbage_collection():
+                for line in tail.new_entries():
+                    record.apply_entry(line)
                     begin = tail.offset
         except InvalidLedgerError as error:
             raise UserError(f"{path}: {error}. It stands at byte {begin}") from None
         if not begin:
-            raise UserError(ledger.empty(path))
+            raise UserError(ledger.empty_message(path))
         return record
 
     @classmethod
-    def fold(cls, entries: Iterable[Entry]) -> "StudyRecord":
+    def from_entries(cls, entries: Iterable[Entry]) -> "StudyRecord":
         record = cls()
         for one in entries:
-            record.take(one)
+            record.apply_entry(one)
         return record
 
-    def take(self, entry: Entry) -> Event:
+    def apply_entry(self, entry: Entry) -> Event:
         """Apply an event as it stands in the ledger, and return it.
 
         Raises:
             InvalidLedgerError: another version wrote it, or it cannot follow those before it.
         """
         try:
-            event = event_of(entry)
+            event = entry_to_event(entry)
         except UnknownEventError:
-            raise self._foreign(f"{entry['event']!r}, which study {__version__} does not know") from None
+            raise self._unknown_event_error(f"{entry['event']!r}, which study {__version__} does not know") from None
         except ValueError as fault:
-            raise self._unreadable(str(entry["event"]), str(fault)) from None
+            raise self._inconsistent_event_error(str(entry["event"]), str(fault)) from None
         self.apply(event)
         return event
 
     @property
-    def heard(self) -> float:
+    def last_event_time(self) -> float:
         """Time of the last event of a driver that was at work."""
-        return self._last
+        return self._last_event_time
 
     @property
     def owner(self) -> str | None:
         """Owner of the study, whoever goes on with it; None before its first driver."""
         return self.sessions[0].owner if self.sessions else None
 
-    def by_stage(self, *stages: Stage) -> Iterator[TrialRecord]:
+    def trials_of_stages(self, *stages: Stage) -> Iterator[TrialRecord]:
         """Return the trials of these stages, by number."""
-        if sum(map(len, self._stages.values())) != len(self.trials):  # in a record that was made with its trials
+        if sum(map(len, self._trials_by_stage.values())) != len(
+            self.trials
+        ):  # in a record that was made with its trials
             return (trial for trial in list(self.trials.values()) if trial.stage in stages)
-        found = [trial for stage in stages for trial in list(self._stages.get(stage, ()))]
+        found = [trial for stage in stages for trial in list(self._trials_by_stage.get(stage, ()))]
         return iter(found if len(stages) == 1 else sorted(found, key=lambda trial: trial.number))
 
-    def repeats_of(self, number: int, stage: Stage = "confirm") -> list[TrialRecord]:
+    def repeat_trials(self, number: int, stage: Stage = "confirm") -> list[TrialRecord]:
         """Return the trials of a stage that repeat a trial's configuration."""
-        return [trial for repeat in self._repeats.get(number, []) if (trial := self.trials[repeat]).stage == stage]
+        return [
+            trial for repeat in self._repeats_by_trial.get(number, []) if (trial := self.trials[repeat]).stage == stage
+        ]
 
-    def limit(self, planned: int) -> int:
+    def max_configurations(self, planned: int) -> int:
         """Return how many configurations the search may try, of `planned` ones by its file."""
-        return self.extended or planned
+        return self.extended_n_configurations or planned
 
     @property
-    def tried(self) -> int:
+    def n_configurations_tried(self) -> int:
         """Number of configurations that were tried, the baseline's among them."""
-        return sum(1 for _ in self.by_stage("baseline", "search"))
+        return sum(1 for _ in self.trials_of_stages("baseline", "search"))
 
     def search_is_over(self, planned: int, asked_for: int = 0) -> bool:
         """Return whether the search tries nothing beyond what it has and so many configurations that were asked for.
@@ -148,33 +174,29 @@ class StudyRecord(StudyState):
         Args:
             planned: how many it may try by its file.
         """
-        ended = self.ending or self.enough not in (None, "trials")  # for "trials" the numbers decide
-        return ended or self.tried + asked_for >= self.limit(planned)
-
-    def counts(self) -> dict[str, int]:
-        """Return how many trials are in each state, in the order of a trial's life."""
-        states = [trial.state for trial in list(self.trials.values())]
-        return {state: states.count(state) for state in STATES}
+        ended = self.has_search_end_request or self.search_ended_by not in (
+            None,
+            "trials",
+        )  # for "trials" the numbers decide
+        return ended or self.n_configurations_tried + asked_for >= self.max_configurations(planned)
 
     @property
-    def test_readings(self) -> int:
+    def first_failed_trial(self) -> TrialRecord | None:
+        """The first trial that has failed, None if none has. A driver's thread may add trials meanwhile."""
+        return next((trial for trial in list(self.trials.values()) if trial.state == "failed"), None)
+
+    def trials_by_state(self) -> dict[str, int]:
+        """Return how many trials are in each state, in the order of a trial's life."""
+        states = [trial.state for trial in list(self.trials.values())]
+        return {state: states.count(state) for state in TRIAL_STATES}
+
+    @property
+    def n_test_readings(self) -> int:
         """Number of readings of the test split: by trials, in `report_test`'s epochs, by references, by evaluation."""
-        referred = sum(is_tested(event) for event in list(self.references.values()))
-        return sum(trial.test_readings for trial in list(self.trials.values())) + referred + self.evaluations
+        referred = sum(has_test_metrics(event) for event in list(self.reference_events.values()))
+        return sum(trial.n_test_readings for trial in list(self.trials.values())) + referred + self.n_test_evaluations
 
-    def taken(self, key: Literal["cpu", "gpu"], planned: float) -> float:
+    def device_seconds(self, key: Literal["cpu", "gpu"], planned: float) -> float:
         """Return the seconds of a CPU core or GPU that trials took, where the study file gives `planned` to each."""
-        amounts = ((told.get(f"resources.{key}"), busy) for told, busy in self._busy)
+        amounts = ((told.get(f"resources.{key}"), busy) for told, busy in self._run_seconds)
         return sum((amount if isinstance(amount, int | float) else planned) * busy for amount, busy in amounts)
-
-
-def without_extensions(record: StudyRecord) -> StudyRecord:
-    """Return a record without what trials did once they were extended; the record itself where none was.
-
-    So trials are compared at equally many epochs where the search is described. Its trials are shared with the record,
-    and must not be changed.
-    """
-    if not record.lengthened:
-        return record
-    trials = {number: trial.searched for number, trial in record.trials.items()}
-    return replace(record, trials=trials, lengthened=[])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from study.losses.lazy_torch import functional
 from study.losses.loss_catalogue import loss
-from study.losses.pairs import cosines, guarded, log_sum_exp, rescaled
+from study.losses.pairs import add_guard, cosines, log_sum_exp, rescale
 from study.losses.ranges import BaseTemperature, Guard, Temperature
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def bias_con(
     """
     weight = (target[:, None] == target[None, :]) & (bias[:, None] != bias[None, :])
     per_row = _attracted(views, cosines(views, similarity), weight.to(views.dtype), temperature, guard)
-    return rescaled(per_row.mean(), temperature, base_temperature)
+    return rescale(per_row.mean(), temperature, base_temperature)
 
 
 @loss
@@ -65,7 +65,7 @@ def soft_con(
     features = functional.normalize(bias_features, dim=-1)
     weight = (1 - features @ features.T).clamp(min=0) * (target[:, None] == target[None, :])
     per_row = _attracted(views, cosines(views, similarity), weight.to(views.dtype), temperature, guard)
-    return rescaled(per_row.mean(), temperature, base_temperature)
+    return rescale(per_row.mean(), temperature, base_temperature)
 
 
 def _attracted(views: Tensor, cosine: Tensor, weight: Tensor, temperature: float, guard: float) -> Tensor:
@@ -76,7 +76,7 @@ def _attracted(views: Tensor, cosine: Tensor, weight: Tensor, temperature: float
     scale, own = 1 / temperature, weight.diagonal()
     total = weight.sum(1) * len(views) - own
     attraction = (views * (weight @ views.sum(0) - own[:, None] * views)).sum(-1).flatten()
-    everyone = guarded(log_sum_exp(cosine, scale), cosine, scale, guard)
+    everyone = add_guard(log_sum_exp(cosine, scale), cosine, scale, guard)
     total = total.repeat(len(views))
     some = total > 0
     return (everyone - attraction * scale / total.where(some, 1.0)).where(some, 0.0)

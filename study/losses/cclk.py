@@ -11,7 +11,7 @@ from study.knobs import Range, Searched
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import full_precision, loss, pair_loss
-from study.losses.pairs import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
+from study.losses.pairs import cosines, count_other_samples, log_sum_exp, other_view_similarity, rescale, softplus
 from study.losses.ranges import BaseTemperature, Positive, Temperature, Width
 from study.losses.sup_con import sup_con
 
@@ -123,13 +123,13 @@ def weakly_supervised_cclk(
     weights = _weights(views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient)
     scale = 1 / temperature
     if form == "paper":
-        conditional, pair, everyone = _printed(views, weights[0], scale)
+        conditional, pair, everyone = _printed_terms(views, weights[0], scale)
         rest = everyone - pair
-        return rescaled(-(conditional / (conditional + rest)).log().mean(), temperature, base_temperature)
+        return rescale(-(conditional / (conditional + rest)).log().mean(), temperature, base_temperature)
     cosine = cosines(views, similarity)
-    conditional = _conditional(cosine, weights, scale).clamp(min=math.log(SMALLEST_POSITIVE))
+    conditional = _log_conditional_sum(cosine, weights, scale).clamp(min=math.log(SMALLEST_POSITIVE))
     per_row = softplus(log_sum_exp(cosine, scale) - conditional)
-    return rescaled(per_row.mean(), temperature, base_temperature)
+    return rescale(per_row.mean(), temperature, base_temperature)
 
 
 @pair_loss
@@ -154,13 +154,13 @@ def fair_cclk(
     whose weights are all 0 has no negatives and counts 0 (see `weight_measures`). ValueError too for a single sample.
     """
     weights = _weights(views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient)
-    scale, others = 1 / temperature, other_samples(views)
+    scale, others = 1 / temperature, count_other_samples(views)
     if form == "paper":
-        conditional, pair, _ = _printed(views, weights[0], scale)
-        return rescaled(-(pair / (pair + others * conditional)).log().mean(), temperature, base_temperature)
-    conditional = _conditional(cosines(views, similarity), weights, scale)
-    per_row = softplus(conditional + math.log(others) - between_views(views) * scale)
-    return rescaled(per_row.mean(), temperature, base_temperature)
+        conditional, pair, _ = _printed_terms(views, weights[0], scale)
+        return rescale(-(pair / (pair + others * conditional)).log().mean(), temperature, base_temperature)
+    conditional = _log_conditional_sum(cosines(views, similarity), weights, scale)
+    per_row = softplus(conditional + math.log(others) - other_view_similarity(views) * scale)
+    return rescale(per_row.mean(), temperature, base_temperature)
 
 
 @pair_loss
@@ -252,7 +252,7 @@ def _released(kernel: Tensor, ridge: float) -> Tensor:
     return weights.where(~diagonal & (weights >= SMALLEST_WEIGHT), 0.0)
 
 
-def _conditional(cosine: Tensor, weights: list[Tensor], scale: float) -> Tensor:
+def _log_conditional_sum(cosine: Tensor, weights: list[Tensor], scale: float) -> Tensor:
     """Return log sum over j of W[j, i] e^s(i, j) for each row i, j over the rows of both views; -inf if weightless."""
     each = weights if len(weights) == 2 else weights * 2
     tiled = torch.cat([weight.T.repeat(1, 2) for weight in each])
@@ -260,7 +260,7 @@ def _conditional(cosine: Tensor, weights: list[Tensor], scale: float) -> Tensor:
     return log_sum_exp(cosine * scale + tiled.where(~none, 1.0).log(), 1.0, drop=none.to(cosine.dtype))
 
 
-def _printed(views: Tensor, weight: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:
+def _printed_terms(views: Tensor, weight: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor]:
     """Return the sum of W[j, i] k(x_i, y_j), k(x_i, y_i) and the sum of k(x_i, y_j).
 
     Each is divided by the row's largest exponential.

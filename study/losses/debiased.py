@@ -10,7 +10,7 @@ from typing_extensions import Doc
 from study.knobs import Range, Searched
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import full_precision, pair_loss
-from study.losses.pairs import between_views, cosines, log_sum_exp, other_samples, rescaled, softplus
+from study.losses.pairs import cosines, count_other_samples, log_sum_exp, other_view_similarity, rescale, softplus
 from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def debiased_info_nce(
         ValueError: not two views, a single sample without `negatives`, or empty `negatives` or `extra_positives`.
     """
     positive, unbiased, _ = _terms(views, similarity, extra_positives, negatives, temperature, tau_plus, beta=None)
-    return rescaled(softplus(unbiased - positive).mean(), temperature, base_temperature)
+    return rescale(softplus(unbiased - positive).mean(), temperature, base_temperature)
 
 
 @pair_loss
@@ -78,7 +78,7 @@ def hard_negative_info_nce(
         ValueError: not two views, or a single sample.
     """
     positive, unbiased, _ = _terms(views, similarity, None, None, temperature, tau_plus, beta)
-    return rescaled(softplus(unbiased - positive).mean(), temperature, base_temperature)
+    return rescale(softplus(unbiased - positive).mean(), temperature, base_temperature)
 
 
 @full_precision
@@ -98,7 +98,7 @@ def floored_share(
     return _terms(views, similarity, extra_positives, None, temperature, tau_plus, beta)[2].to(views.dtype).mean()
 
 
-def log_unbiased(
+def log_debiased_negative(
     negative: Tensor, positive: Tensor, count: int, tau_plus: float, floor: float
 ) -> tuple[Tensor, Tensor]:
     """Return log max((e^negative - tau_plus count e^positive) / (1 - tau_plus), e^floor), and where it is the floor."""
@@ -121,7 +121,7 @@ def _terms(
     beta: float | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return for each anchor the positive's similarity, the logarithm of N g, and whether it is the floor."""
-    positive, scale = between_views(views) / temperature, 1 / temperature
+    positive, scale = other_view_similarity(views) / temperature, 1 / temperature
     own = positive
     if extra_positives is not None:
         _check_not_empty("extra_positives", extra_positives)
@@ -133,14 +133,14 @@ def _terms(
         negative = ((views[0] * negatives).sum(-1) * scale).logsumexp(0)
         positive, own = positive[:anchors], own[:anchors]
     else:
-        count, cosine = 2 * other_samples(views), cosines(views, similarity)
+        count, cosine = 2 * count_other_samples(views), cosines(views, similarity)
         if beta is None:
             negative = log_sum_exp(cosine, scale, views=2)
         else:
             negative = log_sum_exp(cosine, (1 + beta) * scale, views=2)
             if beta != 0:
                 negative = negative - log_sum_exp(cosine, beta * scale, views=2) + math.log(count)
-    unbiased, floored = log_unbiased(negative, own, count, tau_plus, math.log(count) - scale)
+    unbiased, floored = log_debiased_negative(negative, own, count, tau_plus, math.log(count) - scale)
     return positive, unbiased, floored
 
 

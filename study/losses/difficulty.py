@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typing_extensions import Doc
 
-from study.losses.debiased import log_unbiased
+from study.losses.debiased import log_debiased_negative
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import pair_loss
-from study.losses.pairs import between_views, cosines, gram, log_sum_exp, other_samples, rescaled, softplus
+from study.losses.pairs import cosines, count_other_samples, gram, log_sum_exp, other_view_similarity, rescale, softplus
 from study.losses.ranges import BaseTemperature, DebiasedTemperature, Prior
 
 if TYPE_CHECKING:
@@ -56,19 +56,19 @@ def difficulty_weighted_info_nce(
     Raises:
         ValueError: not two views, or a single sample.
     """
-    positive, cosine = between_views(views) / temperature, cosines(views, similarity)
+    positive, cosine = other_view_similarity(views) / temperature, cosines(views, similarity)
     samples, scale = views.shape[1], 1 / temperature
-    count = 2 * other_samples(views)
+    count = 2 * count_other_samples(views)
     negative = 1 - torch.eye(samples, dtype=cosine.dtype, device=views.device).repeat(2, 2)
     weight = _difficulty(cosine, gram(biased_views), negative)
     term = cosine * scale + (weight if weight_gradient else weight.detach()).log()
     if form == "sum":
         log_sum = log_sum_exp(term, 1.0, views=2)
-        per_row = _contrast(log_sum, positive, count, tau_plus, math.log(count) - scale if floor else None)
+        per_row = _debiased_contrast(log_sum, positive, count, tau_plus, math.log(count) - scale if floor else None)
     else:
-        per_pair = _contrast(term, positive[:, None], 1, tau_plus, -scale if floor else None)
+        per_pair = _debiased_contrast(term, positive[:, None], 1, tau_plus, -scale if floor else None)
         per_row = per_pair.where(negative > 0, 0.0).sum(1) / count
-    return rescaled(per_row.mean(), temperature, base_temperature)
+    return rescale(per_row.mean(), temperature, base_temperature)
 
 
 @pair_loss
@@ -90,28 +90,28 @@ def biased_triplet(
     Raises:
         ValueError: not two views, or a single sample.
     """
-    positive = 2 - 2 * between_views(views)
+    positive = 2 - 2 * other_view_similarity(views)
     others = views.sum((0, 1)) - views.sum(0)
-    mean_cosine = (views * others).sum(-1).flatten() / (2 * other_samples(views))
+    mean_cosine = (views * others).sum(-1).flatten() / (2 * count_other_samples(views))
     negative = 2 - 2 * mean_cosine
     return (positive - (negative - tau_plus * positive) / (1 - tau_plus)).mean()
 
 
-def _contrast(negative: Tensor, positive: Tensor, count: int, tau_plus: float, floor: float | None) -> Tensor:
+def _debiased_contrast(negative: Tensor, positive: Tensor, count: int, tau_plus: float, floor: float | None) -> Tensor:
     """Return -log(pos / (pos + g)) for g = (e^negative - tau_plus * count * pos) / (1 - tau_plus), at least e^floor."""
     if floor is None:
         return torch.log1p(((negative - positive).exp() - tau_plus * count) / (1 - tau_plus))
-    return softplus(log_unbiased(negative, positive, count, tau_plus, floor)[0] - positive)
+    return softplus(log_debiased_negative(negative, positive, count, tau_plus, floor)[0] - positive)
 
 
 def _difficulty(cosine: Tensor, biased_cosine: Tensor, negative: Tensor) -> Tensor:
     """Return w, shape (n, n): 1 for a pair that coincides in the debiased encoder, 2 if in the biased one."""
-    distance, biased_distance = _relative(cosine, negative), _relative(biased_cosine, negative)
+    distance, biased_distance = _relative_distance(cosine, negative), _relative_distance(biased_cosine, negative)
     both = distance + biased_distance
     return 1 + distance / both.where(both > 0, 1.0)
 
 
-def _relative(cosine: Tensor, negative: Tensor) -> Tensor:
+def _relative_distance(cosine: Tensor, negative: Tensor) -> Tensor:
     """Divide distances by the largest between anchor and negative; 0 (without gradient) for pairs that coincide."""
     squared = (2 - 2 * cosine) * negative
     apart = squared > 0

@@ -8,7 +8,7 @@ from typing_extensions import Doc
 
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import regulariser
-from study.losses.pairs import cosines, group, same
+from study.losses.pairs import cosines, group_index, same_label_mask
 from study.losses.ranges import Weight
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def end(
     """
     cosine, count = cosines(views, similarity).clamp(-1, 1), len(views)
     below = torch.ones_like(cosine).tril(-1)
-    same_bias = same(bias, views)
+    same_bias = same_label_mask(bias, views)
     shared = same_bias * below
-    index = group(bias).repeat(count)
+    index = group_index(bias).repeat(count)
     by_value = torch.zeros_like(cosine[0]).index_add(0, index, (cosine * shared).sum(1))
     disentangled = by_value.abs().sum() / shared.sum().clamp(min=1)
 
@@ -58,7 +58,7 @@ def end(
     if not all_pairs:
         value = bias.repeat(count)
         crossed = crossed * (value[:, None] < value[None, :])
-    crossed = crossed * same(target, views)
+    crossed = crossed * same_label_mask(target, views)
     pairs = crossed.sum()
     entangled = torch.where(pairs > 0, 1 - ((1 + cosine) / 2 * crossed).sum() / pairs.clamp(min=1), 0.0)
     return disentangling * disentangled + entangling * entangled

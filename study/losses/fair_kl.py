@@ -9,13 +9,13 @@ from typing_extensions import Doc
 
 from study.losses.lazy_torch import functional, torch
 from study.losses.loss_catalogue import regulariser
-from study.losses.pairs import cosines, same
+from study.losses.pairs import cosines, same_label_mask
 from study.losses.ranges import Count, Positive, Weight
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Difference = Callable[["Tensor", "Tensor", "Tensor", "Tensor"], "Tensor"]
+MomentsDifference = Callable[["Tensor", "Tensor", "Tensor", "Tensor"], "Tensor"]
 
 
 def divergence(
@@ -42,14 +42,14 @@ def divergence(
         soft, pooled, min_count: as for `fair_kl`.
         floor: its variance_floor.
     """
-    from study.losses.own_gradients import cells
+    from study.losses.own_gradients import cell_masks
 
     value = _value(cosine, variant, floor)
     if soft:
         near = value * aligned
         values, weights = torch.stack([near, value - near]), torch.stack([one_class, 1 - one_class])[:, None]
     else:
-        values, weights = value, cells(one_class, aligned)
+        values, weights = value, cell_masks(one_class, aligned)
     weights[0].diagonal(0, -2, -1).zero_()
     mean, variance, count = _moments(values, weights, pooled)
     if variant not in ("moments", "mean", "mean_similarity"):
@@ -111,7 +111,7 @@ def _both_moments(mean: Tensor, variance: Tensor, other_mean: Tensor, other_vari
     return (mean - other_mean).square() + (deviation(variance) - deviation(other_variance)).square()
 
 
-_DIFFERENCES: dict[str, Difference] = {
+_DIFFERENCES: dict[str, MomentsDifference] = {
     "kl": _kl,
     "kl_reverse": _kl_reverse,
     "jeffreys": _jeffreys,
@@ -212,13 +212,13 @@ def fair_kl(
     """
     cosine = cosines(views, similarity)
     if bias is not None and bias_features is None:
-        aligned = same(bias, views)
+        aligned = same_label_mask(bias, views)
     elif bias_features is not None and bias is None:
         features = functional.normalize(bias_features, dim=-1).to(cosine.dtype)
         aligned = (features @ features.T).repeat(len(views), len(views))
     else:
         raise ValueError("fair_kl needs either bias (classes) or bias_features (soft), and not both")
-    soft, one_class = bias is None, same(target, views)
+    soft, one_class = bias is None, same_label_mask(target, views)
     if variant == "reference":
         positive_term, negative_term = released_terms(cosine, one_class, aligned, soft=soft, kld=kld)
     else:

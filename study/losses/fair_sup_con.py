@@ -11,12 +11,12 @@ from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import loss
 from study.losses.pairs import (
     cosines,
-    group,
+    group_index,
     group_size,
     group_sum,
     log_sum_exp,
-    rescaled,
-    same,
+    rescale,
+    same_label_mask,
     sample_labels,
     without_self_,
 )
@@ -81,9 +81,9 @@ def fair_sup_con(
     if denominator == "all":
         log_sum = log_sum_exp(cosine, scale)
     else:
-        same_bias = same(bias, views)
+        same_bias = same_label_mask(bias, views)
         if target is not None:
-            drop = same(target, views).mul_(same_bias).sub_(same_bias).add_(1)
+            drop = same_label_mask(target, views).mul_(same_bias).sub_(same_bias).add_(1)
         else:
             drop = (same_bias if anchor_in_denominator else without_self_(same_bias)).neg_().add_(1)
         log_sum = log_sum_exp(cosine, scale, drop=drop)
@@ -92,12 +92,12 @@ def fair_sup_con(
         _group_weights(views, label, bias, group_form) if group_norm else _plain(views, label)
     )
     loss = (row_weight * (total * log_sum - scale * attraction)).sum()
-    return rescaled(loss, temperature, base_temperature)
+    return rescale(loss, temperature, base_temperature)
 
 
 def _plain(views: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return each row's weight, weighted sum of its cosines with positives, and sum of these weights; all (V*B,)."""
-    index = group(label)
+    index = group_index(label)
     positives = group_size(index, views) - 1
     attraction = (views * (group_sum(index, views.sum(0)) - views)).sum(-1).flatten()
     return 1 / (positives.clamp(min=1) * len(positives)), attraction, positives
@@ -106,7 +106,7 @@ def _plain(views: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def _group_weights(views: Tensor, label: Tensor, bias: Tensor, form: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return what `_plain` does, for FSCL+: a positive weighs 1 / the number of positives in its (label, bias)."""
     count = len(views)
-    by_label, by_both = group(label), group(label, bias)
+    by_label, by_both = group_index(label), group_index(label, bias)
     size = group_size(by_both, views)
     others = (size - 1).clamp(min=1)
     elsewhere = others if form == "released" else size

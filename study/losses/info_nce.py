@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import pair_loss
-from study.losses.pairs import cosines, log_sum_exp, rescaled, softplus
+from study.losses.pairs import cosines, log_sum_exp, rescale, softplus
 from study.losses.ranges import BaseTemperature, Margin, Temperature
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def eps_info_nce(
     term = softplus(negative[:, None] + epsilon - positive) - epsilon
     other = ~torch.eye(len(views), dtype=torch.bool, device=views.device)[:, :, None]
     per_row = term.where(other, 0.0).sum(1) / (len(views) - 1)
-    return rescaled(per_row.mean(), temperature, base_temperature)
+    return rescale(per_row.mean(), temperature, base_temperature)
 
 
 @pair_loss

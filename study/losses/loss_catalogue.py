@@ -15,7 +15,7 @@ differentiated once.
 
 Ranges of hyperparameters are checked where a study file is read. Every function can be differentiated once.
 
-Types and shapes of inputs are checked at each call (see `checked`); a ValueError names what does not fit.
+Types and shapes of inputs are checked at each call (see `input_check`); a ValueError names what does not fit.
 
 Every function computes in float32 at least, also inside autocast: inputs are widened and autocast is off in it.
 """
@@ -42,27 +42,27 @@ if TYPE_CHECKING:
 CLASSES, VALUES = "whole numbers or booleans", "floating-point numbers"
 
 
-class Wanted(NamedTuple):
+class InputForm(NamedTuple):
     """Shapes that an input may have, in letters, and the type of its elements; None: any numbers."""
 
     shapes: tuple[str, ...]
     elements: str | None
 
 
-FIRST = {"views": Wanted(("VBD",), VALUES), "logits": Wanted(("BC",), VALUES)}
+FIRST = {"views": InputForm(("VBD",), VALUES), "logits": InputForm(("BC",), VALUES)}
 INPUTS = {
-    "target": Wanted(("B",), CLASSES),
-    "bias": Wanted(("B",), CLASSES),
-    "condition": Wanted(("B", "BF", "VBF"), None),
-    "bias_features": Wanted(("BK",), VALUES),
-    "confusion": Wanted(("GC",), VALUES),
-    "biased_views": Wanted(("VBE",), VALUES),
-    "extra_positives": Wanted(("MBD",), VALUES),
-    "weight": Wanted(("B",), VALUES),
-    "negatives": Wanted(("NBD",), VALUES),
-    "similarity": Wanted(("RR",), VALUES),
+    "target": InputForm(("B",), CLASSES),
+    "bias": InputForm(("B",), CLASSES),
+    "condition": InputForm(("B", "BF", "VBF"), None),
+    "bias_features": InputForm(("BK",), VALUES),
+    "confusion": InputForm(("GC",), VALUES),
+    "biased_views": InputForm(("VBE",), VALUES),
+    "extra_positives": InputForm(("MBD",), VALUES),
+    "weight": InputForm(("B",), VALUES),
+    "negatives": InputForm(("NBD",), VALUES),
+    "similarity": InputForm(("RR",), VALUES),
 }
-BIAS_AS_CONDITION = Wanted(("B", "BF"), None)
+BIAS_AS_CONDITION = InputForm(("B", "BF"), None)
 """What `bias` may be for a loss that also takes a condition: CCL-K."""
 
 LETTERS = {"R": "V*B", "E": "D'", "F": "K"}
@@ -74,7 +74,7 @@ Input = Union["Tensor", bool, int, float, str, None]
 """What a loss may be given by name: a tensor, or the value of a hyperparameter."""
 
 
-def checked(function: Callable[..., Tensor]) -> Callable[[Tensor, Mapping[str, Input]], dict[str, Input]]:
+def input_check(function: Callable[..., Tensor]) -> Callable[[Tensor, Mapping[str, Input]], dict[str, Input]]:
     """Return the check of a loss's inputs: called as the loss is, it returns the keyword arguments, classes as int64.
 
     The check raises ValueError for an input of another type or shape, and for an empty batch: it names what was given
@@ -89,21 +89,21 @@ def checked(function: Callable[..., Tensor]) -> Callable[[Tensor, Mapping[str, I
     def check(views: Tensor, inputs: Mapping[str, Input]) -> dict[str, Input]:
         of_first = FIRST["logits" if first.name == "logits" else "views"]
         sizes: dict[str, int] = {}
-        _check(function.__name__, first.name, views, of_first, sizes)
+        _check_input(function.__name__, first.name, views, of_first, sizes)
         if 0 in views.shape:
             raise ValueError(
-                f"{function.__name__}: {first.name} is empty: {_given(views)}, wanted is shape {_shape(of_first)} with "
-                "at least one of each"
+                f"{function.__name__}: {first.name} is empty: {_given_text(views)}, wanted is shape "
+                f"{_shape_text(of_first)} with at least one of each"
             )
         if "V" in sizes:
             sizes["R"] = sizes["V"] * sizes["B"]
         taken = dict(inputs)
         for name, value in inputs.items():
             if name not in wanted and isinstance(value, torch.Tensor):
-                raise ValueError(f"{function.__name__}: {name} is no tensor, got {_given(value)}")
+                raise ValueError(f"{function.__name__}: {name} is no tensor, got {_given_text(value)}")
             if name not in wanted or (value is None and name in optional):
                 continue
-            _check(function.__name__, name, value, wanted[name], sizes)
+            _check_input(function.__name__, name, value, wanted[name], sizes)
             if wanted[name].elements is CLASSES and isinstance(value, torch.Tensor):
                 taken[name] = value.long()
         return taken
@@ -111,7 +111,7 @@ def checked(function: Callable[..., Tensor]) -> Callable[[Tensor, Mapping[str, I
     return check
 
 
-def _check(loss: str, name: str, value: Input, wanted: Wanted, sizes: dict[str, int]) -> None:
+def _check_input(loss: str, name: str, value: Input, wanted: InputForm, sizes: dict[str, int]) -> None:
     """Check one input against the known sizes, and add the sizes that it shows."""
     if (
         isinstance(value, torch.Tensor)
@@ -129,17 +129,17 @@ def _check(loss: str, name: str, value: Input, wanted: Wanted, sizes: dict[str, 
     known = ", ".join(f"{letter} = {sizes[letter]}" for letter in "VBD" if letter in sizes and name not in FIRST)
     elements = f" of {wanted.elements}" if wanted.elements else ""
     raise ValueError(
-        f"{loss}: {name} is a tensor{elements} of shape {_shape(wanted)}, got {_given(value)}"
+        f"{loss}: {name} is a tensor{elements} of shape {_shape_text(wanted)}, got {_given_text(value)}"
         + (f"; here {known}" if known else "")
     )
 
 
-def _shape(wanted: Wanted) -> str:
+def _shape_text(wanted: InputForm) -> str:
     names = ([LETTERS.get(letter, letter) for letter in letters] for letters in wanted.shapes)
     return " or ".join(f"({each[0]},)" if len(each) == 1 else f"({', '.join(each)})" for each in names)
 
 
-def _given(value: Any) -> str:
+def _given_text(value: Any) -> str:
     """Describe the shape and type of a value."""
     kind = value.dtype if isinstance(value, torch.Tensor) else f"{type(value).__module__}.{type(value).__name__}"
     kind = str(kind).removeprefix("builtins.")
@@ -157,23 +157,23 @@ _CLASSIFICATION_LOSSES: dict[str, Loss] = {}
 
 def loss(function: Loss) -> Loss:
     """Mark a function of views as a loss: `method.name` in a study file may name it."""
-    return _add(_LOSSES, function)
+    return _register(_LOSSES, function)
 
 
 def pair_loss(function: Loss) -> Loss:
     """Mark a function of two views of each sample as a loss."""
     _PAIR_LOSSES.add(function.__name__)
-    return _add(_LOSSES, function)
+    return _register(_LOSSES, function)
 
 
 def regulariser(function: Loss) -> Loss:
     """Mark a function of views as a regulariser: `method.regulariser` in a study file may name it."""
-    return _add(_REGULARISERS, function)
+    return _register(_REGULARISERS, function)
 
 
 def classification_loss(function: Loss) -> Loss:
     """Mark a function of logits as a loss: `method.name` in a study file may name it; it trains a classifier."""
-    return _add(_CLASSIFICATION_LOSSES, function)
+    return _register(_CLASSIFICATION_LOSSES, function)
 
 
 def full_precision(function: Callable[..., Result]) -> Callable[..., Result]:
@@ -198,11 +198,11 @@ def _widened(value: Tensor) -> Tensor:
     return value.to(torch.promote_types(value.dtype, torch.float32))
 
 
-def _add(catalogue: dict[str, Loss], function: Loss) -> Loss:
+def _register(catalogue: dict[str, Loss], function: Loss) -> Loss:
     name = function.__name__
     if any(name in known for known in (_LOSSES, _REGULARISERS, _CLASSIFICATION_LOSSES)):
         raise ValueError(f"two losses are called {name!r}")
-    check, computed = checked(function), full_precision(function)
+    check, computed = input_check(function), full_precision(function)
 
     @functools.wraps(function)
     def of_checked_inputs(first: Tensor, /, **inputs: Input) -> Tensor:
@@ -213,7 +213,7 @@ def _add(catalogue: dict[str, Loss], function: Loss) -> Loss:
 
 
 @cache
-def _load() -> None:
+def _load_modules() -> None:
     for module in pkgutil.iter_modules(study.losses.__path__):
         if module.name != "own_gradients":  # declares none, and needs PyTorch
             importlib.import_module(f"study.losses.{module.name}")
@@ -221,36 +221,36 @@ def _load() -> None:
 
 def losses() -> dict[str, Loss]:
     """Return every loss of views by name, sorted."""
-    _load()
+    _load_modules()
     return dict(sorted(_LOSSES.items()))
 
 
 def needs_two_views(name: str) -> bool:
     """Tell whether the loss of this name pairs two views of each sample."""
-    _load()
+    _load_modules()
     return name in _PAIR_LOSSES
 
 
 def regularisers() -> dict[str, Loss]:
     """Return every regulariser by name, sorted."""
-    _load()
+    _load_modules()
     return dict(sorted(_REGULARISERS.items()))
 
 
 def classification_losses() -> dict[str, Loss]:
     """Return every loss of logits by name, sorted."""
-    _load()
+    _load_modules()
     return dict(sorted(_CLASSIFICATION_LOSSES.items()))
 
 
 @cache
-def parameters(name: str) -> frozenset[str]:
+def parameter_names(name: str) -> frozenset[str]:
     """Return the names of all parameters of a loss of views."""
     return frozenset(inspect.signature(losses()[name]).parameters)
 
 
 @cache
-def required(name: str) -> frozenset[str]:
+def required_tensors(name: str) -> frozenset[str]:
     """Return the tensors that a loss of views must be given, besides its first argument."""
     _, *others = inspect.signature(losses()[name]).parameters.values()
     return frozenset(parameter.name for parameter in others if parameter.default is parameter.empty)

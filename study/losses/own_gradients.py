@@ -13,7 +13,7 @@ from torch.nn.functional import logsigmoid
 NOTHING = -1e30
 
 
-def once(backward: Callable[..., Any]) -> Callable[..., Any]:
+def refuse_second_derivative(backward: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a gradient of our own to refuse to be differentiated again: that derivative would be wrong.
 
     PyTorch's `once_differentiable` does not see it where what comes in is a constant.
@@ -37,7 +37,7 @@ class Gram(torch.autograd.Function):
         return rows @ rows.mT
 
     @staticmethod
-    @once
+    @refuse_second_derivative
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         (rows,) = ctx.saved_tensors
         both = gradient.mT.clone(memory_format=torch.contiguous_format).add_(gradient)
@@ -62,7 +62,7 @@ class LogSumExp(torch.autograd.Function):
         return log_sum
 
     @staticmethod
-    @once
+    @refuse_second_derivative
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
         log_sum, probability = ctx.saved_tensors
         factor = torch.where(log_sum == -torch.inf, 0.0, gradient * ctx.scale)
@@ -101,12 +101,12 @@ class _PairSoftplus(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, scaled: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        total, gradient = _sums(scaled, positive, negative)
+        total, gradient = _pair_sums(scaled, positive, negative)
         ctx.save_for_backward(gradient)
         return total
 
     @staticmethod
-    @once
+    @refuse_second_derivative
     def backward(ctx: Any, of_total: Tensor) -> tuple[Tensor, None, None]:
         (gradient,) = ctx.saved_tensors
         return gradient * of_total[:, None], None, None
@@ -114,23 +114,23 @@ class _PairSoftplus(torch.autograd.Function):
 
 # An operator of its own, so that torch.compile sees one node and not n iterations.
 @torch.library.custom_op("study::pair_softplus", mutates_args=())
-def _sums(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
+def _pair_sums(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     if scaled.is_cpu:  # there reading the number of pairs back is free; it would wait for any other device
-        rows = [picked_pairs(*row) for row in zip(scaled, positive, negative, strict=True)]
+        rows = [row_pair_sums(*row) for row in zip(scaled, positive, negative, strict=True)]
         totals, gradients = zip(*rows, strict=True)
         return torch.stack(totals), torch.stack(gradients)
     few = max(PAIRS // scaled.shape[-1] ** 2, 1)  # so many rows that their pairs are at most `PAIRS`
     parts = zip(scaled.split(few), positive.split(few), negative.split(few), strict=True)
-    totals, gradients = zip(*(masked_pairs(*rows) for rows in parts), strict=True)
+    totals, gradients = zip(*(masked_pair_sums(*rows) for rows in parts), strict=True)
     return torch.cat(totals), torch.cat(gradients)
 
 
-@_sums.register_fake
+@_pair_sums.register_fake
 def _(scaled: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     return scaled.new_empty(len(scaled)), torch.empty_like(scaled)
 
 
-def picked_pairs(row: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
+def row_pair_sums(row: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     """Compute the sum for one row and its gradient, over the row's pairs alone."""
     gap = row[negative] - row[positive, None]
     pull, gradient = gap.sigmoid(), torch.zeros_like(row)
@@ -138,7 +138,7 @@ def picked_pairs(row: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tenso
     return -logsigmoid(-gap).sum(), gradient
 
 
-def masked_pairs(rows: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
+def masked_pair_sums(rows: Tensor, positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
     """Compute sums and gradients of rows, (R, n), over all n x n pairs; excluded ones are infinitely far apart."""
     gap = rows.where(negative, -torch.inf)[:, None, :] - rows.where(positive, torch.inf)[:, :, None]
     pull = gap.sigmoid()
@@ -189,7 +189,7 @@ class _MarginRows(torch.autograd.Function):
         return -term.add_(epsilon).mul_(weight).sum((-2, -1))
 
     @staticmethod
-    @once
+    @refuse_second_derivative
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
         negatives, share, slope = ctx.saved_tensors
         of_log_sum = share * (slope.sum(-1) * gradient)
@@ -197,7 +197,7 @@ class _MarginRows(torch.autograd.Function):
         return of_cosine.addcmul_(slope, -gradient * ctx.scale), None, None, None, None
 
 
-def cells(one_class: Tensor, aligned: Tensor) -> Tensor:
+def cell_masks(one_class: Tensor, aligned: Tensor) -> Tensor:
     """Return how much each pair belongs to each of four cells, a constant, shape (2, 2, n, n).
 
     The first index is 0 for pairs of one class and 1 for pairs of two, the second 0 for aligned and 1 for conflicting.
@@ -234,35 +234,38 @@ class CellSums(torch.autograd.Function):
         return sums, squares, pairs
 
     @staticmethod
-    @once
+    @refuse_second_derivative
     def backward(ctx: Any, of_sums: Tensor, of_squares: Tensor, _: None) -> tuple[Tensor | None, ...]:
         cosine, one_class, aligned = ctx.saved_tensors
-        spread = spread_in_turn if cosine.is_cpu else spread_by_products
+        spread = entry_gradients_in_turn if cosine.is_cpu else entry_gradients_by_matmul
         return spread(cosine, one_class, aligned, of_sums, 2 * of_squares, ctx.soft), None, None, None
 
 
 def sums_by_products(cosine: Tensor, one_class: Tensor, aligned: Tensor, soft: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Return the sums, sums of squares and sums of masks of the cells."""
-    masks = cells(one_class, aligned)
+    masks = cell_masks(one_class, aligned)
     of_squares = masks.square() if soft else masks
-    products = _rows(masks) @ cosine.flatten(-2)[..., None], _rows(of_squares) @ cosine.square().flatten(-2)[..., None]
+    products = (
+        _mask_rows(masks) @ cosine.flatten(-2)[..., None],
+        _mask_rows(of_squares) @ cosine.square().flatten(-2)[..., None],
+    )
     sums, squares = (product.squeeze(-1).unflatten(-1, (2, 2)) for product in products)
     return sums, squares, masks.sum((-2, -1))
 
 
-def spread_by_products(
+def entry_gradients_by_matmul(
     cosine: Tensor, one_class: Tensor, aligned: Tensor, level: Tensor, slope: Tensor, soft: bool
 ) -> Tensor:
     """Return the gradient of each entry: its cell's `level` plus the entry times its cell's `slope`, both (2, 2)."""
-    masks, rows = cells(one_class, aligned), [matrix.flatten(-2)[..., None, :] for matrix in (level, slope)]
+    masks, rows = cell_masks(one_class, aligned), [matrix.flatten(-2)[..., None, :] for matrix in (level, slope)]
     if soft:
-        levels, slopes = rows[0] @ _rows(masks), rows[1] @ _rows(masks.square())
+        levels, slopes = rows[0] @ _mask_rows(masks), rows[1] @ _mask_rows(masks.square())
     else:
-        levels, slopes = (torch.cat(rows, -2) @ _rows(masks)).split(1, -2)
+        levels, slopes = (torch.cat(rows, -2) @ _mask_rows(masks)).split(1, -2)
     return torch.addcmul(levels.squeeze(-2), slopes.squeeze(-2), cosine.flatten(-2)).unflatten(-1, cosine.shape[-2:])
 
 
-def _rows(masks: Tensor) -> Tensor:
+def _mask_rows(masks: Tensor) -> Tensor:
     """Flatten masks to one row for each cell, (4, entries)."""
     return masks.flatten(-4, -3).flatten(-2)
 
@@ -289,18 +292,18 @@ def _sum(cell: Tensor) -> tuple[Tensor, Tensor]:
     return cell.sum((-2, -1)), torch.linalg.vector_norm(cell, dim=-1).square().sum(-1)
 
 
-def spread_in_turn(
+def entry_gradients_in_turn(
     cosine: Tensor, one_class: Tensor, aligned: Tensor, level: Tensor, slope: Tensor, soft: bool
 ) -> Tensor:
-    """Return what `spread_by_products` does, in fewer new matrices."""
+    """Return what `entry_gradients_by_matmul` does, in fewer new matrices."""
     apart = 1 - aligned
-    levels = _spread(level, one_class, aligned, apart)
+    levels = _entries_by_pair_kind(level, one_class, aligned, apart)
     if soft:
         aligned, apart = aligned.square(), apart.square()
-    return levels.addcmul_(_spread(slope, one_class, aligned, apart), cosine)
+    return levels.addcmul_(_entries_by_pair_kind(slope, one_class, aligned, apart), cosine)
 
 
-def _spread(value: Tensor, one_class: Tensor, near: Tensor, far: Tensor) -> Tensor:
+def _entries_by_pair_kind(value: Tensor, one_class: Tensor, near: Tensor, far: Tensor) -> Tensor:
     """Build the matrix that holds each cell's value times its weight."""
     (positive_near, positive_far), (negative_near, negative_far) = value
     matrix = (near * (positive_near - negative_near)).addcmul_(far, positive_far - negative_far).mul_(one_class)

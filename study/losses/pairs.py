@@ -44,7 +44,7 @@ def log_sum_exp(similarity: Tensor, scale: float, *, drop: Tensor | None = None,
     return log_sum
 
 
-def between_views(views: Tensor) -> Tensor:
+def other_view_similarity(views: Tensor) -> Tensor:
     """Compute the dot product of each row with the same sample's other view, shape (2*B,).
 
     Raises:
@@ -55,7 +55,7 @@ def between_views(views: Tensor) -> Tensor:
     return (views[0] * views[1]).sum(-1).repeat(2)
 
 
-def other_samples(views: Tensor) -> int:
+def count_other_samples(views: Tensor) -> int:
     """Return how many samples besides its own each row has, B - 1.
 
     Raises:
@@ -76,7 +76,7 @@ def log_add(x: Tensor, y: Tensor) -> Tensor:
     return y + softplus(x - y)
 
 
-def guarded(log_sum: Tensor, similarity: Tensor, scale: float, guard: float) -> Tensor:
+def add_guard(log_sum: Tensor, similarity: Tensor, scale: float, guard: float) -> Tensor:
     """Add `guard` times the row's largest exponential, a constant, to a sum in its logarithm, as released code does."""
     if guard == 0:
         return log_sum
@@ -84,7 +84,7 @@ def guarded(log_sum: Tensor, similarity: Tensor, scale: float, guard: float) -> 
     return log_add(log_sum, largest + math.log(guard))
 
 
-def rescaled(loss: Tensor, temperature: float, base_temperature: float | None) -> Tensor:
+def rescale(loss: Tensor, temperature: float, base_temperature: float | None) -> Tensor:
     """Multiply the loss by temperature / base_temperature, as in SupCon's code; None leaves it as it is."""
     return loss if base_temperature is None else loss * (temperature / base_temperature)
 
@@ -97,32 +97,32 @@ def sample_labels(views: Tensor, target: Tensor | None) -> Tensor:
     return torch.arange(views.shape[1], device=views.device) if target is None else target
 
 
-def group(*labels: Tensor) -> Tensor:
+def group_index(*labels: Tensor) -> Tensor:
     """Return an index below B for each sample, shape (B,), equal where all labels are equal.
 
     Raises:
         ValueError: a label has another shape.
     """
     for label in labels:
-        _checked(label)
+        _checked_labels(label)
     index = torch.searchsorted(labels[0].sort().values, labels[0])
     for label in labels[1:]:
-        index = group(index * len(label) + group(label))
+        index = group_index(index * len(label) + group_index(label))
     return index
 
 
-def same(label: Tensor, views: Tensor) -> Tensor:
+def same_label_mask(label: Tensor, views: Tensor) -> Tensor:
     """Return 1 where two rows of `views` (V, B, D) share their sample's label, else 0, shape (V*B, V*B), in its dtype.
 
     Masks are numbers, not booleans: comparing into floats and multiplying is several times faster than `where` on a
     CPU, and no slower elsewhere. A CPU compares floats six times as fast as whole numbers, and a group index is exact
     as a float where a label need not be; elsewhere to find the index takes a dozen launches, to compare labels one.
     """
-    value = group(label).to(views.dtype) if label.is_cpu else _checked(label)
-    return equal(value if len(views) == 1 else value.repeat(len(views)), views.dtype)
+    value = group_index(label).to(views.dtype) if label.is_cpu else _checked_labels(label)
+    return equality_mask(value if len(views) == 1 else value.repeat(len(views)), views.dtype)
 
 
-def equal(value: Tensor, dtype: torch.dtype) -> Tensor:
+def equality_mask(value: Tensor, dtype: torch.dtype) -> Tensor:
     """Return 1 where two values (n,) are equal, else 0, shape (n, n)."""
     mask = value.new_empty(len(value), len(value), dtype=dtype)
     return torch.eq(value[:, None], value[None, :], out=mask)
@@ -150,7 +150,7 @@ def group_sum(index: Tensor, values: Tensor) -> Tensor:
     return torch.zeros_like(values).index_add(0, index, values).index_select(0, index)
 
 
-def _checked(label: Tensor) -> Tensor:
+def _checked_labels(label: Tensor) -> Tensor:
     if label.ndim != 1:
         raise ValueError(f"classes have the shape (B,), got {tuple(label.shape)}")
     return label

@@ -10,15 +10,15 @@ from study.knobs import Searched
 from study.losses.lazy_torch import torch
 from study.losses.loss_catalogue import loss
 from study.losses.pairs import (
+    add_guard,
     cosines,
-    group,
+    group_index,
     group_size,
     group_sum,
-    guarded,
     log_add,
     log_sum_exp,
-    rescaled,
-    same,
+    rescale,
+    same_label_mask,
     sample_labels,
     without_self,
 )
@@ -59,14 +59,14 @@ def eps_sup_con(
         The loss, a scalar.
     """
     cosine, scale = cosines(views, similarity), 1 / temperature
-    index = group(sample_labels(views, target))
+    index = group_index(sample_labels(views, target))
     shifted = cosine
     if epsilon != 0:
-        shifted = torch.add(cosine, same(index, views), alpha=-epsilon * temperature)
-    everyone = guarded(log_sum_exp(shifted, scale), cosine, scale, guard)
+        shifted = torch.add(cosine, same_label_mask(index, views), alpha=-epsilon * temperature)
+    everyone = add_guard(log_sum_exp(shifted, scale), cosine, scale, guard)
     attraction, positives = mean_positive(views, index)
     per_row = (everyone - attraction * scale).where(positives > 0, 0.0)
-    return rescaled(per_row[: len(views[0]) if anchors == "first" else None].mean(), temperature, base_temperature)
+    return rescale(per_row[: len(views[0]) if anchors == "first" else None].mean(), temperature, base_temperature)
 
 
 @loss
@@ -123,15 +123,15 @@ def sup_con_in(
         The loss, a scalar.
     """
     cosine, scale = cosines(views, similarity), 1 / temperature
-    index = group(sample_labels(views, target))
-    same_label = same(index, views)
+    index = group_index(sample_labels(views, target))
+    same_label = same_label_mask(index, views)
     positives = group_size(index, views) - 1
     some = positives > 0
     attraction = log_sum_exp(cosine, scale, drop=1 - without_self(same_label)).where(some, 0.0)
     repulsion = log_sum_exp(cosine, scale, drop=same_label)
     share = positives.clamp(min=1).log() if mean_positives else torch.zeros_like(attraction)
     per_row = log_add(repulsion - attraction, -epsilon - share).where(some, 0.0)
-    return rescaled(per_row.mean(), temperature, base_temperature)
+    return rescale(per_row.mean(), temperature, base_temperature)
 
 
 def mean_positive(views: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from study.catalogue import Catalogue, later, modules
+from study.catalogue import Catalogue, lazy_getattr, modules
 from study.data.dataset import Facts
 from study.knobs import Knob, Section
 from study.methods.needs import UNKNOWN, Needs
@@ -19,12 +19,12 @@ from study.methods.other_methods import METHODS
 from study.methods.own_function import OWN
 
 if TYPE_CHECKING:
-    from study.methods.batch import Batch, Labels, Method, NewNetwork
+    from study.methods.batch import Batch, BatchLabels, Method, NewNetwork
 
-__all__ = ["OWN", "UNKNOWN", "Batch", "Labels", "Method", "Needs"]
+__all__ = ["OWN", "UNKNOWN", "Batch", "BatchLabels", "Method", "Needs"]
 """Names that this package passes on from its modules."""
 
-__getattr__ = later(dict.fromkeys(("Batch", "Labels", "Method", "NewNetwork"), "study.methods.batch"))
+__getattr__ = lazy_getattr(dict.fromkeys(("Batch", "BatchLabels", "Method", "NewNetwork"), "study.methods.batch"))
 
 
 MODULES = ("batch", "classifiers", "contrastive_method", "fitted", "two_networks")
@@ -32,12 +32,12 @@ MODULES = ("batch", "classifiers", "contrastive_method", "fitted", "two_networks
 
 
 @cache
-def _kinds() -> dict[str, Any]:
+def _modules_by_name() -> dict[str, Any]:
     kinds = modules("study.methods", "NAMES", MODULES).values()
     return dict(sorted({**{name: module for module in kinds for name in module.NAMES}, **METHODS}.items()))
 
 
-CATALOGUE = Catalogue("study.methods", ("NAMES", "keys", "needs", "build"), "study.methods", _kinds)
+CATALOGUE = Catalogue("study.methods", ("NAMES", "keys", "needs", "build"), "study.methods", _modules_by_name)
 
 
 def names() -> list[str]:
@@ -50,7 +50,7 @@ def method_knobs(method: Section) -> dict[str, Knob]:
     return {knob.key: knob for knob in CATALOGUE.find(str(method["name"])).keys(method)}
 
 
-def about(name: str) -> str:
+def describe(name: str) -> str:
     """Describe a method in a line: from the docstring of the loss of its name, else of its module."""
     from study.losses.loss_catalogue import classification_losses, losses
 
@@ -59,22 +59,25 @@ def about(name: str) -> str:
     return CATALOGUE.about(name) if function is None else (function.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
-def needs(method: Section) -> Needs:
+def method_needs(method: Section) -> Needs:
     """Return what the method of a complete section needs of the data."""
     requirements: Needs = CATALOGUE.find(str(method["name"])).needs(method)
     return replace(requirements, bias=None) if method.get("bias_source") == "early_layers" else requirements
 
 
-def lacking(method: Section, facts: Facts) -> Iterator[tuple[str, str]]:
+def unmet_needs(method: Section, facts: Facts) -> Iterator[tuple[str, str]]:
     """Yield the keys of a `method` section that ask for what a data set does not have, and what that is."""
-    yield from needs(method).lacking(facts.on("train"))
-    if facts.some_bias and needs(method).bias and method.get("bias_source") != "some_labels":
-        yield needs(method).bias or "name", "needs the bias of every sample (bias_source: some_labels does with some)"
+    yield from method_needs(method).unmet(facts.for_split("train"))
+    if facts.some_bias and method_needs(method).bias and method.get("bias_source") != "some_labels":
+        yield (
+            method_needs(method).bias or "name",
+            "needs the bias of every sample (bias_source: some_labels does with some)",
+        )
     if method.get("cell_weights") and facts.bias_classes is None and method.get("bias_source") != "early_layers":
         yield "cell_weights", "needs bias labels"
 
 
-def build(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+def build_method(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
     """Build the method of a complete, checked section, freshly initialised from torch's generator."""
     built: Method = CATALOGUE.find(str(method["name"])).build(method, facts, new_network)
     return built

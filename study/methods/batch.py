@@ -42,15 +42,15 @@ def _take_length(module: PerSample, state: dict[str, Tensor], prefix: str, *_: V
 
 # These diagnoses show where a contrastive loss does not work as intended: for which share of samples it has no effect.
 
-Inputs = Mapping[str, Tensor | None]
+LossInputs = Mapping[str, Tensor | None]
 
 
-def _floored(views: Tensor, inputs: Inputs, options: Section) -> dict[str, Tensor]:
+def _floored_diagnostics(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
     hyperparameters = {key: options[key] for key in ("temperature", "tau_plus", "beta") if key in options}
     return {"floored_share": floored_share(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)}
 
 
-def _weights(views: Tensor, inputs: Inputs, options: Section) -> dict[str, Tensor]:
+def _weights(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
     condition = inputs.get("bias") if inputs.get("condition") is None else inputs["condition"]
     if condition is None:
         return {}
@@ -62,9 +62,9 @@ def _weights(views: Tensor, inputs: Inputs, options: Section) -> dict[str, Tenso
     return measures
 
 
-DIAGNOSES: Mapping[str, Callable[[Tensor, Inputs, Section], dict[str, Tensor]]] = {
-    "debiased_info_nce": _floored,
-    "hard_negative_info_nce": _floored,
+DIAGNOSTICS: Mapping[str, Callable[[Tensor, LossInputs, Section], dict[str, Tensor]]] = {
+    "debiased_info_nce": _floored_diagnostics,
+    "hard_negative_info_nce": _floored_diagnostics,
     "weakly_supervised_cclk": _weights,
     "fair_cclk": _weights,
     "hard_negative_cclk": _weights,
@@ -75,7 +75,7 @@ hyperparameters.
 
 
 @dataclass(frozen=True)
-class Labels:
+class BatchLabels:
     """Labels of some training samples.
 
     Attributes:
@@ -83,7 +83,7 @@ class Labels:
         bias: bias classes, (B,), `UNKNOWN` where unknown; None: the data have none.
         condition: continuous attributes, (B, K), or None.
         bias_features: of a bias-capturing model, (B, F), or None where labels are used.
-        weight: of each in the loss of a classifier, (B,), see `study.methods.balance`; None: all weigh 1.
+        weight: of each in the loss of a classifier, (B,), see `study.methods.sample_weights`; None: all weigh 1.
     """
 
     target: Tensor
@@ -92,19 +92,19 @@ class Labels:
     bias_features: Tensor | None = None
     weight: Tensor | None = None
 
-    def named(self) -> dict[str, Tensor | None]:
+    def tensors_by_name(self) -> dict[str, Tensor | None]:
         """Return the tensors that a loss may ask for by name: the bias is either classes or features."""
         bias = self.bias if self.bias_features is None else None
         return {"target": self.target, "bias": bias, "bias_features": self.bias_features}
 
-    def at(self, index: Tensor) -> "Labels":
+    def select(self, index: Tensor) -> "BatchLabels":
         """Select the labels of the samples at these positions."""
         return self.map(lambda tensor: tensor[index])
 
-    def map(self, function: Callable[[Tensor], Tensor]) -> "Labels":
+    def map(self, function: Callable[[Tensor], Tensor]) -> "BatchLabels":
         """Apply a function to each tensor."""
         tensors = (self.target, self.bias, self.condition, self.bias_features, self.weight)
-        return Labels(*(None if tensor is None else function(tensor) for tensor in tensors))  # type: ignore[arg-type]
+        return BatchLabels(*(None if tensor is None else function(tensor) for tensor in tensors))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Batch:
     """
 
     views: Tensor
-    labels: Labels
+    labels: BatchLabels
     index: Tensor
     host_index: Tensor | None = None
 
@@ -146,7 +146,7 @@ class Method(nn.Module, ABC):
     equalizes_odds: bool = False
     fits: str | None = None
 
-    def begin(self, train: Labels) -> None:
+    def begin(self, train: BatchLabels) -> None:
         """Prepare for training; called once before the first epoch with the labels of the whole training split."""
 
     def begin_epoch(self, epoch: int, epochs: int) -> None:

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING
 from study.data.dataset import Facts
 from study.knobs import Knob, Section, knobs
 from study.losses.loss_catalogue import classification_losses
-from study.methods.balance import balance_knobs
-from study.methods.debiasing import NO_REGULARISER, adversary_knobs, patch, regulariser_knobs, source_knobs
+from study.methods.debiasing import (
+    NO_REGULARISER,
+    adversary_knobs,
+    bias_source_knobs,
+    receptive_field,
+    regulariser_knobs,
+)
 from study.methods.needs import BALANCED, PLAIN, Needs
+from study.methods.sample_weights import balance_knobs
 
 if TYPE_CHECKING:
     from study.methods.batch import Method, NewNetwork
@@ -30,17 +36,17 @@ def keys(method: Section) -> Iterator[Knob]:
     if needs(method).bias or method.get("bias_source") == "model":
         adversary = method.get("adversary", "none") != "none"
         only_fair_kl = method["name"] != BALANCED and method.get("regulariser") == "fair_kl" and not adversary
-        yield from source_knobs(method, takes_features=only_fair_kl, takes_unknown=False)
+        yield from bias_source_knobs(method, takes_features=only_fair_kl, takes_unknown=False)
 
 
 def needs(method: Section) -> Needs:
     """Return what data such a method needs."""
     if method["name"] == BALANCED:
-        return Needs(labels="name", bias="name", varies=None)
+        return Needs(labels="name", bias="name", varying_key=None)
     if method.get("regulariser", NO_REGULARISER) != NO_REGULARISER and method.get("bias_source") != "model":
-        return Needs(labels="name", bias="regulariser", varies=None)
+        return Needs(labels="name", bias="regulariser", varying_key=None)
     adversary = "adversary" if method.get("adversary", "none") != "none" else None
-    return Needs(labels="name", bias=adversary, varies=None, patch=patch(method))
+    return Needs(labels="name", bias=adversary, varying_key=None, receptive_field=receptive_field(method))
 
 
 def build(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":

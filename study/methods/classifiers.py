@@ -10,10 +10,10 @@ from torch.nn import functional
 from study.data.dataset import Facts
 from study.knobs import Section, knobs, options
 from study.losses.loss_catalogue import classification_losses
-from study.methods.balance import cross_entropies, mean_cross_entropy, weighted
-from study.methods.batch import Batch, Labels, Method
-from study.methods.debiasing import AdversaryOptions, Weights, regulariser
+from study.methods.batch import Batch, BatchLabels, Method
+from study.methods.debiasing import AdversaryOptions, TermWeights, build_regulariser
 from study.methods.needs import BALANCED, PLAIN, UNKNOWN
+from study.methods.sample_weights import apply_weights, cross_entropies, mean_cross_entropy
 from study.models import Network
 
 
@@ -46,7 +46,7 @@ def reversed_gradient(features: Tensor, weight: float) -> Tensor:
     return still - weight * (features - still)
 
 
-def maybe_adversary(method: Section, features: int, bias_classes: int | None) -> Adversary | None:
+def build_adversary(method: Section, features: int, bias_classes: int | None) -> Adversary | None:
     """Build the adversary that a `method` section asks for, if it does."""
     if method.get("adversary", "none") == "none" or bias_classes is None:
         return None
@@ -54,7 +54,7 @@ def maybe_adversary(method: Section, features: int, bias_classes: int | None) ->
         return Adversary(features, bias_classes, options(AdversaryOptions, method))
 
 
-class Classifier(nn.Module):
+class LinearClassifier(nn.Module):
     """A linear classifier of features and the loss that trains it.
 
     Args:
@@ -74,7 +74,7 @@ class Classifier(nn.Module):
         self.confusion: Tensor
         self.register_buffer("confusion", torch.zeros(facts.bias_classes or 1, facts.classes))
 
-    def begin(self, train: Labels) -> None:
+    def begin(self, train: BatchLabels) -> None:
         """Store the class shares per bias class of the training split (BiasBal)."""
         if self.balanced and train.bias is not None:
             counts = torch.zeros_like(self.confusion)
@@ -83,7 +83,7 @@ class Classifier(nn.Module):
             counts.index_put_(pairs, torch.ones_like(pairs[0], dtype=counts.dtype), accumulate=True)
             self.confusion = counts / counts.sum(1, keepdim=True).clamp(min=1)
 
-    def forward(self, features: Tensor, labels: Labels) -> Tensor:
+    def forward(self, features: Tensor, labels: BatchLabels) -> Tensor:
         """Compute the loss of classifying features (B, F), a scalar."""
         logits = self.linear(features)
         if self.plain:
@@ -103,11 +103,11 @@ class Classification(Method):
     def __init__(self, method: Section, facts: Facts, network: Network) -> None:
         super().__init__()
         self.network = network
-        self.classifier = Classifier(str(method["name"]), network.encoder.features, facts, method)
-        self.weights, self.regulariser = options(Weights, method), regulariser(method)
-        self.adversary = maybe_adversary(method, network.encoder.features, facts.bias_classes)
+        self.classifier = LinearClassifier(str(method["name"]), network.encoder.features, facts, method)
+        self.weights, self.regulariser = options(TermWeights, method), build_regulariser(method)
+        self.adversary = build_adversary(method, network.encoder.features, facts.bias_classes)
 
-    def begin(self, train: Labels) -> None:
+    def begin(self, train: BatchLabels) -> None:
         self.classifier.begin(train)
 
     def recording(self) -> Hashable | None:
@@ -118,7 +118,7 @@ class Classification(Method):
         value = self.weights.contrast * self.classifier(features, labels)
         if self.regulariser is not None and self.weights.lambda_ != 0:
             unit = functional.normalize(features, dim=1)[None]
-            value = value + self.weights.lambda_ * self.regulariser(unit, labels.named())
+            value = value + self.weights.lambda_ * self.regulariser(unit, labels.tensors_by_name())
         if self.adversary is not None and labels.bias is not None:
             value = value + self.adversary(features, labels.bias)
         return value, {"encoder": features}
@@ -153,7 +153,7 @@ class GroupDro(Method):
         self.register_buffer("group_weights", torch.full((groups,), 1 / groups))
         self.register_buffer("adjustment", torch.zeros(groups))
 
-    def begin(self, train: Labels) -> None:
+    def begin(self, train: BatchLabels) -> None:
         """Give the groups that there are equal weights, and store their adjustments by size."""
         sizes = self._by_group(torch.ones_like(train.target, dtype=torch.float), train)
         self.group_weights = (sizes > 0) / (sizes > 0).sum()
@@ -162,7 +162,7 @@ class GroupDro(Method):
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features = self.network.encoder(batch.views[0])
         target = batch.labels.target
-        losses = weighted(cross_entropies(self.classifier(features), target), batch.labels)
+        losses = apply_weights(cross_entropies(self.classifier(features), target), batch.labels)
         counts = self._by_group(torch.ones_like(losses), batch.labels)
         by_group = self._by_group(losses, batch.labels) / counts.clamp(min=1) + self.adjustment * (counts > 0)
         weights = self.group_weights
@@ -179,7 +179,7 @@ class GroupDro(Method):
         """Return the largest weight of a group."""
         return {"largest_group_weight": self.group_weights.max()}
 
-    def _by_group(self, values: Tensor, labels: Labels) -> Tensor:
+    def _by_group(self, values: Tensor, labels: BatchLabels) -> Tensor:
         """Sum values (B,) by group, (groups,); samples whose group is unknown do not count."""
         if labels.bias is None:
             raise ValueError("group_dro needs bias labels")
@@ -203,7 +203,7 @@ class GroupAdversary(nn.Module):
             nn.Linear(features + facts.classes, hidden), nn.ReLU(), nn.Linear(hidden, self.bias_classes)
         )
 
-    def forward(self, features: Tensor, labels: Labels) -> Tensor:
+    def forward(self, features: Tensor, labels: BatchLabels) -> Tensor:
         """Compute `group_error` of predicting the bias from features (B, F), their gradient reversed and weighted."""
         if labels.bias is None:
             raise ValueError("laftr needs bias labels")

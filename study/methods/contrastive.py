@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from study.data.dataset import Facts
 from study.knobs import Knob, Range, Searched, Section, given, knobs
-from study.losses.loss_catalogue import losses, needs_two_views, parameters, required
-from study.methods.balance import balance_knobs
+from study.losses.loss_catalogue import losses, needs_two_views, parameter_names, required_tensors
 from study.methods.debiasing import (
     NO_REGULARISER,
     adversary_knobs,
-    patch,
+    bias_source_knobs,
+    receptive_field,
     regulariser_knobs,
-    source_knobs,
     stage_epochs,
 )
 from study.methods.needs import Needs
+from study.methods.sample_weights import balance_knobs
 
 if TYPE_CHECKING:
     from study.methods.batch import Method, NewNetwork
@@ -55,11 +55,11 @@ def keys(method: Section) -> Iterator[Knob]:
     """Yield the keys of a `method` section that names a contrastive loss."""
     name = str(method["name"])
     yield from knobs(losses()[name])
-    if "extra_positives" in parameters(name):
+    if "extra_positives" in parameter_names(name):
         yield POSITIVES
     if not needs_two_views(name):
         yield VIEWS
-        if "target" in parameters(name) - required(name):
+        if "target" in parameter_names(name) - required_tensors(name):
             yield USE_TARGET
     if name in CLUSTERED:
         yield CLUSTERS
@@ -72,7 +72,9 @@ def keys(method: Section) -> Iterator[Knob]:
     if using := _keys_that_use_bias(method):
         # whether all terms that use the bias can use the features of a bias-capturing model
         takes_features = set(using) <= {"regulariser", "name"} and method.get("regulariser") != "end"
-        yield from source_knobs(method, takes_features and "bias" not in required(name), "bias" in required(name))
+        yield from bias_source_knobs(
+            method, takes_features and "bias" not in required_tensors(name), "bias" in required_tensors(name)
+        )
 
 
 def needs(method: Section) -> Needs:
@@ -80,10 +82,10 @@ def needs(method: Section) -> Needs:
     name, from_model = str(method["name"]), method.get("bias_source") == "model"
     using = _keys_that_use_bias(method)
     keys_for_bias = [key for key in using if key not in ("regulariser", "name") or not from_model]
-    conditioned = "condition" in parameters(name)
+    conditioned = "condition" in parameter_names(name)
     uses_target = method.get("use_target", True)
     pairs = "name" if needs_two_views(name) else None if uses_target else "use_target"
-    asking = ["name"] if "target" in parameters(name) and uses_target else []
+    asking = ["name"] if "target" in parameter_names(name) and uses_target else []
     asking += [key for key in ("regulariser", "cross_entropy") if method.get(key, "none") != "none"]
     asking += ["adversary"] if method.get("adversary") == "classifier" else []
     return Needs(
@@ -91,8 +93,8 @@ def needs(method: Section) -> Needs:
         bias=keys_for_bias[0] if keys_for_bias else None,
         condition="name" if name in CLUSTERED or (conditioned and name not in REPRESENTATION_AS_CONDITION) else None,
         views=pairs or ("views" if given(method, "views", 1) > 1 else None),
-        varies="unknown_bias" if method.get("unknown_bias") == "sup_con" else None,
-        patch=patch(method),
+        varying_key="unknown_bias" if method.get("unknown_bias") == "sup_con" else None,
+        receptive_field=receptive_field(method),
         epochs=("classifier_epochs", stage_epochs(method) + 1) if stage_epochs(method) else None,
         total="classifier_epochs" if stage_epochs(method) else None,
     )
@@ -104,7 +106,7 @@ def _keys_that_use_bias(method: Section) -> list[str]:
         "regulariser": method.get("regulariser", NO_REGULARISER) != NO_REGULARISER,
         "adversary": method.get("adversary", "none") != "none",
         "cross_entropy": method.get("cross_entropy") == "bias_balanced",
-        "name": method["name"] not in CLUSTERED and required(str(method["name"])) & {"bias", "bias_features"},
+        "name": method["name"] not in CLUSTERED and required_tensors(str(method["name"])) & {"bias", "bias_features"},
     }
     return [key for key, asks in asked.items() if asks]
 
@@ -112,7 +114,7 @@ def _keys_that_use_bias(method: Section) -> list[str]:
 __all__ = ["NAMES", "build", "keys", "needs"]
 
 OWN = (name for name, function in losses().items() if function.__module__.startswith("study.losses."))
-NAMES = [name for name in OWN if required(name) <= OF_A_BATCH and name not in HALF_A_METHOD]
+NAMES = [name for name in OWN if required_tensors(name) <= OF_A_BATCH and name not in HALF_A_METHOD]
 """Losses that this module makes methods of. A loss of another distribution is named by its own module, which may import
 `keys`, `needs` and `build` from here.
 """

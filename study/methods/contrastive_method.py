@@ -9,16 +9,16 @@ from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.knobs import Section, given, options
-from study.losses.loss_catalogue import losses, needs_two_views, required
+from study.losses.loss_catalogue import losses, needs_two_views, required_tensors
 from study.losses.sup_con import sup_con
-from study.methods.batch import DIAGNOSES, Batch, Labels, Method, PerSample
-from study.methods.classifiers import Classifier, maybe_adversary
-from study.methods.debiasing import RegularisedLoss, Term, Weights, regulariser, stage_epochs
+from study.methods.batch import DIAGNOSTICS, Batch, BatchLabels, Method, PerSample
+from study.methods.classifiers import LinearClassifier, build_adversary
+from study.methods.debiasing import LossTerm, RegularisedLoss, TermWeights, build_regulariser, stage_epochs
 from study.methods.needs import BALANCED, PLAIN, UNKNOWN
 from study.models import Network
 
 
-class Inputs(nn.Module):
+class InputMaker(nn.Module):
     """The named tensors that a contrastive loss asks for, made from a batch's labels and the network's features.
 
     Args:
@@ -30,13 +30,13 @@ class Inputs(nn.Module):
     def __init__(self, method: Section, bias_classes: int | None, on_representation: bool) -> None:
         super().__init__()
         self.on_representation = on_representation
-        self.asks_features = "bias_features" in required(str(method["name"]))
+        self.asks_features = "bias_features" in required_tensors(str(method["name"]))
         self.bias_classes = bias_classes or 1
         self.clusters = given(method, "clusters", 0)
         self.use_target = given(method, "use_target", True)
         self.cluster_of = PerSample(0)
 
-    def begin(self, train: Labels) -> None:
+    def begin(self, train: BatchLabels) -> None:
         """Cluster the whole training split, where clusters are asked for."""
         if self.clusters and train.condition is not None:
             from sklearn.cluster import KMeans
@@ -48,7 +48,7 @@ class Inputs(nn.Module):
     def forward(self, batch: Batch, features: Tensor) -> dict[str, Tensor | None]:
         """Return the tensors by name; `features` are the encoder's, (V, B, F)."""
         labels = batch.labels
-        inputs = labels.named() | {"condition": features if self.on_representation else labels.condition}
+        inputs = labels.tensors_by_name() | {"condition": features if self.on_representation else labels.condition}
         if not self.use_target:
             inputs["target"] = None
         if len(self.cluster_of.values):
@@ -63,14 +63,16 @@ class Contrastive(Method):
 
     Args:
         method: a complete, checked `method` section.
-        on_representation: see `Inputs`.
+        on_representation: see `InputMaker`.
     """
 
     def __init__(self, method: Section, facts: Facts, network: Network, on_representation: bool) -> None:
         super().__init__()
         self.network, self.name = network, str(method["name"])
-        self.loss = RegularisedLoss(Term.of(losses()[self.name], method), regulariser(method), options(Weights, method))
-        self.inputs = Inputs(method, facts.bias_classes, on_representation)
+        self.loss = RegularisedLoss(
+            LossTerm.from_method(losses()[self.name], method), build_regulariser(method), options(TermWeights, method)
+        )
+        self.inputs = InputMaker(method, facts.bias_classes, on_representation)
         positives = given(method, "positives", 1)
         least = 2 if needs_two_views(self.name) or not method.get("use_target", True) else 1
         self.pair_views = least if needs_two_views(self.name) else max(least, given(method, "views", 1))
@@ -82,10 +84,10 @@ class Contrastive(Method):
         self.stage_epochs = stage_epochs(method)
         self.in_stage = False
         self.classifier = self._classifier(method, facts) if adds_cross_entropy or self.stage_epochs else None
-        self.adversary = maybe_adversary(method, network.encoder.features, facts.bias_classes)
-        self.elsewhere = Term.of(sup_con, method) if method.get("unknown_bias") == "sup_con" else None
+        self.adversary = build_adversary(method, network.encoder.features, facts.bias_classes)
+        self.elsewhere = LossTerm.from_method(sup_con, method) if method.get("unknown_bias") == "sup_con" else None
 
-    def begin(self, train: Labels) -> None:
+    def begin(self, train: BatchLabels) -> None:
         self.inputs.begin(train)
         if self.elsewhere is not None and train.bias is not None:
             self.known = (train.bias != UNKNOWN).cpu()
@@ -103,7 +105,7 @@ class Contrastive(Method):
         if self.in_stage and self.classifier is not None:
             value = self._with_adversary(self.classifier(features[0], batch.labels), features, batch.labels)
             return value, {"encoder": features[0]}
-        value = self._contrast(features, embeddings, batch)
+        value = self._contrastive_loss(features, embeddings, batch)
         if self.classifier is not None and self.ce_weight != 0:
             value = value + self.ce_weight * self.classifier(features[0], batch.labels)
         if not self.stage_epochs:
@@ -116,10 +118,10 @@ class Contrastive(Method):
         return self.classifier.linear
 
     def diagnose(self, batch: Batch) -> dict[str, Tensor]:
-        if self.in_stage or self.name not in DIAGNOSES:
+        if self.in_stage or self.name not in DIAGNOSTICS:
             return {}
         pair, inputs = self._arguments(*self._embed(batch.views), batch)
-        return DIAGNOSES[self.name](pair, inputs, self.loss.contrastive.options)
+        return DIAGNOSTICS[self.name](pair, inputs, self.loss.contrastive.options)
 
     def get_extra_state(self) -> Tensor:
         """Save the stage: weights that are loaded are evaluated as they were when they were saved."""
@@ -128,9 +130,9 @@ class Contrastive(Method):
     def set_extra_state(self, state: Tensor) -> None:
         self.in_stage = bool(state)
 
-    def _classifier(self, method: Section, facts: Facts) -> Classifier:
+    def _classifier(self, method: Section, facts: Facts) -> LinearClassifier:
         loss = BALANCED if method.get("cross_entropy") == "bias_balanced" else PLAIN
-        return Classifier(loss, self.network.encoder.features, facts)
+        return LinearClassifier(loss, self.network.encoder.features, facts)
 
     def _embed(self, views: Tensor) -> tuple[Tensor, Tensor]:
         """Return features (V, B, F) and unit embeddings (V, B, D)."""
@@ -138,14 +140,14 @@ class Contrastive(Method):
         features, embeddings = self.network(views.flatten(0, 1))
         return features.unflatten(0, shape), functional.normalize(embeddings, dim=1).unflatten(0, shape)
 
-    def _contrast(self, features: Tensor, embeddings: Tensor, batch: Batch) -> Tensor:
+    def _contrastive_loss(self, features: Tensor, embeddings: Tensor, batch: Batch) -> Tensor:
         pair, inputs = self._arguments(features, embeddings, batch)
         one_tensor = len(features) == 1 and isinstance(self.network.head, nn.Identity)
         first = pair if one_tensor else functional.normalize(features[:1], dim=2)
         bias = batch.labels.bias
         if self.elsewhere is None or bias is None:
-            return self.loss(pair, first, inputs, batch.labels.named())
-        return self._by_knowledge(pair, first, batch.labels, self._known(batch))
+            return self.loss(pair, first, inputs, batch.labels.tensors_by_name())
+        return self._loss_by_known_bias(pair, first, batch.labels, self._has_known_bias(batch))
 
     def _arguments(self, features: Tensor, embeddings: Tensor, batch: Batch) -> tuple[Tensor, dict[str, Tensor | None]]:
         """Return the loss's views and named tensors."""
@@ -154,7 +156,7 @@ class Contrastive(Method):
             inputs["extra_positives"] = embeddings[self.pair_views :]
         return embeddings[: self.pair_views], inputs
 
-    def _known(self, batch: Batch) -> Tensor:
+    def _has_known_bias(self, batch: Batch) -> Tensor:
         """Return which samples have a known bias, booleans (B,) on the host.
 
         For a training batch nothing waits for the device.
@@ -163,12 +165,12 @@ class Contrastive(Method):
             return self.known[batch.host_index]
         return cast(Tensor, batch.labels.bias != UNKNOWN).cpu()
 
-    def _by_knowledge(self, pair: Tensor, first: Tensor, labels: Labels, known: Tensor) -> Tensor:
+    def _loss_by_known_bias(self, pair: Tensor, first: Tensor, labels: BatchLabels, known: Tensor) -> Tensor:
         """Apply the loss to the samples whose bias is known, SupCon to the others (FSCL paper 4.6)."""
         value, count = pair.new_zeros(()), int(known.sum())
         there, absent = (mask.nonzero().squeeze(1).to(pair.device, non_blocking=True) for mask in (known, ~known))
         if count > 1:
-            labels_of_known = labels.at(there).named()
+            labels_of_known = labels.select(there).tensors_by_name()
             loss_inputs = labels_of_known if self.inputs.use_target else labels_of_known | {"target": None}
             value = value + count * self.loss(pair[:, there], first[:, there], loss_inputs, labels_of_known)
         if self.elsewhere is not None and len(known) - count > 1:
@@ -177,7 +179,7 @@ class Contrastive(Method):
             value = value + (len(known) - count) * self.loss.weights.contrast * rest
         return value / len(known)
 
-    def _with_adversary(self, value: Tensor, features: Tensor, labels: Labels) -> Tensor:
+    def _with_adversary(self, value: Tensor, features: Tensor, labels: BatchLabels) -> Tensor:
         if self.adversary is None or labels.bias is None:
             return value
         return value + self.adversary(features.flatten(0, 1), labels.bias.repeat(len(features)))

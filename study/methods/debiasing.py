@@ -21,7 +21,7 @@ Named = Mapping[str, Optional["Tensor"]]
 
 
 @dataclass(frozen=True)
-class Weights:
+class TermWeights:
     """Weights of the two terms (FairKL paper Eq. 11).
 
     The papers' values are those of Biased-MNIST at its strongest correlation (Table 6) and of Corrupted CIFAR-10
@@ -50,14 +50,14 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Term:
+class LossTerm:
     """A loss function with its hyperparameters; of the named tensors it takes those that it has parameters for."""
 
     function: Loss
     options: Section
 
     @classmethod
-    def of(cls, function: Loss, method: Section) -> Term:
+    def from_method(cls, function: Loss, method: Section) -> LossTerm:
         """Set the hyperparameters to those of a `method` section."""
         accepted = {knob.key for knob in knobs(function)}
         parameters = {name: name.rstrip("_") for name in inspect.signature(function).parameters}
@@ -78,9 +78,9 @@ class Term:
 class RegularisedLoss:
     """alpha * loss + lambda * regulariser, alpha applied once (FairKL paper Eq. 11)."""
 
-    contrastive: Term
-    regulariser: Term | None
-    weights: Weights
+    contrastive: LossTerm
+    regulariser: LossTerm | None
+    weights: TermWeights
 
     def __call__(self, embeddings: Tensor, features: Tensor, inputs: Named, labels: Named) -> Tensor:
         """Compute the value to minimise, a scalar.
@@ -109,15 +109,15 @@ def regulariser_knobs(method: Section) -> Iterator[Knob]:
     about = "debiasing term that is added to the loss, weighted by `lambda`"
     yield Knob("regulariser", Literal[(NO_REGULARISER, *regularisers())], NO_REGULARISER, False, about)
     function = regularisers().get(str(method.get("regulariser")))
-    yield from (knob for knob in knobs(Weights) if function or knob.key == "alpha")
+    yield from (knob for knob in knobs(TermWeights) if function or knob.key == "alpha")
     if function:
         yield from knobs(function)
 
 
-def regulariser(method: Section) -> Term | None:
+def build_regulariser(method: Section) -> LossTerm | None:
     """Return the regulariser of a checked `method` section, if it has one."""
     function = regularisers().get(str(method.get("regulariser")))
-    return Term.of(function, method) if function else None
+    return LossTerm.from_method(function, method) if function else None
 
 
 LABELS, SOME_LABELS, MODEL, EARLY = "labels", "some_labels", "model", "early_layers"
@@ -131,7 +131,7 @@ ABOUT_SOURCE = (
 
 
 @dataclass(frozen=True)
-class SomeLabels:
+class SomeLabelsOptions:
     """Keys of `bias_source: some_labels` (FSCL paper Table 5)."""
 
     known_bias: Annotated[
@@ -149,14 +149,14 @@ class SomeLabels:
 
 
 @dataclass(frozen=True)
-class BiasModel:
+class BiasModelOptions:
     """Keys of `bias_source: model`: a BagNet trained first, once for a study, on the targets alone."""
 
     bias_field: Annotated[Literal[9, 17, 33], Doc("receptive field of the bias-capturing model, in pixels")] = 9
 
 
 @dataclass(frozen=True)
-class Preparation:
+class StandInOptions:
     """Keys of the network that stands in for labels."""
 
     bias_epochs: Annotated[
@@ -167,7 +167,7 @@ class Preparation:
     ] = 0.001
 
 
-def source_knobs(method: Section, takes_features: bool, takes_unknown: bool) -> Iterator[Knob]:
+def bias_source_knobs(method: Section, takes_features: bool, takes_unknown: bool) -> Iterator[Knob]:
     """Yield the keys about the source of the bias of a `method` section.
 
     Args:
@@ -178,16 +178,16 @@ def source_knobs(method: Section, takes_features: bool, takes_unknown: bool) -> 
     yield Knob("bias_source", Literal[sources], LABELS, False, ABOUT_SOURCE)
     source = method.get("bias_source", LABELS)
     if source == SOME_LABELS:
-        yield from (knob for knob in knobs(SomeLabels) if takes_unknown or knob.key == "known_bias")
+        yield from (knob for knob in knobs(SomeLabelsOptions) if takes_unknown or knob.key == "known_bias")
     if source == MODEL:
-        yield from knobs(BiasModel)
+        yield from knobs(BiasModelOptions)
     if source in (SOME_LABELS, MODEL) and method.get("unknown_bias") != "sup_con":
-        yield from knobs(Preparation)
+        yield from knobs(StandInOptions)
 
 
-def patch(method: Section) -> int | None:
+def receptive_field(method: Section) -> int | None:
     """Return the receptive field of the bias-capturing model that a `method` section asks for, if it does."""
-    return options(BiasModel, method).bias_field if method.get("bias_source") == MODEL else None
+    return options(BiasModelOptions, method).bias_field if method.get("bias_source") == MODEL else None
 
 
 ABOUT_ADVERSARY = (
@@ -211,7 +211,7 @@ class AdversaryOptions:
 
 
 @dataclass(frozen=True)
-class Stage:
+class ClassifierStageOptions:
     """Key of a stage in which a classifier and an adversary train the encoder on."""
 
     classifier_epochs: Annotated[
@@ -232,10 +232,10 @@ def adversary_knobs(method: Section, has_stage: bool) -> list[Knob]:
     if method.get("adversary", "none") != "none":
         keys += knobs(AdversaryOptions)
     if method.get("adversary") == "classifier":
-        keys += knobs(Stage)
+        keys += knobs(ClassifierStageOptions)
     return keys
 
 
 def stage_epochs(method: Section) -> int:
     """Return how many of the last epochs are a classifier stage; 0: there is none."""
-    return options(Stage, method).classifier_epochs if method.get("adversary") == "classifier" else 0
+    return options(ClassifierStageOptions, method).classifier_epochs if method.get("adversary") == "classifier" else 0

@@ -15,7 +15,7 @@ from study.data.dataset import Facts
 from study.errors import UserError
 from study.methods.batch import Batch, Method
 from study.models.encoder import Encoder, Network
-from study.models.frozen import Frozen
+from study.models.frozen_networks import LayersOnFrozen
 from study.models.network_keys import HeadOptions
 
 TRUSTED = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
@@ -30,7 +30,7 @@ class PassThrough(Encoder):
 
     def __init__(self, facts: Facts, network: Network) -> None:
         super().__init__()
-        frozen = network.encoder if isinstance(network.encoder, Frozen) else None
+        frozen = network.encoder if isinstance(network.encoder, LayersOnFrozen) else None
         self.frozen = frozen
         self.features = int(np.prod(facts.shape)) if frozen is None else frozen.columns
 
@@ -38,7 +38,7 @@ class PassThrough(Encoder):
         return (inputs if self.frozen is None else self.frozen.rows(inputs)).flatten(1)
 
 
-class Fitted(nn.Module):
+class FittedClassifier(nn.Module):
     """Classifier of rows by the fitted model.
 
     Args:
@@ -52,7 +52,7 @@ class Fitted(nn.Module):
         self.stored: Tensor
         self.register_buffer("stored", torch.zeros(0, dtype=torch.uint8))
 
-    def take(self, model: Any) -> None:
+    def set_sklearn_model(self, model: Any) -> None:
         """Store a fitted model of scikit-learn, and classify by it."""
         from skops.io import dumps
 
@@ -61,7 +61,7 @@ class Fitted(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """Return scores (B, classes), float64, for rows (B, F): the lowest for a class that training had none of."""
-        return torch.as_tensor(scores(self._read(), rows.cpu().numpy(), self._classes)).to(rows.device)
+        return torch.as_tensor(class_scores(self._read(), rows.cpu().numpy(), self._classes)).to(rows.device)
 
     def _read(self) -> Any:
         """Read the stored model.
@@ -89,7 +89,7 @@ class Fitted(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *others)
 
 
-def scores(model: Any, rows: Any, classes: int) -> Any:
+def class_scores(model: Any, rows: Any, classes: int) -> Any:
     """Score the classes of rows (N, F) by a model of scikit-learn, float64 (N, classes).
 
     The score of a class that training had none of is the lowest.
@@ -105,7 +105,7 @@ def scores(model: Any, rows: Any, classes: int) -> Any:
     return found
 
 
-class Reference(Method):
+class ReferenceMethod(Method):
     """A fitted model as the classifier of the inputs that `PassThrough` passes on.
 
     Args:
@@ -117,7 +117,7 @@ class Reference(Method):
         super().__init__()
         self.fits = fits
         self.network = Network(PassThrough(facts, network), HeadOptions())
-        self.classifier = Fitted(facts.classes)
+        self.classifier = FittedClassifier(facts.classes)
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         """Refuse a training step: the model is fitted at once.

@@ -23,10 +23,11 @@ class Needs:
         views: the key that asks for several views of a sample, which must differ.
         epochs: the key that asks for a least number of epochs, and this number.
         only_tables, only_binary: it works only on rows of numbers, only on two classes.
-        varies: the key that makes a step's operations depend on its batch, or change state other than in place, so that
-            `train.graph` cannot record it; None: it can.
+        varying_key: the key that makes a step's operations depend on its batch, or change state other than in place, so
+            that `train.graph` cannot record it; None: it can.
         total: the key by which what it does in an epoch depends on the number of all epochs; None: it does not.
-        patch: side in pixels of what a bias-capturing network sees of an image at once, which must have room for it.
+        receptive_field: side in pixels of what a bias-capturing network sees of an image at once, which must have room
+            for it.
     """
 
     labels: str | None = None
@@ -35,12 +36,12 @@ class Needs:
     views: str | None = None
     only_tables: bool = False
     only_binary: bool = False
-    varies: str | None = "name"
-    patch: int | None = None
+    varying_key: str | None = "name"
+    receptive_field: int | None = None
     epochs: tuple[str, int] | None = None
     total: str | None = None
 
-    def lacking(self, facts: Facts) -> Iterator[tuple[str, str]]:
+    def unmet(self, facts: Facts) -> Iterator[tuple[str, str]]:
         """Yield the keys whose requirement a data set does not meet, and why."""
         if self.labels and facts.unlabelled:
             yield self.labels, "needs the class of every training sample"
@@ -50,7 +51,7 @@ class Needs:
             yield self.condition, "needs a continuous attribute or bias labels"
         if self.only_tables and not facts.is_table:
             yield "name", "needs a table"
-        if self.patch and (facts.is_table or min(facts.shape[1:]) < self.patch):
-            yield "bias_field", f"needs images of at least {self.patch} x {self.patch} pixels"
+        if self.receptive_field and (facts.is_table or min(facts.shape[1:]) < self.receptive_field):
+            yield "bias_field", f"needs images of at least {self.receptive_field} x {self.receptive_field} pixels"
         if self.only_binary and facts.classes != 2:
             yield "name", f"needs two classes, not {facts.classes}"

@@ -13,9 +13,9 @@ from study.data.dataset import Facts
 from study.knobs import Knob, Range, Searched, Section, knobs, options
 from study.losses.difficulty import Form
 from study.losses.ranges import DebiasedTemperature, Prior
-from study.methods.balance import balance_knobs
-from study.methods.debiasing import AdversaryOptions, source_knobs
+from study.methods.debiasing import AdversaryOptions, bias_source_knobs
 from study.methods.needs import PLAIN, Needs
+from study.methods.sample_weights import balance_knobs
 
 if TYPE_CHECKING:
     from study.methods.batch import Method, NewNetwork
@@ -45,7 +45,7 @@ class DeclaredMethod:
         yield from knobs(self.Options)
         yield from balance_knobs(method)
         if self.asks_source:
-            yield from source_knobs(method, takes_features=False, takes_unknown=False)
+            yield from bias_source_knobs(method, takes_features=False, takes_unknown=False)
 
     def needs(self, method: Section) -> Needs:
         """Return what it needs of the data, whatever its keys say."""
@@ -185,7 +185,7 @@ ROWS = (
         JustTrainTwiceOptions,
         Needs(labels="name", epochs=("name", 2), total="identification"),
     ),
-    DeclaredMethod(wcl, WclOptions, Needs(views="name", varies=None)),
+    DeclaredMethod(wcl, WclOptions, Needs(views="name", varying_key=None)),
 )
 
 METHODS = {row.build.__name__: row for row in ROWS}

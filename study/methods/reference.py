@@ -19,7 +19,7 @@ NAMES = [FITTED]
 
 
 @dataclass(frozen=True)
-class Kind:
+class ReferenceKind:
     """A reference.
 
     Attributes:
@@ -36,14 +36,14 @@ class Kind:
     needs_group: bool = False
 
 
-REFERENCES: Mapping[str, Kind] = {
-    "majority": Kind("the most frequent class for all", of_images=True),
-    "logistic_regression": Kind("logistic regression", of_images=True),
-    "logistic_regression_class_balanced": Kind("class-balanced logistic regression"),
-    "logistic_regression_cell_balanced": Kind("cell-balanced logistic regression", "groups", of_images=True),
-    "hist_gradient_boosting_class_balanced": Kind("class-balanced gradient boosting"),
-    "threshold_optimizer": Kind("ThresholdOptimizer on logistic regression", "two", needs_group=True),
-    "exponentiated_gradient": Kind("ExponentiatedGradient of logistic regressions", "two", needs_group=True),
+REFERENCES: Mapping[str, ReferenceKind] = {
+    "majority": ReferenceKind("the most frequent class for all", of_images=True),
+    "logistic_regression": ReferenceKind("logistic regression", of_images=True),
+    "logistic_regression_class_balanced": ReferenceKind("class-balanced logistic regression"),
+    "logistic_regression_cell_balanced": ReferenceKind("cell-balanced logistic regression", "groups", of_images=True),
+    "hist_gradient_boosting_class_balanced": ReferenceKind("class-balanced gradient boosting"),
+    "threshold_optimizer": ReferenceKind("ThresholdOptimizer on logistic regression", "two", needs_group=True),
+    "exponentiated_gradient": ReferenceKind("ExponentiatedGradient of logistic regressions", "two", needs_group=True),
 }
 """References by name; `study.training.reference_fitting` fits them."""
 
@@ -64,6 +64,6 @@ def needs(method: Section) -> Needs:
 
 def build(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
     """Build the method of a complete, checked section."""
-    from study.methods.fitted import Reference
+    from study.methods.fitted import ReferenceMethod
 
-    return Reference(str(method["model"]), facts, new_network())
+    return ReferenceMethod(str(method["model"]), facts, new_network())

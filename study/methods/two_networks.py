@@ -9,9 +9,9 @@ from torch.nn import functional
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.losses.difficulty import Form, biased_triplet, difficulty_weighted_info_nce
-from study.methods.balance import cross_entropies, weighted
-from study.methods.batch import Batch, Labels, Method, PerSample
+from study.methods.batch import Batch, BatchLabels, Method, PerSample
 from study.methods.needs import UNKNOWN
+from study.methods.sample_weights import apply_weights, cross_entropies
 from study.models import Encoder, Network
 
 UNSEEN = -1.0
@@ -32,7 +32,7 @@ class RunningLoss(PerSample):
         old = self.values[index]
         self.values[index] = torch.where(old < 0, loss, self.memory * old + (1 - self.memory) * loss)
 
-    def relative(self, index: Tensor, target: Tensor, classes: int) -> Tensor:
+    def relative_to_class(self, index: Tensor, target: Tensor, classes: int) -> Tensor:
         """Divide the means of some samples by the largest of their class, (B,).
 
         Args:
@@ -60,7 +60,7 @@ class LearningFromFailure(Method):
         self.target: Tensor
         self.register_buffer("target", torch.zeros(0, dtype=torch.long), persistent=False)
 
-    def begin(self, train: Labels) -> None:
+    def begin(self, train: BatchLabels) -> None:
         self.target = train.target.clamp(min=0)  # a sample without label has no loss and changes no maximum
         for running in (self.running, self.biased_running):
             running.begin(len(train.target))
@@ -75,13 +75,13 @@ class LearningFromFailure(Method):
             self.biased_running.update(batch.index, biased_loss.detach())
         biased_value = -torch.expm1(-self.q * biased_loss) / self.q if self.q else biased_loss
         count = (target != UNKNOWN).sum().clamp(min=1)
-        value = (weighted(self.weights(batch.index) * loss, batch.labels) + biased_value).sum() / count
+        value = (apply_weights(self.weights(batch.index) * loss, batch.labels) + biased_value).sum() / count
         return value, {"encoder": features, "biased_encoder": biased_features}
 
     def weights(self, index: Tensor) -> Tensor:
         """Compute W of the training samples at these positions, (B,)."""
-        own = self.running.relative(index, self.target, self.classes)
-        biased = self.biased_running.relative(index, self.target, self.classes)
+        own = self.running.relative_to_class(index, self.target, self.classes)
+        biased = self.biased_running.relative_to_class(index, self.target, self.classes)
         return biased / (biased + own + TINY)
 
     def encoders(self) -> dict[str, Encoder]:
@@ -111,7 +111,7 @@ class JustTrainTwice(Method):
         self.identifies, self.records = False, False
         self.mean_weight = torch.ones(())
 
-    def begin(self, train: Labels) -> None:
+    def begin(self, train: BatchLabels) -> None:
         self.wrong.begin(len(train.target))
 
     def begin_epoch(self, epoch: int, epochs: int) -> None:
@@ -125,7 +125,7 @@ class JustTrainTwice(Method):
         target = batch.labels.target
         features = self._now().encoder(batch.views[0])
         logits = self.own_classifier()(features)
-        losses = weighted(cross_entropies(logits, target), batch.labels)
+        losses = apply_weights(cross_entropies(logits, target), batch.labels)
         if self.records and self.training:
             self.wrong.values[batch.index] = (logits.argmax(1) != target) & (target != UNKNOWN)
         if not self.identifies:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Direction = Literal["max", "min"]
 
-NAMED_GROUPS = 16
+NAMED_GROUPS = 25
 """Largest number of (class, bias class) cells of a data set for which each cell's accuracy is a metric of its own."""
 
 
@@ -43,7 +43,7 @@ class Metric:
         source: what it is computed from: `predictions`, in each epoch; `held out`, also predictions in each epoch, but
             of the validation and the test split alone; `features`, in the last epoch where `train.final` asks for it;
             `training` itself, in each epoch and on no further split.
-        possible: whether a split with these facts can have it.
+        is_available: whether a split with these facts can have it.
         needs_scores: whether predictions are not enough: it ranks classes or samples, or needs their probabilities.
         of_inferred: whether it is about the groups that `train.inferred_groups` infers, without which no split has it.
     """
@@ -54,15 +54,15 @@ class Metric:
     low: float | None = 0.0
     high: float | None = 1.0
     source: Literal["predictions", "held out", "features", "training"] = "predictions"
-    possible: Callable[["Facts"], bool] = lambda facts: True
+    is_available: Callable[["Facts"], bool] = lambda facts: True
     needs_scores: bool = False
     of_inferred: bool = False
 
 
-Inferred = partial(Metric, of_inferred=True)
-LogLoss = partial(Metric, better="min", unit="number", high=None, needs_scores=True)
-Grouped = partial(Metric, possible=_has_groups)
-Aligned = partial(Metric, possible=lambda facts: bool(facts.bias_classes) and facts.aligned is not None)
+InferredMetric = partial(Metric, of_inferred=True)
+LogLossMetric = partial(Metric, better="min", unit="number", high=None, needs_scores=True)
+GroupMetric = partial(Metric, is_available=_has_groups)
+AlignedMetric = partial(Metric, is_available=lambda facts: bool(facts.bias_classes) and facts.aligned is not None)
 
 GROUPS = {f"group_{y}_{s}_accuracy": (y, s) for y in range(NAMED_GROUPS) for s in range(NAMED_GROUPS // (y + 1))}
 """Metrics of one (class, bias class) cell each, with the cell."""
@@ -71,45 +71,51 @@ METRICS: Mapping[str, Metric] = {
     "accuracy": Metric("Share of right predictions."),
     "top5_accuracy": Metric(
         "Share of samples whose class is among the five highest scores.",
-        possible=lambda facts: facts.classes >= 6,
+        is_available=lambda facts: facts.classes >= 6,
         needs_scores=True,
     ),
     "balanced_accuracy": Metric("Mean of the classes' accuracies."),
     "worst_class_accuracy": Metric("Smallest accuracy of a class."),
     "auc": Metric(
         "Area under the ROC curve of the second class's score.",
-        possible=lambda facts: facts.classes == 2,
+        is_available=lambda facts: facts.classes == 2,
         needs_scores=True,
     ),
-    "aligned_accuracy": Aligned("Accuracy where the bias class is one of the class's own."),
-    "conflicting_accuracy": Aligned("Accuracy where it is not."),
-    "unbiased_accuracy": Grouped("Mean of the accuracies of the (class, bias class) cells."),
-    "worst_group_accuracy": Grouped("Smallest accuracy of a (class, bias class) cell."),
-    "shrunk_unbiased_accuracy": Grouped(
+    "aligned_accuracy": AlignedMetric("Accuracy where the bias class is one of the class's own."),
+    "conflicting_accuracy": AlignedMetric("Accuracy where it is not."),
+    "unbiased_accuracy": GroupMetric("Mean of the accuracies of the (class, bias class) cells."),
+    "worst_group_accuracy": GroupMetric("Smallest accuracy of a (class, bias class) cell."),
+    "shrunk_unbiased_accuracy": GroupMetric(
         "Mean of the accuracies of all (class, bias class) cells, small ones drawn towards the mean of all "
         "conflicting, or all aligned, cells; where no bias class is a class's own, towards that of their class."
     ),
-    "shrunk_worst_group_accuracy": Grouped("The smallest of those."),
-    "inferred_unbiased_accuracy": Inferred("`shrunk_unbiased_accuracy` of the cells of class and inferred group."),
-    "inferred_conflicting_accuracy": Inferred("Accuracy where the inferred group is not the class."),
-    "inferred_worst_group_accuracy": Inferred(
+    "shrunk_worst_group_accuracy": GroupMetric("The smallest of those."),
+    "inferred_unbiased_accuracy": InferredMetric(
+        "`shrunk_unbiased_accuracy` of the cells of class and inferred group."
+    ),
+    "inferred_conflicting_accuracy": InferredMetric("Accuracy where the inferred group is not the class."),
+    "inferred_worst_group_accuracy": InferredMetric(
         "`shrunk_worst_group_accuracy` of the cells of class and inferred group."
     ),
-    "log_loss": LogLoss("Mean of -log p, p being the probability that the scores give the sample's class, in nats."),
-    "balanced_log_loss": LogLoss("Mean of the classes' log losses."),
-    "unbiased_log_loss": LogLoss("Mean of the log losses of the (class, bias class) cells.", possible=_has_groups),
-    "shrunk_unbiased_log_loss": LogLoss(
-        "Mean of the log losses of all (class, bias class) cells, small ones drawn towards similar ones.",
-        possible=_has_groups,
+    "log_loss": LogLossMetric(
+        "Mean of -log p, p being the probability that the scores give the sample's class, in nats."
     ),
-    "inferred_unbiased_log_loss": LogLoss(
+    "balanced_log_loss": LogLossMetric("Mean of the classes' log losses."),
+    "unbiased_log_loss": LogLossMetric(
+        "Mean of the log losses of the (class, bias class) cells.", is_available=_has_groups
+    ),
+    "shrunk_unbiased_log_loss": LogLossMetric(
+        "Mean of the log losses of all (class, bias class) cells, small ones drawn towards similar ones.",
+        is_available=_has_groups,
+    ),
+    "inferred_unbiased_log_loss": LogLossMetric(
         "`shrunk_unbiased_log_loss` of the cells of class and inferred group.", of_inferred=True
     ),
-    "equalized_odds": Grouped(
+    "equalized_odds": GroupMetric(
         "Mean gap between bias classes of the rate of an output, given the class (FSCL paper Eq. 6).",
         "min",
     ),
-    "equalized_odds_difference": Grouped(
+    "equalized_odds_difference": GroupMetric(
         "Largest gap between bias classes of the rate of an output, given the class, as fairlearn defines it: never "
         "below `equalized_odds`.",
         "min",
@@ -117,12 +123,14 @@ METRICS: Mapping[str, Metric] = {
     "equal_opportunity": Metric(
         "Largest gap between bias classes of the true positive rate.",
         "min",
-        possible=lambda facts: facts.classes == 2 and bool(facts.bias_classes),
+        is_available=lambda facts: facts.classes == 2 and bool(facts.bias_classes),
     ),
-    "demographic_parity": Grouped("Largest gap between bias classes of the rate of an output.", "min"),
-    "accuracy_parity": Grouped("Largest gap between bias classes of the accuracy.", "min"),
+    "demographic_parity": GroupMetric("Largest gap between bias classes of the rate of an output.", "min"),
+    "accuracy_parity": GroupMetric("Largest gap between bias classes of the accuracy.", "min"),
     **{
-        name: Metric(f"Accuracy of class {y} with bias class {s}.", possible=partial(_has_group, of_class=y, of_bias=s))
+        name: Metric(
+            f"Accuracy of class {y} with bias class {s}.", is_available=partial(_has_group, of_class=y, of_bias=s)
+        )
         for name, (y, s) in GROUPS.items()
     },
     "standard_error": Metric("Standard error of the metric whose name stands before it.", None, source="held out"),
@@ -132,7 +140,7 @@ METRICS: Mapping[str, Metric] = {
         unit="squared",
         high=None,
         source="features",
-        possible=lambda facts: facts.condition is not None,
+        is_available=lambda facts: facts.condition is not None,
     ),
     "loss": Metric("What training minimises.", "min", "number", None, None, "training"),
 }
@@ -142,27 +150,27 @@ PHASES = ("data", "training", "evaluation")
 """Phases that an epoch's time is divided into: each is reported as `time/PHASE`, the whole as `time/epoch`."""
 
 
-def find(reported: str) -> Metric | None:
+def find_metric(reported: str) -> Metric | None:
     """Find the metric that a reported name is or ends with, the longest one; None: it is not in the table."""
     parts = reported.split("/")[-1].split("_")
     ends = ("_".join(parts[start:]) for start in range(len(parts)))
     return next((METRICS[end] for end in ends if end in METRICS), None)
 
 
-def better(reported: str) -> Direction | None:
+def direction(reported: str) -> Direction | None:
     """Return the direction in which a reported metric is better; None: neither, or it is not in the table."""
-    metric = find(reported)
+    metric = find_metric(reported)
     return metric.better if metric else None
 
 
 def lower_is_better(reported: str) -> bool:
     """Tell whether the smaller of two values is better; false where neither direction is."""
-    return better(reported) == "min"
+    return direction(reported) == "min"
 
 
 def is_share(reported: str) -> bool:
     """Tell whether its numbers, or those it is the error of, are fractions of one, which papers print in percent."""
-    metric = find(reported.removesuffix("_standard_error"))
+    metric = find_metric(reported.removesuffix("_standard_error"))
     return metric is not None and metric.unit == "share"
 
 
@@ -171,12 +179,22 @@ def in_percent(reported: str) -> bool:
     return reported.rsplit("/", 1)[-1].endswith("accuracy")
 
 
-def printed(reported: str, value: float, deviation: float | None = None) -> str:
-    """Format a value: `76.2%`, `76.2 ± 1.3%` with a standard deviation; `0.123` for what is not in percent."""
+def format_value(reported: str, value: float, deviation: float | None = None) -> str:
+    """Format a value: `76.2%`, `76.2 ± 1.3%` with a standard deviation; `0.123` for what is not in percent.
+
+    A count that is the same on every seed is written as `530`.
+    """
     numbers = [value] if deviation is None else [value, deviation]
     if in_percent(reported):
         return " ± ".join(f"{100 * number:.1f}" for number in numbers) + "%"
+    if is_count(value) and not deviation:
+        return f"{value:.0f}"
     return " ± ".join(map(_plain, numbers))
+
+
+def is_count(number: float) -> bool:
+    """Tell whether a number is whole and, unlike 0 and 1, no share, so that it needs no decimals."""
+    return float(number).is_integer() and abs(number) > 1
 
 
 def _plain(number: float) -> str:
@@ -184,8 +202,8 @@ def _plain(number: float) -> str:
     return f"{number:.1g}" if number and not round(number, 3) else f"{number:.3f}"
 
 
-def printed_range(reported: str, low: float, high: float) -> str:
-    """Format an interval as `64.1 to 79.9%`, its ends in the unit of `printed`."""
+def format_range(reported: str, low: float, high: float) -> str:
+    """Format an interval as `64.1 to 79.9%`, its ends in the unit of `format_value`."""
     if in_percent(reported):
         return f"{100 * low:.1f} to {100 * high:.1f}%"
     return f"{_plain(low)} to {_plain(high)}"
@@ -193,18 +211,22 @@ def printed_range(reported: str, low: float, high: float) -> str:
 
 def is_standard_error(reported: str) -> bool:
     """Tell whether it is the standard error of another metric of the same trial."""
-    return find(reported) is METRICS["standard_error"]
+    return find_metric(reported) is METRICS["standard_error"]
 
 
-def searchable() -> list[str]:
+def searchable_metrics() -> list[str]:
     """List the metrics that every epoch has on each split, whatever is trained: those that a search can use."""
     return [name for name, metric in METRICS.items() if metric.source == "predictions"]
 
 
-def available(facts: "Facts", inferred: bool = False) -> list[str]:
+def available_metrics(facts: "Facts", inferred: bool = False) -> list[str]:
     """List the searchable metrics that a split with these facts can have.
 
     Args:
         inferred: whether groups are inferred, as `train.inferred_groups` says.
     """
-    return [name for name in searchable() if METRICS[name].possible(facts) and METRICS[name].of_inferred <= inferred]
+    return [
+        name
+        for name in searchable_metrics()
+        if METRICS[name].is_available(facts) and METRICS[name].of_inferred <= inferred
+    ]

@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 
 from study.metrics import GROUPS
-from study.text import quoted, some
+from study.text import few_names, quoted
 
 Names = Sequence[str] | None
 
 
-def words(metric: str, classes: Names, biases: Names) -> str | None:
+def metric_in_words(metric: str, classes: Names, biases: Names) -> str | None:
     """Describe the group of a metric, `class 'no', bias class 'f'`; None for other metrics and where names are unknown.
 
     Args:
@@ -25,22 +25,24 @@ def words(metric: str, classes: Names, biases: Names) -> str | None:
     return f"class {classes[target]!r}, bias class {biases[bias]!r}"
 
 
-def group(of_class: int, of_bias: int, classes: Names, biases: Names) -> str:
+def group_in_words(of_class: int, of_bias: int, classes: Names, biases: Names) -> str:
     """Describe a group in a sentence, `class 'no' with bias class 'f'`; by number where names are unknown.
 
     Args:
         classes, biases: names in the order of their numbers.
     """
-    told = (quoted(name(names, code)) if names else code for names, code in ((classes, of_class), (biases, of_bias)))
+    told = (
+        quoted(class_name(names, code)) if names else code for names, code in ((classes, of_class), (biases, of_bias))
+    )
     return "class {} with bias class {}".format(*told)
 
 
-def name(names: Names, code: int) -> str:
+def class_name(names: Names, code: int) -> str:
     """Return the name of a class or bias class; its number where names are unknown."""
     return names[code] if names and code < len(names) else str(code)
 
 
-def compared(cells: Sequence[Sequence[int]], classes: Names) -> str:
+def compared_groups(cells: Sequence[Sequence[int]], classes: Names) -> str:
     """Say in a sentence which classes' groups the gaps between groups compare.
 
     Args:
@@ -49,17 +51,18 @@ def compared(cells: Sequence[Sequence[int]], classes: Names) -> str:
     """
     names = [quoted(name) for name in classes] if classes else [str(number) for number in range(len(cells))]
     alone = [y for y, row in enumerate(cells) if sum(count > 0 for count in row) < 2]
-    told = f"equalized_odds compares groups of the classes {some(names)}"
+    told = f"equalized_odds compares groups of the classes {few_names(names)}"
     if alone:
         several = "classes" if len(alone) > 1 else "class"
-        told = f"equalized_odds is no number: of {several} {some([names[y] for y in alone])} no two groups have samples"
+        named = few_names([names[y] for y in alone])
+        told = f"equalized_odds is no number: of {several} {named} no two groups have samples"
     if len(cells) != 2:
         return f"{told}."
     of_one = "compares groups of the class" if 1 not in alone else "is no number without two groups of the class"
     return f"{told}; equal_opportunity {of_one} {names[1]}."
 
 
-def legend(classes: Names, biases: Names) -> dict[str, str]:
+def group_legend(classes: Names, biases: Names) -> dict[str, str]:
     """Describe every group that has a metric of its own, by its number, `group_0_3`."""
-    told = {name.removesuffix("_accuracy"): words(name, classes, biases) for name in GROUPS}
+    told = {name.removesuffix("_accuracy"): metric_in_words(name, classes, biases) for name in GROUPS}
     return {name: text for name, text in told.items() if text}

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from study.metrics import available
+from study.metrics import available_metrics
 
 if TYPE_CHECKING:
     from study.data.dataset import Facts
@@ -20,7 +20,7 @@ infers, or bias labels.
 
 
 @dataclass(frozen=True)
-class Rule:
+class SelectionRule:
     """A selection rule.
 
     Attributes:
@@ -38,25 +38,25 @@ class Rule:
         """The rule in words: the metric, and its limit if there is one."""
         return self.metric if self.limit is None else f"{self.metric} where {self.limit}"
 
-    def possible(self, facts: "Facts", inferred: bool = False) -> bool:
+    def is_available(self, facts: "Facts", inferred: bool = False) -> bool:
         """Tell whether a split with these facts has what the rule needs; `inferred`: whether groups are inferred."""
         names = [self.metric, *([self.limit.split()[0]] if self.limit else [])]
-        return set(names) <= set(available(facts, inferred))
+        return set(names) <= set(available_metrics(facts, inferred))
 
 
 RULES = (
-    Rule("accuracy", "nothing"),
-    Rule("worst_class_accuracy", "classes"),
-    Rule("balanced_accuracy", "classes"),
-    Rule("inferred_unbiased_accuracy", "inferred groups"),
-    Rule("inferred_conflicting_accuracy", "inferred groups"),
-    Rule("inferred_worst_group_accuracy", "inferred groups"),
-    Rule("unbiased_accuracy", "bias labels"),
-    Rule("conflicting_accuracy", "bias labels"),
-    Rule("worst_group_accuracy", "bias labels"),
-    Rule("shrunk_unbiased_accuracy", "bias labels"),
-    Rule("shrunk_worst_group_accuracy", "bias labels"),
-    Rule("accuracy", "bias labels", "equalized_odds <= 0.1"),
+    SelectionRule("accuracy", "nothing"),
+    SelectionRule("worst_class_accuracy", "classes"),
+    SelectionRule("balanced_accuracy", "classes"),
+    SelectionRule("inferred_unbiased_accuracy", "inferred groups"),
+    SelectionRule("inferred_conflicting_accuracy", "inferred groups"),
+    SelectionRule("inferred_worst_group_accuracy", "inferred groups"),
+    SelectionRule("unbiased_accuracy", "bias labels"),
+    SelectionRule("conflicting_accuracy", "bias labels"),
+    SelectionRule("worst_group_accuracy", "bias labels"),
+    SelectionRule("shrunk_unbiased_accuracy", "bias labels"),
+    SelectionRule("shrunk_worst_group_accuracy", "bias labels"),
+    SelectionRule("accuracy", "bias labels", "equalized_odds <= 0.1"),
 )
 """Rules, those that need least first."""
 
@@ -79,7 +79,9 @@ MIN_SHOWN_GROUP = 10
 """Samples of a group from which on its accuracy is shown in a summary: with 4 samples it is 0, 25, 50, 75 or 100%."""
 
 
-def leading(own: Sequence[str], known: Collection[str], cells: Mapping[str, Sequence[Sequence[int]]]) -> list[str]:
+def summary_metrics(
+    own: Sequence[str], known: Collection[str], cells: Mapping[str, Sequence[Sequence[int]]]
+) -> list[str]:
     """List the reported names that a summary shows.
 
     They are the study's own metrics on test, then on validation, a log loss with the accuracy of the same samples, then

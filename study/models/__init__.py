@@ -1,8 +1,8 @@
 """Networks by name: each is a row of `study.models.networks`, or a module of the same form.
 
-It has a dataclass `Options` and two functions of `(options, facts)`: `unsuited` says why a data set does not suit the
-network, or returns None; `build` builds an `Encoder`. Here, `network` adds the projection head of the same section.
-Other distributions can add networks: see `study.catalogue`.
+It has a dataclass `Options` and two functions of `(options, facts)`: `unsuited` says why a data set does not suit
+the network, or returns None; `build` builds an `Encoder`. Here, `build_network` adds the projection head of the
+same section. Other distributions can add networks: see `study.catalogue`.
 """
 
 from collections.abc import Mapping
@@ -10,30 +10,41 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from study.catalogue import Catalogue, later, modules
+from study.catalogue import Catalogue, lazy_getattr, modules
 from study.data.dataset import Facts
 from study.errors import UserError
 from study.knobs import Knob, knobs, options
-from study.models.network_keys import HeadOptions, beside
+from study.models.network_keys import HeadOptions, columns_before_features
 from study.models.networks import NETWORKS
 
 if TYPE_CHECKING:
     from study.models.encoder import Encoder, Network
 
-__all__ = ["CATALOGUE", "Encoder", "Network", "build", "model_knobs", "names", "network", "seen", "unsuited", "weights"]
+__all__ = [
+    "CATALOGUE",
+    "Encoder",
+    "Network",
+    "build_encoder",
+    "build_network",
+    "describe_weights",
+    "facts_of_inputs",
+    "model_knobs",
+    "names",
+    "why_unsuited",
+]
 
-__getattr__ = later({"Encoder": "study.models.encoder", "Network": "study.models.encoder"})
+__getattr__ = lazy_getattr({"Encoder": "study.models.encoder", "Network": "study.models.encoder"})
 
 
-MODULES = ("backbone_network", "efficientnet", "encoder", "frozen", "small_networks")
+MODULES = ("backbone_network", "efficientnet", "encoder", "frozen_networks", "small_networks")
 """Modules of this package that need PyTorch: they hold what is built, the others what a study file can say of it."""
 
 
-def _own() -> Mapping[str, Any]:
+def _own_networks() -> Mapping[str, Any]:
     return {**modules("study.models", "Options", MODULES), **NETWORKS}
 
 
-CATALOGUE = Catalogue("study.models", ("Options", "unsuited", "build"), "study.models", _own)
+CATALOGUE = Catalogue("study.models", ("Options", "unsuited", "build"), "study.models", _own_networks)
 
 
 def names() -> list[str]:
@@ -48,7 +59,7 @@ def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     head = model.get("head", "none")
     without = {"none": {"head_hidden", "head_features", "head_norm"}, "linear": {"head_hidden"}}.get(str(head), set())
     without |= set() if model.get("frozen") else {"joined", "adapter", "adapter_width", "trained_stages"}
-    without |= {"lr_factor"} if model.get("frozen") and not trains_stages(model) else set()
+    without |= {"lr_factor"} if model.get("frozen") and not has_trained_stages(model) else set()
     without |= set() if model.get("adapter") else {"adapter_width"}
     own = knobs(CATALOGUE.find(model["name"]).Options)
     declared = {knob.key: knob for knob in (*own, *knobs(HeadOptions)) if knob.key not in without}
@@ -57,21 +68,23 @@ def model_knobs(model: Mapping[str, Any]) -> dict[str, Knob]:
     return declared
 
 
-def unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
+def why_unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
     """Say why a data set does not suit the network of a `model` section, ready to show; None if it does."""
     problem = _problem(model, facts)
     if problem is None:
         return None
-    others = [name for name in _own() if _problem({"name": name}, facts) is None]  # no code of others for a message
+    others = [
+        name for name in _own_networks() if _problem({"name": name}, facts) is None
+    ]  # no code of others for a message
     if model["name"] in others:
         return f"{model['name']} {problem}"
     return f"{model['name']} {problem}. Networks for this data: {', '.join(others) or 'none'}"
 
 
-def build(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encoder":
+def build_encoder(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encoder":
     """Build the encoder of a `model` section for a data set, freshly initialised from torch's generator.
 
-    Where the network is frozen it is what is trained on its rows of features (see `seen`).
+    Where the network is frozen it is what is trained on its rows of features (see `facts_of_inputs`).
 
     Args:
         begins: load the weights that the section names, if it names any; False: the caller loads others.
@@ -80,45 +93,45 @@ def build(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encod
         UserError: the network is not one for this data; or its weights are not there, or do not fit.
     """
     is_frozen = bool(model.get("frozen"))
-    if not (is_frozen and facts.is_table) and (problem := unsuited(model, facts)) is not None:
+    if not (is_frozen and facts.is_table) and (problem := why_unsuited(model, facts)) is not None:
         raise UserError(f"model.name: {problem}")
     if is_frozen:
-        return _frozen(model, seen(model, facts), begins)
-    module, own = _choice(model)
+        return _build_on_frozen(model, facts_of_inputs(model, facts), begins)
+    module, own = _module_and_options(model)
     encoder: Encoder = module.build(own, facts)
     if begins and model.get("weights") is not None:
         from study.models import initial_weights
 
-        initial_weights.begin(encoder, model)  # networks that have this key are backbones
+        initial_weights.load_into(encoder, model)  # networks that have this key are backbones
     return encoder
 
 
-def trains_stages(model: Mapping[str, Any]) -> bool:
+def has_trained_stages(model: Mapping[str, Any]) -> bool:
     """Tell whether trials train the last stages of the frozen network of a `model` section."""
     return bool(model.get("trained_stages", "none") != "none")
 
 
-def seen(model: Mapping[str, Any], facts: Facts) -> Facts:
+def facts_of_inputs(model: Mapping[str, Any], facts: Facts) -> Facts:
     """Return the facts of the data as the trained part sees them: rows of features where the network is frozen."""
     if not model.get("frozen") or facts.is_table:
         return facts
-    from study.models import frozen
+    from study.models import frozen_networks
 
-    section = frozen.trunk_section(model) | {"weights": None}
-    return replace(facts, shape=(_width(tuple(sorted(section.items())), facts.shape),), mean=0.0)
+    section = frozen_networks.frozen_network_section(model) | {"weights": None}
+    return replace(facts, shape=(_feature_width(tuple(sorted(section.items())), facts.shape),), mean=0.0)
 
 
 @cache
-def _width(section: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> int:
+def _feature_width(section: tuple[tuple[str, Any], ...], shape: tuple[int, ...]) -> int:
     """Return the columns of a row of a network's features, including those before the last layer's."""
     import torch
 
-    from study.models.backbone_network import Backbone, without_values
+    from study.models.backbone_network import Backbone, build_without_values
 
     model = dict(section)
-    network = without_values(partial(build, model, Facts(2, None, shape)))
-    if not trains_stages(model):
-        return beside(model) + network.features
+    network = build_without_values(partial(build_encoder, model, Facts(2, None, shape)))
+    if not has_trained_stages(model):
+        return columns_before_features(model) + network.features
     assert isinstance(network, Backbone)  # no other network has the key
     return network.eval().rows(torch.empty(1, *shape, device="meta")).shape[1]
 
@@ -127,29 +140,29 @@ PICTURE = (3, 32, 32)
 """Shape of an image for which a network is built whose form does not depend on it."""
 
 
-def without_maps(model: Mapping[str, Any], facts: Facts) -> Facts:
+def facts_without_maps(model: Mapping[str, Any], facts: Facts) -> Facts:
     """Return the facts of the last columns of a frozen network's rows: the maps of trained stages come first."""
-    if not model.get("frozen") or not trains_stages(model):
+    if not model.get("frozen") or not has_trained_stages(model):
         return facts
-    return replace(facts, shape=seen({**model, "trained_stages": "none"}, Facts(2, None, PICTURE)).shape)
+    return replace(facts, shape=facts_of_inputs({**model, "trained_stages": "none"}, Facts(2, None, PICTURE)).shape)
 
 
-def _frozen(model: Mapping[str, Any], facts: Facts, begins: bool) -> "Encoder":
+def _build_on_frozen(model: Mapping[str, Any], facts: Facts, begins: bool) -> "Encoder":
     """Build what is trained on a frozen network's features."""
     import torch
 
-    from study.models import frozen
+    from study.models import frozen_networks
     from study.models.backbone_network import Backbone
 
-    if not trains_stages(model):
-        return frozen.build(model, facts.shape[0] - beside(model), None)
+    if not has_trained_stages(model):
+        return frozen_networks.build_layers(model, facts.shape[0] - columns_before_features(model), None)
     with torch.random.fork_rng(devices=[]):  # what is trained begins as it does without stages
-        trunk = build(frozen.trunk_section(model), replace(facts, shape=PICTURE), begins)
+        trunk = build_encoder(frozen_networks.frozen_network_section(model), replace(facts, shape=PICTURE), begins)
     assert isinstance(trunk, Backbone)  # no other network has the key
-    return frozen.build(model, trunk.features, trunk)
+    return frozen_networks.build_layers(model, trunk.features, trunk)
 
 
-def weights(model: Mapping[str, Any]) -> dict[str, str] | None:
+def describe_weights(model: Mapping[str, Any]) -> dict[str, str] | None:
     """Return which weights a `model` section begins from: `name`, `file`, `sha256`; None: random ones.
 
     Raises:
@@ -159,17 +172,17 @@ def weights(model: Mapping[str, Any]) -> dict[str, str] | None:
         return None
     from study.models import initial_weights
 
-    return initial_weights.told(model)
+    return initial_weights.describe(model)
 
 
-def network(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Network":
-    """Build the encoder of a `model` section with its projection head; arguments and errors as of `build`."""
+def build_network(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Network":
+    """Build the encoder of a `model` section with its projection head; arguments and errors as of `build_encoder`."""
     from study.models.encoder import Network
 
-    return Network(build(model, facts, begins), options(HeadOptions, model))
+    return Network(build_encoder(model, facts, begins), options(HeadOptions, model))
 
 
-def _choice(model: Mapping[str, Any]) -> tuple[Any, Any]:
+def _module_and_options(model: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return the module of a `model` section and its options, those of the head left out."""
     module = CATALOGUE.find(model["name"])
     return module, options(module.Options, model)
@@ -178,6 +191,6 @@ def _choice(model: Mapping[str, Any]) -> tuple[Any, Any]:
 def _problem(model: Mapping[str, Any], facts: Facts) -> str | None:
     if model.get("frozen") and model.get("weights") is None:
         return "cannot be frozen without model.weights: it would know nothing"
-    module, own = _choice(model)
+    module, own = _module_and_options(model)
     problem: str | None = module.unsuited(own, facts)
     return problem

@@ -1,4 +1,4 @@
-"""Networks of torchvision and of timm as encoders: their classifier taken off, begun from weights."""
+"""Networks of torchvision as encoders: their classifier taken off, begun from weights."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -9,17 +9,17 @@ import torch
 from torch import Tensor, nn
 
 from study.data.dataset import Facts
-from study.models import published
-from study.models.encoder import Encoder, kaiming
+from study.models import published_weights
+from study.models.encoder import Encoder, init_kaiming
 from study.models.network_keys import (
-    EARLY,
-    LAST_FROZEN,
+    EARLY_LAYERS,
+    LAST_FROZEN_LAYER,
     LATE_STAGES,
     BackboneOptions,
     ResNetOptions,
-    is_file,
-    not_images,
-    wrong_weights,
+    is_weights_file,
+    why_not_images,
+    why_wrong_weights,
 )
 
 CLASSES = 1000
@@ -47,9 +47,9 @@ class Backbone(Encoder):
     def __init__(self, net: nn.Module, architecture: str, options: BackboneOptions, facts: Facts) -> None:
         super().__init__()
         self.net, self.architecture = net, architecture
-        self._cut = LAST_FROZEN.get(architecture, {}).get(options.trained_stages)
+        self._cut = LAST_FROZEN_LAYER.get(architecture, {}).get(options.trained_stages)
         whole = net.state_dict().keys()
-        self.features = behead(net)
+        self.features = remove_classifier(net)
         self.dropped = whole - net.state_dict().keys()
         self.lr_factor = options.lr_factor
         scale, shift = renormalisation(architecture, options, facts)
@@ -69,7 +69,7 @@ class Backbone(Encoder):
         They hold the maps that trained stages take, if there are such, features of early layers and of late stages,
         where these are known, and the last layer's.
         """
-        known = [EARLY[self.architecture]] if self.architecture in EARLY else []
+        known = [EARLY_LAYERS[self.architecture]] if self.architecture in EARLY_LAYERS else []
         maps: list[Tensor] = []
         parts: list[Tensor] = []
         handles = [
@@ -102,7 +102,7 @@ class TrainedStages(Encoder):
 
     def __init__(self, backbone: Backbone, trained: str, lr_factor: float) -> None:
         super().__init__()
-        self.first, self.channels = LAST_FROZEN[backbone.architecture][trained]
+        self.first, self.channels = LAST_FROZEN_LAYER[backbone.architecture][trained]
         self.lr_factor = lr_factor
 
     def train(self, mode: bool = True) -> Self:
@@ -119,8 +119,8 @@ def renormalisation(
     """
     if options.weights is None or options.normalisation == "data":
         return None, None
-    name = published.DEFAULT if is_file(options.weights) else options.weights
-    wanted = published.published(architecture, name)
+    name = published_weights.DEFAULT if is_weights_file(options.weights) else options.weights
+    wanted = published_weights.find_weights(architecture, name)
     if facts.shape[0] != len(wanted.mean):
         return None, None
     mean, deviation = (torch.tensor(value, dtype=torch.float64) for value in (wanted.mean, wanted.deviation))
@@ -131,12 +131,8 @@ def renormalisation(
     return scale.float().reshape(-1, 1, 1), shift.float().reshape(-1, 1, 1)
 
 
-def behead(net: nn.Module) -> int:
+def remove_classifier(net: nn.Module) -> int:
     """Remove what gives the scores of classes; return the number of features that it saw."""
-    own: Any = net
-    if hasattr(net, "reset_classifier"):  # of timm
-        own.reset_classifier(0)
-        return int(own.head_hidden_size)
     name, last = next(
         (name, part)
         for name, part in reversed(list(net.named_modules()))
@@ -148,31 +144,26 @@ def behead(net: nn.Module) -> int:
     return last.in_features if isinstance(last, nn.Linear) else last.in_channels
 
 
-def plain(architecture: str, weights: str | None, side: int) -> nn.Module:
+def build_classifier(architecture: str, weights: str | None, side: int) -> nn.Module:
     """Build the network with its classifier, weights drawn from torch's generator.
 
     Args:
         weights: of the `model` section; they are not loaded.
-        side: pixels of the images; only a ViT of torchvision's is made for one size, that of published weights where
+        side: pixels of the images; only a ViT is made for one size, that of published weights where
             these are given.
     """
-    if architecture.startswith(published.TIMM):
-        import timm
-
-        of_timm: nn.Module = timm.create_model(architecture.removeprefix(published.TIMM))
-        return of_timm
     from torchvision.models import get_model
 
     if not architecture.startswith("vit_"):
         net: nn.Module = get_model(architecture, weights=None)
         return net
-    if weights is not None and not is_file(weights):
-        side = published.published(architecture, weights).least
+    if weights is not None and not is_weights_file(weights):
+        side = published_weights.find_weights(architecture, weights).min_side
     net = get_model(architecture, weights=None, image_size=side)
     return net
 
 
-def without_values(build: Callable[[], Module]) -> Module:
+def build_without_values(build: Callable[[], Module]) -> Module:
     """Build a network without values in its tensors, where its parts allow this."""
     try:
         with torch.device("meta"):
@@ -183,24 +174,24 @@ def without_values(build: Callable[[], Module]) -> Module:
 
 
 @cache
-def outline(architecture: str, weights: str | None, side: int) -> nn.Module:
+def build_outline(architecture: str, weights: str | None, side: int) -> nn.Module:
     """Build the network without its last layer and without values, in evaluation mode, to ask about its form."""
-    net = without_values(partial(plain, architecture, weights, side)).to("meta")
-    behead(net)
+    net = build_without_values(partial(build_classifier, architecture, weights, side)).to("meta")
+    remove_classifier(net)
     return net.eval()
 
 
-def resnet(name: str, options: ResNetOptions, facts: Facts) -> Encoder:
+def build_resnet(name: str, options: ResNetOptions, facts: Facts) -> Encoder:
     """Build the network `name` of torchvision for images of `facts.shape`, initialised as there."""
-    net: Any = plain(name, options.weights, facts.shape[1])
+    net: Any = build_classifier(name, options.weights, facts.shape[1])
     channels = facts.shape[0]
     if options.stem == "cifar":
         net.conv1 = nn.Conv2d(channels, 64, 3, padding=1, bias=False)
         net.maxpool = nn.Identity()
-        kaiming(net.conv1)
+        init_kaiming(net.conv1)
     elif channels != 3:
         net.conv1 = nn.Conv2d(channels, 64, 7, stride=2, padding=3, bias=False)
-        kaiming(net.conv1)
+        init_kaiming(net.conv1)
     return Backbone(net, name, options, facts)
 
 
@@ -217,29 +208,29 @@ class ResNetStages(TrainedStages):
         return features
 
 
-def unsuited_to(architecture: str, options: BackboneOptions, facts: Facts) -> str | None:
+def why_unsuited(architecture: str, options: BackboneOptions, facts: Facts) -> str | None:
     """Say why a data set does not suit a library's network: data must be colour images as large as it needs."""
-    if (problem := not_images(facts)) is not None:
+    if (problem := why_not_images(facts)) is not None:
         return problem
-    if (problem := published.wrong_architecture(architecture)) is not None:
+    if (problem := published_weights.why_wrong_architecture(architecture)) is not None:
         return problem
     if facts.shape[0] != 3:
         return f"takes colour images, not those of {facts.shape[0]} channels"
-    problem = wrong_weights(architecture, options, facts) or _wrong_size(architecture, options.weights, facts.shape)
-    return f"with architecture {architecture.removeprefix(published.TIMM)} {problem}" if problem else None
+    problem = why_wrong_weights(architecture, options, facts) or _wrong_size(architecture, options.weights, facts.shape)
+    return f"with architecture {architecture} {problem}" if problem else None
 
 
 @cache
 def _wrong_size(architecture: str, weights: str | None, shape: tuple[int, ...]) -> str | None:
     """Say what is wrong with images of this shape: too small, or not of a size that the network can take."""
     _, height, width = shape
-    by_name = weights is not None and not is_file(weights)
-    least = published.published(architecture, weights if by_name else published.DEFAULT).least
+    by_name = weights is not None and not is_weights_file(weights)
+    least = published_weights.find_weights(architecture, weights if by_name else published_weights.DEFAULT).min_side
     any_side = architecture.startswith("vit_") and not by_name
     if min(height, width) < least and not any_side:
         return f"takes images of at least {least} x {least} pixels, not of {height} x {width}"
     try:
-        outline(architecture, weights, height)(torch.empty(2, *shape, device="meta"))
+        build_outline(architecture, weights, height)(torch.empty(2, *shape, device="meta"))
     except (RuntimeError, AssertionError, ValueError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         return f"cannot take images of {height} x {width} pixels ({reason})"

@@ -45,12 +45,12 @@ class SameConv(nn.Conv2d):
         return functional.conv2d(padded, self.weight, None, self.stride, 0, 1, self.groups)
 
 
-def norm(channels: int) -> nn.BatchNorm2d:
+def build_norm(channels: int) -> nn.BatchNorm2d:
     """Make a batch norm as the weights were trained with it."""
     return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
 
 
-class Block(nn.Module):
+class InvertedBottleneck(nn.Module):
     """A mobile inverted bottleneck; parts are named as in the package's file."""
 
     def __init__(self, channels: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
@@ -58,9 +58,9 @@ class Block(nn.Module):
         width = channels * expansion
         self.expands, self.adds = expansion > 1, stride == 1 and channels == outputs
         if self.expands:
-            self._expand_conv, self._bn0 = SameConv(channels, width, 1), norm(width)
-        self._depthwise_conv, self._bn1 = SameConv(width, width, kernel, stride, width), norm(width)
-        self._project_conv, self._bn2 = SameConv(width, outputs, 1), norm(outputs)
+            self._expand_conv, self._bn0 = SameConv(channels, width, 1), build_norm(width)
+        self._depthwise_conv, self._bn1 = SameConv(width, width, kernel, stride, width), build_norm(width)
+        self._project_conv, self._bn2 = SameConv(width, outputs, 1), build_norm(outputs)
 
     def forward(self, images: Tensor) -> Tensor:
         wide = functional.relu6(self._bn0(self._expand_conv(images))) if self.expands else images
@@ -74,14 +74,14 @@ class EfficientNetLite0(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self._conv_stem, self._bn0 = SameConv(3, STEM, 3, 2), norm(STEM)
+        self._conv_stem, self._bn0 = SameConv(3, STEM, 3, 2), build_norm(STEM)
         blocks, channels = [], STEM
         for count, kernel, stride, expansion, outputs in STAGES:
             for place in range(count):
-                blocks.append(Block(channels, outputs, kernel, 1 if place else stride, expansion))
+                blocks.append(InvertedBottleneck(channels, outputs, kernel, 1 if place else stride, expansion))
                 channels = outputs
         self._blocks = nn.ModuleList(blocks)
-        self._conv_head, self._bn1 = SameConv(channels, LAST, 1), norm(LAST)
+        self._conv_head, self._bn1 = SameConv(channels, LAST, 1), build_norm(LAST)
         self._fc = nn.Linear(LAST, CLASSES)
 
     def forward(self, images: Tensor) -> Tensor:

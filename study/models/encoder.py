@@ -18,7 +18,7 @@ class Encoder(nn.Module):
     decays: bool = True
 
 
-def kaiming(module: nn.Module) -> None:
+def init_kaiming(module: nn.Module) -> None:
     """Draw the weights of every convolution anew, as He et al. 2015 by the number of outputs (fan-out)."""
     for part in module.modules():
         if isinstance(part, nn.Conv2d):

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from study import files
-from study.data.label_files import locate
+from study.data.label_files import find_path
 from study.data.source import Source
 from study.errors import UserError
-from study.text import some
+from study.text import few_names
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -33,16 +33,16 @@ DEEPEST = 4
 """Maximum number of nested keys that weights may lie under."""
 
 
-class Found(NamedTuple):
+class NestedState(NamedTuple):
     """A mapping of names to tensors, a prefix of some of its names, and how many wanted names it leads to."""
 
-    within: tuple[str, ...]
+    keys: tuple[str, ...]
     prefix: str
-    fitting: int
+    matches: int
     content: Mapping[str, Any]
 
 
-def unwrapped(content: Any, wanted: Collection[str], place: str) -> "dict[str, Tensor]":
+def unwrap_state(content: Any, wanted: Collection[str], place: str) -> "dict[str, Tensor]":
     """Return the tensors of the network's names in a file's content, without nesting and prefix.
 
     The prefix, which may be empty, is the one with which all wanted names are found, or else most of them. Names
@@ -60,19 +60,19 @@ def unwrapped(content: Any, wanted: Collection[str], place: str) -> "dict[str, T
     if not mappings:
         raise UserError(f"{place}: does not hold a network's weights (a mapping of names to tensors)")
     found = [
-        Found(within, prefix, fitting, tensors)
+        NestedState(within, prefix, fitting, tensors)
         for within, tensors in mappings
         for prefix, fitting in _prefixes(tensors, frozenset(wanted)).items()
     ]
-    whole = [one for one in found if one.fitting == len(wanted)]
+    whole = [one for one in found if one.matches == len(wanted)]
     ours = [one for one in whole if one.prefix in OURS]
     if len(whole) > 1 and len(ours) != 1:
-        names = some(["/".join((*one.within, f"{one.prefix}*")) for one in whole])
+        names = few_names(["/".join((*one.keys, f"{one.prefix}*")) for one in whole])
         raise UserError(
             f"{place}: holds the weights of several networks that fit: {names}. Save the one to begin from as a file "
             "of its own"
         )
-    best = (ours or whole or [max(found, key=lambda one: one.fitting)])[0]
+    best = (ours or whole or [max(found, key=lambda one: one.matches)])[0]
     return {
         name.removeprefix(best.prefix): tensor for name, tensor in best.content.items() if name.startswith(best.prefix)
     }
@@ -86,7 +86,7 @@ def check_finite(state: "Mapping[str, Tensor]", place: str) -> None:
     """
     faulty = [name for name, tensor in state.items() if not bool(tensor.float().isfinite().all())]
     if faulty:
-        raise UserError(f"{place}: values that are not finite (nan or infinity) in {some(faulty)}")
+        raise UserError(f"{place}: values that are not finite (nan or infinity) in {few_names(faulty)}")
 
 
 def _mappings(content: Any, within: tuple[str, ...] = ()) -> "Iterator[tuple[tuple[str, ...], dict[str, Tensor]]]":
@@ -116,86 +116,86 @@ COUNTER = "num_batches_tracked"
 """Buffer of batch norm that older files do not have."""
 
 
-def told(model: Mapping[str, Any]) -> dict[str, str]:
+def describe(model: Mapping[str, Any]) -> dict[str, str]:
     """Describe which weights a `model` section begins from: `name`, `file` (its name alone) and `sha256`.
 
     Raises:
         UserError: the file is not there (says how to get it), cannot be read, or is not the one that is published.
     """
-    file, source = find(model)
-    found = sha256(file)
+    file, source = find_file(model)
+    found = file_sha256(file)
     if source is not None and source.sha256 is not None and not found.startswith(source.sha256):
         raise UserError(
             f"{file}: sha256 is {found}, {source.sha256}... was published: not the file, or damaged. Remove it, then "
             f"run `{source.command}`"
         )
-    from study.models.published import architecture, published
+    from study.models.published_weights import architecture, find_weights
 
-    name = published(architecture(model), model["weights"]).name if source else model["weights"]
+    name = find_weights(architecture(model), model["weights"]).name if source else model["weights"]
     return {"name": name, "file": file.name, "sha256": found}
 
 
 Place = tuple[str, str]
 """Path and sha256 of a file."""
 
-_told_places: dict[str, Place] = {}
+_received_places: dict[str, Place] = {}
 """Files that another process found, by `_key`: a worker of Ray runs in a folder of its own."""
 
 
-def places(sections: Iterable[Mapping[str, Any]]) -> dict[str, Place]:
-    """Return the places of the weights of `model` sections, for `take_places` in another process. Raises as `find`."""
-    files_of = {_key(model): find(model)[0] for model in sections if model.get("weights") is not None}
-    return {key: (str(file.absolute()), sha256(file)) for key, file in files_of.items()}
+def locate_weights(sections: Iterable[Mapping[str, Any]]) -> dict[str, Place]:
+    """Find the weights of `model` sections, for `use_located_weights` in another process; raises as `find_file`."""
+    files_of = {_key(model): find_file(model)[0] for model in sections if model.get("weights") is not None}
+    return {key: (str(file.absolute()), file_sha256(file)) for key, file in files_of.items()}
 
 
-def take_places(told: Mapping[str, Place]) -> None:
+def use_located_weights(told: Mapping[str, Place]) -> None:
     """Look for weights first where another process found them, then where a user's paths lead.
 
-    `begin` refuses a file whose content has changed since.
+    `load_into` refuses a file whose content has changed since.
     """
-    _told_places.update(told)
+    _received_places.update(told)
 
 
 @contextmanager
-def at(model: Mapping[str, Any], file: Path) -> Iterator[None]:
+def weights_at(model: Mapping[str, Any], file: Path) -> Iterator[None]:
     """Look for the weights of a `model` section in this file, within the block."""
-    before = dict(_told_places)
-    _told_places[_key(model)] = str(file), sha256(file)
+    before = dict(_received_places)
+    _received_places[_key(model)] = str(file), file_sha256(file)
     try:
         yield
     finally:
-        _told_places.clear()
-        _told_places.update(before)
+        _received_places.clear()
+        _received_places.update(before)
 
 
 def _key(model: Mapping[str, Any]) -> str:
-    from study.models.published import architecture
+    from study.models.published_weights import architecture
 
     return f"{architecture(model)} {model['weights']}"
 
 
-def find(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
+def find_file(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
     """Find the file of a `model` section's weights, and where it is published; None: it is the user's own.
 
     Raises:
         UserError: the file is not there; says how to get it.
     """
-    from study.models.network_keys import is_file
-    from study.models.published import architecture, published
+    from study.models.network_keys import is_weights_file
+    from study.models.published_weights import architecture, find_weights
 
     weights = model["weights"]
-    told_place = _told_places.get(_key(model))
+    told_place = _received_places.get(_key(model))
     elsewhere = Path(told_place[0]) if told_place and os.path.exists(told_place[0]) else None
-    if is_file(weights):
-        return elsewhere or locate(weights, "It is the file of model.weights."), None
-    source = published(architecture(model), weights).source
-    path = elsewhere or source.existing_path()
+    if is_weights_file(weights):
+        return elsewhere or find_path(weights, "It is the file of model.weights."), None
+    source = find_weights(architecture(model), weights).source
+    path = elsewhere or source.path_or_none()
     if path is None:
-        raise UserError(f"model.weights {weights!r}: {source.missing()}")
+        raise UserError(f"model.weights {weights!r}: {source.missing_message()}")
     return path, source
 
 
-def sha256(file: Path) -> str:
+def file_sha256(file: Path) -> str:
     """Hash a file's content, once for each state of the file."""
     status = file.stat()
     return _sha256(file, (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
@@ -209,21 +209,22 @@ def _sha256(file: Path, state: tuple[int, ...]) -> str:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from None
 
 
-def begin(encoder: "Encoder", model: Mapping[str, Any]) -> None:
+def load_into(encoder: "Encoder", model: Mapping[str, Any]) -> None:
     """Load the weights of a `model` section into its encoder; the layer of a classifier in the file is left out.
 
     Raises:
-        UserError: as `told`; or the file does not hold weights, not those of this network, values that are not finite,
-            or other weights than when the study was started.
+        UserError: as `describe`; or the file does not hold weights, not those of this network, values that are not
+            finite, or other weights than when the study was started.
     """
     from study.models.backbone_network import Backbone
 
     assert isinstance(encoder, Backbone)  # no other network has the key
-    file, _ = find(model)
-    told(model)
+    file, _ = find_file(model)
+    describe(model)
     wanted = [name for name in encoder.net.state_dict() if not name.endswith(COUNTER)]
-    state = read(file, wanted)
-    told_place, now = _told_places.get(_key(model)), sha256(file)  # after it was read: it may be written meanwhile
+    state = read_tensors(file, wanted)
+    told_place = _received_places.get(_key(model))
+    now = file_sha256(file)  # after it was read: it may be written meanwhile
     if told_place and told_place[1] != now:
         raise UserError(
             f"model.weights: {file}: has changed while the study runs: sha256 is {now}, was {told_place[1]}. Put "
@@ -232,10 +233,10 @@ def begin(encoder: "Encoder", model: Mapping[str, Any]) -> None:
     for name in encoder.dropped & state.keys():
         del state[name]
     check_finite(state, f"model.weights: {file}")
-    put(encoder.net, state, f"model.weights: {file}: does not fit {encoder.architecture}")
+    load_exactly(encoder.net, state, f"model.weights: {file}: does not fit {encoder.architecture}")
 
 
-def put(net: "nn.Module", state: "dict[str, Tensor]", problem: str) -> None:
+def load_exactly(net: "nn.Module", state: "dict[str, Tensor]", problem: str) -> None:
     """Load a state in which every tensor must have its place, and every place its tensor.
 
     Raises:
@@ -251,7 +252,7 @@ MAX_SHOWN_CHARACTERS = 500
 """Maximum length, in characters, of PyTorch's message on what does not fit."""
 
 
-def read(file: Path, wanted: Collection[str]) -> "dict[str, Tensor]":
+def read_tensors(file: Path, wanted: Collection[str]) -> "dict[str, Tensor]":
     """Read the tensors of a file by name, without what programs put around them and before their names.
 
     Args:
@@ -261,7 +262,7 @@ def read(file: Path, wanted: Collection[str]) -> "dict[str, Tensor]":
         UserError: the file cannot be read, holds something else, or several networks of these names. A pickle's code is
             never run.
     """
-    return unwrapped(_content(file), wanted, f"model.weights: {file}")
+    return unwrap_state(_content(file), wanted, f"model.weights: {file}")
 
 
 def _content(file: Path) -> Any:

@@ -8,20 +8,20 @@ from typing_extensions import Doc
 
 from study.data.dataset import Facts
 from study.knobs import Range
-from study.models import published
+from study.models import published_weights
 
 
-def not_images(facts: Facts) -> str | None:
+def why_not_images(facts: Facts) -> str | None:
     """Say why the data do not suit a network of images; None if they do."""
     return f"takes images, not rows of {facts.shape[0]} numbers" if facts.is_table else None
 
 
-def not_rows(facts: Facts) -> str | None:
+def why_not_rows(facts: Facts) -> str | None:
     """Say why the data do not suit a network of a table's rows; None if they do."""
-    return None if facts.is_table else f"takes the rows of a table, not images of {size(facts)} pixels"
+    return None if facts.is_table else f"takes the rows of a table, not images of {size_in_words(facts)} pixels"
 
 
-def size(facts: Facts) -> str:
+def size_in_words(facts: Facts) -> str:
     """Write height and width of the images in words."""
     return " x ".join(str(side) for side in facts.shape[1:])
 
@@ -51,7 +51,7 @@ class HeadOptions:
     ] = "none"
 
 
-EARLY: Mapping[str, tuple[str, int]] = {
+EARLY_LAYERS: Mapping[str, tuple[str, int]] = {
     "efficientnet_lite0": ("_blocks.4", 40),
     **dict.fromkeys(("resnet18", "resnet34"), ("layer1", 64)),
     **dict.fromkeys(("resnet50", "resnet101", "resnet152"), ("layer1", 256)),
@@ -65,7 +65,7 @@ LATE_STAGES: Mapping[str, tuple[tuple[str, int], ...]] = {
 }
 """Modules and channels of each architecture's last stages before the features, which `joined` can join to them."""
 
-LAST_FROZEN: Mapping[str, Mapping[str, tuple[str, int]]] = {
+LAST_FROZEN_LAYER: Mapping[str, Mapping[str, tuple[str, int]]] = {
     "efficientnet_lite0": {"last": ("_blocks.14", 192), "last_two": ("_blocks.10", 112)},
     **{f"resnet{depth}": {"last": ("layer3", 256), "last_two": ("layer2", 128)} for depth in (18, 34)},
     **{f"resnet{depth}": {"last": ("layer3", 1024), "last_two": ("layer2", 512)} for depth in (50, 101, 152)},
@@ -75,21 +75,21 @@ LAST_FROZEN: Mapping[str, Mapping[str, tuple[str, int]]] = {
 
 def late_width(model: Mapping[str, Any], stages: int) -> int:
     """Return the number of features of the last `stages` of `LATE_STAGES`."""
-    known = LATE_STAGES.get(published.architecture(model), ())
+    known = LATE_STAGES.get(published_weights.architecture(model), ())
     return sum(width for _, width in known[len(known) - stages :])
 
 
 def early_width(model: Mapping[str, Any]) -> int:
     """Return the number of early features in a row of a `model` section's network; 0: it has no known ones."""
-    return EARLY.get(published.architecture(model), ("", 0))[1]
+    return EARLY_LAYERS.get(published_weights.architecture(model), ("", 0))[1]
 
 
-def beside(model: Mapping[str, Any]) -> int:
+def columns_before_features(model: Mapping[str, Any]) -> int:
     """Return the columns of a row before the features: of early layers and of all known late stages."""
-    return early_width(model) + sum(width for _, width in LATE_STAGES.get(published.architecture(model), ()))
+    return early_width(model) + sum(width for _, width in LATE_STAGES.get(published_weights.architecture(model), ()))
 
 
-Architecture = Annotated[str, Doc("which network, as the library names it; `study models list`: all of torchvision's")]
+Architecture = Annotated[str, Doc("which network, as torchvision names it: `study models list`")]
 
 FILES = (".safetensors", ".pth", ".pt")
 
@@ -159,12 +159,12 @@ class ResNetOptions(BackboneOptions):
     ] = "cifar"
 
 
-def is_file(weights: str) -> bool:
+def is_weights_file(weights: str) -> bool:
     """Tell whether the value of `model.weights` names a file, not published weights."""
     return weights.endswith(FILES)
 
 
-def wrong_weights(architecture: str, options: BackboneOptions, facts: Facts) -> str | None:
+def why_wrong_weights(architecture: str, options: BackboneOptions, facts: Facts) -> str | None:
     """Say what is wrong with the keys of `BackboneOptions`, ready to show after the network's name; None: nothing.
 
     Whether the file is there, and fits, is seen when it is read.
@@ -172,22 +172,24 @@ def wrong_weights(architecture: str, options: BackboneOptions, facts: Facts) -> 
     if options.joined > len(LATE_STAGES.get(architecture, ())):
         return f"has {len(LATE_STAGES.get(architecture, ()))} stages that model.joined can join, {options.joined} given"
     if options.trained_stages != "none":
-        if architecture not in LAST_FROZEN:
-            return f"has no stages that model.trained_stages knows. Networks that have: {', '.join(LAST_FROZEN)}"
+        if architecture not in LAST_FROZEN_LAYER:
+            return f"has no stages that model.trained_stages knows. Networks that have: {', '.join(LAST_FROZEN_LAYER)}"
         if facts.shape[1] != facts.shape[2]:
-            return f"trains stages on square images, not on those of {size(facts)} pixels: model.trained_stages"
-    if options.weights is not None and not is_file(options.weights):
-        if options.weights not in (names := published.weights_of(architecture)):
-            return f"has no weights {options.weights!r}. {published.allowed(names)}"
+            return (
+                f"trains stages on square images, not on those of {size_in_words(facts)} pixels: model.trained_stages"
+            )
+    if options.weights is not None and not is_weights_file(options.weights):
+        if options.weights not in (names := published_weights.weights_of(architecture)):
+            return f"has no weights {options.weights!r}. {published_weights.allowed_weights(names)}"
         if facts.shape[0] != 3:
             return f"with weights {options.weights} takes colour images, not those of {facts.shape[0]} channels"
     return None
 
 
-def unsuited_resnet(name: str, options: ResNetOptions, facts: Facts) -> str | None:
+def why_unsuited_resnet(name: str, options: ResNetOptions, facts: Facts) -> str | None:
     """Say why the data or keys do not suit: data must be images, weights need their own stem."""
-    if (problem := not_images(facts)) is not None:
+    if (problem := why_not_images(facts)) is not None:
         return problem
-    if options.weights is not None and not is_file(options.weights) and options.stem != "imagenet":
+    if options.weights is not None and not is_weights_file(options.weights) and options.stem != "imagenet":
         return f"with weights {options.weights} needs model.stem: imagenet, not {options.stem}"
-    return wrong_weights(name, options, facts)
+    return why_wrong_weights(name, options, facts)

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typing_extensions import Doc
 
 from study.data.dataset import Facts
+from study.errors import UserError
 from study.knobs import Range
 from study.models.network_keys import (
     Architecture,
     BackboneOptions,
     ResNetOptions,
     Width,
-    not_images,
-    not_rows,
-    size,
-    unsuited_resnet,
-    wrong_weights,
+    size_in_words,
+    why_not_images,
+    why_not_rows,
+    why_unsuited_resnet,
+    why_wrong_weights,
 )
-from study.models.published import TIMM
 
 if TYPE_CHECKING:
     from study.models.encoder import Encoder
@@ -53,24 +53,24 @@ class DeclaredNetwork:
 
 
 @dataclass(frozen=True)
-class LeNetOptions:
+class NoOptions:
     """Keys of the `model` section: there are none."""
 
 
-def lenet(options: LeNetOptions, facts: Facts) -> "Encoder":
+def lenet(options: NoOptions, facts: Facts) -> "Encoder":
     """lenet: LeNet-5 with tanh, the CCL-K paper's network for ColorMNIST (protocol 2)."""
     from study.models.small_networks import LeNet
 
     return LeNet(facts.shape[0], LENET_SIDE)
 
 
-def unsuited_lenet(options: LeNetOptions, facts: Facts) -> str | None:
+def why_unsuited_lenet(options: NoOptions, facts: Facts) -> str | None:
     """Say why the data do not suit: they must be images of 28 or 32 pixels a side, with any number of channels."""
-    if (problem := not_images(facts)) is not None:
+    if (problem := why_not_images(facts)) is not None:
         return problem
     if all(side in (28, LENET_SIDE) for side in facts.shape[1:]):
         return None
-    return f"takes images of 28 x 28 or {LENET_SIDE} x {LENET_SIDE} pixels, not of {size(facts)}"
+    return f"takes images of 28 x 28 or {LENET_SIDE} x {LENET_SIDE} pixels, not of {size_in_words(facts)}"
 
 
 @dataclass(frozen=True)
@@ -159,27 +159,28 @@ def bagnet(options: BagNetOptions, facts: Facts) -> "Encoder":
     return BagNet(facts.shape[0], options.receptive_field, options.width)
 
 
-def unsuited_bagnet(options: BagNetOptions, facts: Facts) -> str | None:
+def why_unsuited_bagnet(options: BagNetOptions, facts: Facts) -> str | None:
     """Say why the data do not suit: they must be images with room for one patch."""
-    if (problem := not_images(facts)) is not None:
+    if (problem := why_not_images(facts)) is not None:
         return problem
     if min(facts.shape[1:]) >= options.receptive_field:
         return None
-    return f"with receptive_field {options.receptive_field} takes images of at least that, not of {size(facts)} pixels"
+    size = size_in_words(facts)
+    return f"with receptive_field {options.receptive_field} takes images of at least that, not of {size} pixels"
 
 
 def resnet18(options: ResNetOptions, facts: Facts) -> "Encoder":
     """resnet18: the FSCL paper's network (cifar stem; protocol 3) and the WCL paper's for CelebA and Waterbirds."""
-    from study.models.backbone_network import resnet
+    from study.models.backbone_network import build_resnet
 
-    return resnet("resnet18", options, facts)
+    return build_resnet("resnet18", options, facts)
 
 
 def resnet50(options: ResNetOptions, facts: Facts) -> "Encoder":
     """resnet50: the network of DCL, HCL and WCL (cifar stem; protocol 4) and of the CCL-K paper."""
-    from study.models.backbone_network import resnet
+    from study.models.backbone_network import build_resnet
 
-    return resnet("resnet50", options, facts)
+    return build_resnet("resnet50", options, facts)
 
 
 def efficientnet_lite0(options: BackboneOptions, facts: Facts) -> "Encoder":
@@ -190,20 +191,13 @@ def efficientnet_lite0(options: BackboneOptions, facts: Facts) -> "Encoder":
     return Backbone(EfficientNetLite0(), "efficientnet_lite0", options, facts)
 
 
-def unsuited_efficientnet(options: BackboneOptions, facts: Facts) -> str | None:
+def why_unsuited_efficientnet(options: BackboneOptions, facts: Facts) -> str | None:
     """Say why the data do not suit: they must be colour images."""
-    if (problem := not_images(facts)) is not None:
+    if (problem := why_not_images(facts)) is not None:
         return problem
     if facts.shape[0] != 3:
         return f"takes colour images, not those of {facts.shape[0]} channels"
-    return wrong_weights("efficientnet_lite0", options, facts)
-
-
-@dataclass(frozen=True)
-class TimmOptions(BackboneOptions):
-    """Keys of the `model` section."""
-
-    architecture: Architecture = ""
+    return why_wrong_weights("efficientnet_lite0", options, facts)
 
 
 @dataclass(frozen=True)
@@ -213,42 +207,43 @@ class TorchvisionOptions(BackboneOptions):
     architecture: Architecture = "convnext_tiny"
 
 
-def timm(options: TimmOptions, facts: Facts) -> "Encoder":
-    """timm: any classification network of the library timm of which weights are published, by its name."""
-    return _of_library(TIMM, options, facts)
-
-
 def torchvision(options: TorchvisionOptions, facts: Facts) -> "Encoder":
     """torchvision: any classification network of torchvision, ConvNeXt, EfficientNet, Swin, ViT and others, by name."""
-    return _of_library("", options, facts)
+    from study.models.backbone_network import Backbone, build_classifier
+
+    net = build_classifier(options.architecture, options.weights, facts.shape[1])
+    return Backbone(net, options.architecture, options, facts)
 
 
-def _of_library(prefix: str, options: TimmOptions | TorchvisionOptions, facts: Facts) -> "Encoder":
-    from study.models.backbone_network import Backbone, plain
-
-    name = f"{prefix}{options.architecture}"
-    return Backbone(plain(name, options.weights, facts.shape[1]), name, options, facts)
-
-
-def unsuited_to_library(prefix: str, options: TimmOptions | TorchvisionOptions, facts: Facts) -> str | None:
+def why_unsuited_torchvision(options: TorchvisionOptions, facts: Facts) -> str | None:
     """Say why the data or keys do not suit: data must be colour images as large as the network needs."""
-    from study.models.backbone_network import unsuited_to
+    from study.models.backbone_network import why_unsuited
 
-    return unsuited_to(f"{prefix}{options.architecture}", options, facts)
+    return why_unsuited(options.architecture, options, facts)
+
+
+def none(options: NoOptions, facts: Facts) -> "Encoder":
+    """none: no network, for a training function of the user's own."""
+    raise UserError("none: is no network")
+
+
+def why_unsuited_none(options: NoOptions, facts: Facts) -> str:
+    """Say why no data suit: there is no network."""
+    return "is the network of a training function of one's own (method.name: own_function), which brings its own"
 
 
 ROWS = (
-    DeclaredNetwork(bagnet, BagNetOptions, unsuited_bagnet),
-    DeclaredNetwork(efficientnet_lite0, BackboneOptions, unsuited_efficientnet),
-    DeclaredNetwork(lenet, LeNetOptions, unsuited_lenet),
-    DeclaredNetwork(linear, LinearOptions, lambda _, facts: not_rows(facts)),
-    DeclaredNetwork(mlp, MLPOptions, lambda _, facts: not_rows(facts)),
-    DeclaredNetwork(resnet18, ResNetOptions, partial(unsuited_resnet, "resnet18")),
-    DeclaredNetwork(resnet50, ResNetOptions, partial(unsuited_resnet, "resnet50")),
-    DeclaredNetwork(simple_conv_net, SimpleConvNetOptions, lambda _, facts: not_images(facts)),
-    DeclaredNetwork(small_conv_net, SmallConvNetOptions, lambda _, facts: not_images(facts)),
-    DeclaredNetwork(timm, TimmOptions, partial(unsuited_to_library, TIMM)),
-    DeclaredNetwork(torchvision, TorchvisionOptions, partial(unsuited_to_library, "")),
+    DeclaredNetwork(bagnet, BagNetOptions, why_unsuited_bagnet),
+    DeclaredNetwork(efficientnet_lite0, BackboneOptions, why_unsuited_efficientnet),
+    DeclaredNetwork(lenet, NoOptions, why_unsuited_lenet),
+    DeclaredNetwork(linear, LinearOptions, lambda _, facts: why_not_rows(facts)),
+    DeclaredNetwork(mlp, MLPOptions, lambda _, facts: why_not_rows(facts)),
+    DeclaredNetwork(none, NoOptions, why_unsuited_none),
+    DeclaredNetwork(resnet18, ResNetOptions, partial(why_unsuited_resnet, "resnet18")),
+    DeclaredNetwork(resnet50, ResNetOptions, partial(why_unsuited_resnet, "resnet50")),
+    DeclaredNetwork(simple_conv_net, SimpleConvNetOptions, lambda _, facts: why_not_images(facts)),
+    DeclaredNetwork(small_conv_net, SmallConvNetOptions, lambda _, facts: why_not_images(facts)),
+    DeclaredNetwork(torchvision, TorchvisionOptions, why_unsuited_torchvision),
 )
 
 NETWORKS = {row.build.__name__: row for row in ROWS}

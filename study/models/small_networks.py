@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from study.models.encoder import Encoder, kaiming
+from study.models.encoder import Encoder, init_kaiming
 
 
 class LeNet(Encoder):
@@ -88,7 +88,7 @@ class SimpleConvNet(Encoder):
         for inputs, outputs in pairwise((channels, *WIDTHS)):
             layers += [nn.Conv2d(inputs, outputs, 7, padding=3, bias=False), nn.BatchNorm2d(outputs), nn.ReLU()]
         self.layers = nn.Sequential(*layers[:-1], ACTIVATIONS[activation]())
-        kaiming(self)
+        init_kaiming(self)
 
     def forward(self, images: Tensor) -> Tensor:
         return self.layers(images).mean((2, 3))
@@ -186,7 +186,7 @@ class BagNet(Encoder):
             inputs = outputs
         self.layers = nn.Sequential(*layers)
         self.features = inputs
-        kaiming(self)
+        init_kaiming(self)
 
     def patches(self, images: Tensor) -> Tensor:
         """Compute features (B, features, rows, columns): that at (i, j) sees the patch with the corner 8 * (i, j)."""

@@ -15,23 +15,23 @@ from ruamel.yaml import YAML
 
 from study.errors import UserError, nearest
 
-__all__ = ["Claim", "Line", "Paper", "PrintedCell", "PublishedTable", "load", "names"]
+__all__ = ["Claim", "Paper", "PrintedCell", "PublishedTable", "TableLine", "load_table", "table_names"]
 
 
-PRINTED = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
-NOTHING = "-"
+PRINTED_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(?: ± (\d+(?:\.\d+)?))?")
+EMPTY_CELL = "-"
 """Content of a cell without a printed number."""
 
 PER_UNIT = {"percent": 100.0, "fraction": 1.0, "number": 1.0, "squared_255": 255.0**2}
 """Divisor of a printed number, by unit: 65025 for the squared error of a colour printed as 0 to 255."""
 
 Unit = Literal["percent", "fraction", "number", "squared_255"]
-Key = Annotated[str, Field(pattern=r"^(data|model|method|train)\.[a-z][a-z0-9_]*$")]
-Metric = Annotated[str, Field(pattern=r"^[a-z_]+/[a-z0-9_]+$")]
-Labels = Annotated[list[str], Field(min_length=2)]
+StudyFileKey = Annotated[str, Field(pattern=r"^(data|model|method|train)\.[a-z][a-z0-9_]*$")]
+MetricName = Annotated[str, Field(pattern=r"^[a-z_]+/[a-z0-9_]+$")]
+CellLabels = Annotated[list[str], Field(min_length=2)]
 
 
-class Checked(BaseModel):
+class FrozenModel(BaseModel):
     """A part of a table's file: it may have no other keys, and cannot be changed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -52,7 +52,7 @@ class PrintedCell:
     spread: float | None
 
 
-class Paper(Checked):
+class Paper(FrozenModel):
     """A publication; `key` is its short name here, with which its tables' names begin."""
 
     title: str
@@ -61,7 +61,7 @@ class Paper(Checked):
     key: Literal["fairkl", "dcl", "cclk", "wcl", "fscl"]
 
 
-class Line(Checked):
+class TableLine(FrozenModel):
     """A row or a column.
 
     Attributes:
@@ -76,21 +76,21 @@ class Line(Checked):
     """
 
     label: str
-    set: dict[Key, bool | int | float | str] = Field(default_factory=dict)
+    set: dict[StudyFileKey, bool | int | float | str] = Field(default_factory=dict)
     published_only: bool = False
-    metric: Metric | None = None
+    metric: MetricName | None = None
     unit: Unit | None = None
     no_verdict: str | None = None
     prefix: str | None = None
 
 
-class CellSequence(Checked):
+class CellSequence(FrozenModel):
     """Cells of one row over some columns, or of one column over some rows, in their order."""
 
     row: str | None = None
-    columns: Labels | None = None
+    columns: CellLabels | None = None
     column: str | None = None
-    rows: Labels | None = None
+    rows: CellLabels | None = None
 
     def cells(self) -> list[tuple[str, str]]:
         """Return (row, column) of each cell."""
@@ -99,7 +99,7 @@ class CellSequence(Checked):
         return [(row, self.column or "") for row in self.rows or ()]
 
 
-class Best(Checked):
+class BestCellClaim(FrozenModel):
     """The cell that is best `among` its `column` (those above and below it) or its `row` (those beside it)."""
 
     row: str
@@ -107,7 +107,7 @@ class Best(Checked):
     among: Literal["column", "row"] = "column"
 
 
-class Claim(Checked):
+class Claim(FrozenModel):
     """A conclusion of the table's reader, in exactly one of the forms `better`, `increasing`, `decreasing`, `best`.
 
     Attributes:
@@ -122,7 +122,7 @@ class Claim(Checked):
     better: tuple[tuple[str, str], tuple[str, str]] | None = None
     increasing: CellSequence | None = None
     decreasing: CellSequence | None = None
-    best: Best | None = None
+    best: BestCellClaim | None = None
     not_as_printed: str | None = None
 
     def cells(self) -> list[tuple[str, str]]:
@@ -133,7 +133,7 @@ class Claim(Checked):
         return [(self.best.row, self.best.column)] if self.best is not None else list(self.better or ())
 
 
-class PublishedTable(Checked):
+class PublishedTable(FrozenModel):
     """A table of a paper, in the printed layout.
 
     Attributes:
@@ -155,7 +155,7 @@ class PublishedTable(Checked):
     paper: Paper
     source: str
     caption: str
-    metric: Metric
+    metric: MetricName
     unit: Unit
     trials: Annotated[int, Field(ge=2)] | None = None
     spread: str
@@ -164,20 +164,20 @@ class PublishedTable(Checked):
     needs: str | None = None
     no_study: str | None = None
     notes: list[str] = Field(default_factory=list)
-    columns: Annotated[list[Line], Field(min_length=1)]
-    rows: Annotated[list[Line], Field(min_length=1)]
+    columns: Annotated[list[TableLine], Field(min_length=1)]
+    rows: Annotated[list[TableLine], Field(min_length=1)]
     cells: list[list[str]]
     claims: list[Claim] = Field(default_factory=list)
-    metrics: dict[Metric, Metric] = Field(default_factory=dict)
-    values: dict[Key, dict[str, float]] = Field(default_factory=dict)
+    metrics: dict[MetricName, MetricName] = Field(default_factory=dict)
+    values: dict[StudyFileKey, dict[str, float]] = Field(default_factory=dict)
 
-    def at(self, row: str, column: str) -> tuple[Line, Line, str]:
+    def at(self, row: str, column: str) -> tuple[TableLine, TableLine, str]:
         """Return the row and the column with these labels, and the printed text of their cell.
 
         Raises:
             ValueError: there is no such row or column; says which there are.
         """
-        across, down = _index(self.rows, row, "row"), _index(self.columns, column, "column")
+        across, down = _line_index(self.rows, row, "row"), _line_index(self.columns, column, "column")
         return self.rows[across], self.columns[down], self.cells[across][down]
 
     def unit_of(self, row: str, column: str) -> Unit:
@@ -189,28 +189,28 @@ class PublishedTable(Checked):
         """Return the printed cell of a row's and a column's label; raises ValueError as `at` does."""
         *_, printed = self.at(row, column)
         per_unit = PER_UNIT[self.unit_of(row, column)]
-        value, spread = (None if number is None else number / per_unit for number in _numbers(printed))
+        value, spread = (None if number is None else number / per_unit for number in _parse_printed(printed))
         return PrintedCell(printed, value, spread)
 
     def metric_of(self, row: str, column: str) -> str:
         """Return our metric of a cell, as `test/accuracy`."""
-        own = self._own_metric(row, column)
+        own = self._line_metric(row, column)
         return self.metrics.get(own, own)
 
-    def _own_metric(self, row: str, column: str) -> str:
+    def _line_metric(self, row: str, column: str) -> str:
         of_row, of_column, _ = self.at(row, column)
         split, name = (of_column.metric or of_row.metric or self.metric).split("/")
         prefixes = [line.prefix for line in (of_row, of_column) if line.prefix]
         return f"{split}/{'_'.join([*prefixes, name])}"
 
-    def no_verdict(self, row: str, column: str) -> str | None:
+    def why_no_verdict(self, row: str, column: str) -> str | None:
         """Say why a cell's printed number is not compared with ours; None: it is."""
         of_row, of_column, _ = self.at(row, column)
-        return None if self._own_metric(row, column) in self.metrics else of_column.no_verdict or of_row.no_verdict
+        return None if self._line_metric(row, column) in self.metrics else of_column.no_verdict or of_row.no_verdict
 
-    def not_judged(self, claim: Claim) -> str | None:
+    def why_not_judged(self, claim: Claim) -> str | None:
         """Say why a claim is not judged by our numbers, by its first cell that is not compared; None: it is judged."""
-        return next((why for place in claim.cells() if (why := self.no_verdict(*place))), None)
+        return next((why for place in claim.cells() if (why := self.why_no_verdict(*place))), None)
 
     def where(self, row: str, column: str) -> dict[str, Any] | None:
         """Return the study-file keys and values of a cell's trials.
@@ -225,39 +225,39 @@ class PublishedTable(Checked):
         return {key: self.values.get(key, {}).get(str(value), value) for key, value in printed.items()}
 
 
-def _index(lines: Sequence[Line], label: str, kind: str) -> int:
+def _line_index(lines: Sequence[TableLine], label: str, kind: str) -> int:
     labels = [line.label for line in lines]
     if label not in labels:
         raise ValueError(f"{label!r} is not a {kind}. There are: {', '.join(labels)}")
     return labels.index(label)
 
 
-def _numbers(printed: str) -> tuple[float | None, float | None]:
+def _parse_printed(printed: str) -> tuple[float | None, float | None]:
     """Parse the number of a cell and the number after ±."""
-    if printed == NOTHING:
+    if printed == EMPTY_CELL:
         return None, None
-    match = PRINTED.fullmatch(printed)
+    match = PRINTED_NUMBER.fullmatch(printed)
     if match is None:
-        raise ValueError(f"{printed!r} is not a cell: allowed are forms as '90.51 ± 1.55', '11.8' or '{NOTHING}'")
+        raise ValueError(f"{printed!r} is not a cell: allowed are forms as '90.51 ± 1.55', '11.8' or '{EMPTY_CELL}'")
     return float(match[1]), None if match[2] is None else float(match[2])
 
 
 FOLDER = Path(__file__).parent
 
 
-def names() -> list[str]:
+def table_names() -> list[str]:
     """List the names of all tables, as `fairkl-table12`."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 @cache
-def load(name: str) -> PublishedTable:
+def load_table(name: str) -> PublishedTable:
     """Load the table of this name.
 
     Raises:
         UserError: there is no such table; says which there are.
     """
-    tables = names()
+    tables = table_names()
     if name not in tables:
         raise UserError(f"{name!r} is not a published table. {nearest(name, tables)}There are: {', '.join(tables)}")
     text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")

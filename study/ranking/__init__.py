@@ -1,26 +1,26 @@
 """Which configuration is best, and by which rule; see `study.ranking.results`."""
 
 from study.ranking.candidates import (
-    NOISE,
     NORMAL_DEGREES_OF_FREEDOM,
+    RELATIVE_TOLERANCE,
     Candidate,
-    Reference,
+    FittedReference,
     SeedStatistics,
     mean_score,
-    spread,
-    spreads,
+    seed_statistics,
+    statistics_by_metric,
 )
-from study.ranking.results import Results, once
+from study.ranking.results import Results, cached_per_results
 
 __all__ = [
-    "NOISE",
     "NORMAL_DEGREES_OF_FREEDOM",
+    "RELATIVE_TOLERANCE",
     "Candidate",
-    "Reference",
+    "FittedReference",
     "Results",
     "SeedStatistics",
+    "cached_per_results",
     "mean_score",
-    "once",
-    "spread",
-    "spreads",
+    "seed_statistics",
+    "statistics_by_metric",
 ]

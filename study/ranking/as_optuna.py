@@ -1,5 +1,6 @@
-"""A search as Optuna's study: for its figures, each complete configuration with its mean over seeds; for its dashboard
-every configuration, as the ledger is now. And the trials of a study that Optuna alone has run."""
+"""A search as Optuna's study, for its dashboard: every configuration, as the ledger is now. And the trials of a study
+that Optuna alone has run.
+"""
 
 import warnings
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from optuna.distributions import BaseDistribution, FloatDistribution, IntDistrib
 from optuna.storages import InMemoryStorage, JournalStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial, TrialState, create_trial
+from optuna.trial import FrozenTrial, TrialState
 
 from study.errors import UserError, nearest
 from study.home.folder import StudyFolder
@@ -20,11 +21,11 @@ from study.home.trial_record import TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import Candidate, Results
 from study.spec import StudySpec
-from study.spec.distributions import of_domains
-from study.text import public, some
+from study.spec.optuna_distributions import domain_distributions
+from study.text import few_names, without_password
 
 
-class Window(InMemoryStorage):
+class FixedTrialsStorage(InMemoryStorage):
     """View that Optuna has of a study: these trials with their own numbers, and the one that it is asked for."""
 
     def __init__(self, seen: Sequence[FrozenTrial], number: int = 0) -> None:
@@ -44,46 +45,14 @@ class Window(InMemoryStorage):
 
 
 @contextmanager
-def experimental() -> Iterator[None]:
+def ignore_experimental_warnings() -> Iterator[None]:
     """Keep Optuna from warning of what it may change one day."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         yield
 
 
-def as_optuna(results: Results) -> optuna.Study:
-    """Return the search as a study in memory whose trials have the ledger's numbers.
-
-    Optuna's figures look for a trial's value at the place of its number: any other number has a trial that waits.
-    """
-    domains = of_domains(results.spec.search.space, results.integers)
-    candidates = {each.trial.number: each for each in results.without_extensions.searched}
-    trials = []
-    for number in range(max(candidates, default=-1) + 1):
-        each = candidates.get(number)
-        waiting = create_trial(state=TrialState.WAITING)
-        waiting.number = number
-        trials.append(_whole(results.spec, number, each.trial, each, domains) if each else waiting)
-    return in_memory(results.spec, trials)
-
-
-def in_memory(spec: StudySpec, trials: Sequence[FrozenTrial]) -> optuna.Study:
-    """Return these trials as a study of Optuna's."""
-    return _study(spec, Window(trials))
-
-
-def _study(spec: StudySpec, storage: InMemoryStorage) -> optuna.Study:
-    """Create a study of Optuna's in a storage."""
-    goal = spec.objective
-    directions = [StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in goal.modes]
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(storage=storage, study_name=spec.name, directions=directions)
-    with experimental():
-        study.set_metric_names(list(goal.metrics))
-    return study
-
-
-class LedgerStorage(Window):
+class LedgerStorage(FixedTrialsStorage):
     """The search of a study that may run, for Optuna's dashboard: read anew whenever its ledger has grown.
 
     What is written into it is not kept.
@@ -92,14 +61,21 @@ class LedgerStorage(Window):
     def __init__(self, folder: StudyFolder) -> None:
         super().__init__([])
         self._folder, self._length = folder, -1
-        _study(folder.spec(), self)
+        spec = folder.spec()
+        directions = [
+            StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in spec.objective.modes
+        ]
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        study = optuna.create_study(storage=self, study_name=spec.name, directions=directions)
+        with ignore_experimental_warnings():
+            study.set_metric_names(list(spec.objective.metrics))
 
     def get_all_trials(
         self, study_id: int, deepcopy: bool = True, states: Container[TrialState] | None = None
     ) -> list[FrozenTrial]:
         length = self._folder.ledger_file.stat().st_size
         if length != self._length:
-            self._seen, self._length = configurations(Results.load(self._folder)), length
+            self._seen, self._length = to_frozen_trials(Results.load(self._folder)), length
         return super().get_all_trials(study_id, deepcopy, states)
 
     def get_best_trial(self, study_id: int) -> FrozenTrial:
@@ -114,25 +90,27 @@ class LedgerStorage(Window):
         return best(complete, key=lambda trial: trial.value or 0.0)
 
 
-STATES = {
+OPTUNA_STATES = {
     **{"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL},
     **{"running": TrialState.RUNNING, "waiting": TrialState.WAITING, "interrupted": TrialState.WAITING},
 }
 
 
-def configurations(results: Results) -> list[FrozenTrial]:
+def to_frozen_trials(results: Results) -> list[FrozenTrial]:
     """Return every configuration of the search as Optuna's trial, with the metric of each epoch, the baseline first.
 
     They are numbered from 0 on; the attribute `trial` is the ledger's number.
     """
-    searched, spec = results.without_extensions, results.spec
-    scored = {each.trial.number: each for each in (*searched.searched, *filter(None, [searched.baseline]))}
-    domains = of_domains(spec.search.space, searched.integers)
-    trials = searched.record.by_stage("baseline", "search")
-    return [_whole(spec, place, trial, scored.get(trial.number), domains) for place, trial in enumerate(trials)]
+    spec = results.spec
+    scored = {each.trial.number: each for each in (*results.ranked_by_search_value, *filter(None, [results.baseline]))}
+    domains = domain_distributions(spec.search.space, results.integer_keys)
+    trials = results.record.trials_of_stages("baseline", "search")
+    return [
+        _to_frozen_trial(spec, place, trial, scored.get(trial.number), domains) for place, trial in enumerate(trials)
+    ]
 
 
-def _whole(
+def _to_frozen_trial(
     spec: StudySpec,
     place: int,
     trial: TrialRecord,
@@ -140,7 +118,7 @@ def _whole(
     domains: Mapping[str, BaseDistribution],
 ) -> FrozenTrial:
     """Return a trial as Optuna's: complete without a value counts as failed; of several metrics it has no course."""
-    state = STATES[trial.state] if trial.state != "complete" or candidate else TrialState.FAIL
+    state = OPTUNA_STATES[trial.state] if trial.state != "complete" or candidate else TrialState.FAIL
     began, ended = (datetime.fromtimestamp(time) if time else None for time in (trial.started, trial.ended))
     [metric, *others] = spec.objective.metrics
     course = (
@@ -148,9 +126,9 @@ def _whole(
         if others
         else {epoch: value for epoch, one in enumerate(trial.reports, 1) if (value := one.get(metric)) is not None}
     )
-    params, known = _params(trial.params, domains)
-    told: dict[str, Scalar] = {"trial": trial.number, "stage": trial.stage, "seed": trial.seed, "why": trial.why}
-    told |= {name: trial.last(name) for name in spec.objective.needed if name != metric}
+    params, known = _optuna_params(trial.params, domains)
+    told: dict[str, Scalar] = {"trial": trial.number, "stage": trial.stage, "seed": trial.seed, "why": trial.end_reason}
+    told |= {name: trial.last_metric(name) for name in spec.objective.needed_metrics if name != metric}
     attributes = {name: value for name, value in told.items() if value is not None}
     values = candidate.score.values if candidate and state == TrialState.COMPLETE else None
     found = FrozenTrial(
@@ -161,16 +139,16 @@ def _whole(
     return found
 
 
-def _params(
+def _optuna_params(
     params: Params, domains: Mapping[str, BaseDistribution]
 ) -> tuple[dict[str, Scalar], dict[str, BaseDistribution]]:
     """Return the parameters that Optuna can have, and the distribution of each."""
-    inside = {key: _around(domains[key], value) for key, value in params.items() if key in domains}
+    inside = {key: _widen_distribution(domains[key], value) for key, value in params.items() if key in domains}
     known = {key: domain for key, domain in inside.items() if domain is not None}
     return {key: params[key] for key in known}, known
 
 
-def _around(domain: BaseDistribution, value: object) -> BaseDistribution | None:
+def _widen_distribution(domain: BaseDistribution, value: object) -> BaseDistribution | None:
     """Extend a distribution so that it holds this value, which the search was given; None where that cannot be."""
     if isinstance(domain, FloatDistribution | IntDistribution):
         if isinstance(value, bool) or not isinstance(value, int | float) or (domain.log and value <= 0):
@@ -199,24 +177,24 @@ def best_trials(storage: str, name: str, most: int) -> list[FrozenTrial]:
         UserError: there is no such storage, study or trial, or it cannot be read.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    shown = public(storage)
+    shown = without_password(storage)
     try:
-        with _opened(storage) as opened:
+        with _open_storage(storage) as opened:
             names = optuna.get_all_study_names(opened)
-            found = _best_first(optuna.load_study(study_name=name, storage=opened)) if name in names else None
+            found = _sort_best_first(optuna.load_study(study_name=name, storage=opened)) if name in names else None
     except FileNotFoundError:
         raise UserError(f"{shown}: no such file") from None
     except Exception as error:  # of a database's driver, of Optuna, of JSON: of whatever reads it
         told = " ".join(str(error).replace(storage, shown).split())[:300]
         raise UserError(f"{shown}: cannot be read as a storage of Optuna: {told}") from error
     if found is None:
-        raise UserError(f"{shown}: has no study {name!r}. {nearest(name, names)}Allowed: {some(names) or 'none'}")
+        raise UserError(f"{shown}: has no study {name!r}. {nearest(name, names)}Allowed: {few_names(names) or 'none'}")
     if not found:
         raise UserError(f"{shown}: the study {name!r} has no complete trial that keeps its constraints")
     return found[:most]
 
 
-def _best_first(study: optuna.Study) -> list[FrozenTrial]:
+def _sort_best_first(study: optuna.Study) -> list[FrozenTrial]:
     if len(study.directions) > 1:
         return study.best_trials
     complete = study.get_trials(states=[TrialState.COMPLETE])
@@ -225,7 +203,7 @@ def _best_first(study: optuna.Study) -> list[FrozenTrial]:
 
 
 @contextmanager
-def _opened(storage: str) -> Iterator[JournalStorage | RDBStorage]:
+def _open_storage(storage: str) -> Iterator[JournalStorage | RDBStorage]:
     """Open a storage for the block; nothing is written into a database.
 
     Raises:
@@ -236,12 +214,12 @@ def _opened(storage: str) -> Iterator[JournalStorage | RDBStorage]:
     place = storage if not rest else rest.partition("?")[0].removeprefix("/") if kind[:6] == "sqlite" else None
     opened: JournalStorage | RDBStorage
     if place is None:
-        opened = _database(storage)
+        opened = _open_database(storage)
     else:
         with open(place, "rb") as content:
-            is_database = content.read(len(SQLITE)) == SQLITE
+            is_database = content.read(len(SQLITE_HEADER)) == SQLITE_HEADER
         if is_database:
-            opened = _database(f"sqlite:///file:{quote(place)}?mode=ro&uri=true")
+            opened = _open_database(f"sqlite:///file:{quote(place)}?mode=ro&uri=true")
         else:
             opened = JournalStorage(JournalFileBackend(place))
     try:
@@ -252,12 +230,12 @@ def _opened(storage: str) -> Iterator[JournalStorage | RDBStorage]:
             opened.engine.dispose()
 
 
-def _database(address: str) -> RDBStorage:
+def _open_database(address: str) -> RDBStorage:
     """Open a database; each connection is closed after its use, where no storage can be made of it too."""
     from sqlalchemy.pool import NullPool
 
     return RDBStorage(address, engine_kwargs={"poolclass": NullPool}, skip_table_creation=True)
 
 
-SQLITE = b"SQLite format 3\0"
+SQLITE_HEADER = b"SQLite format 3\0"
 """First bytes of an SQLite file."""

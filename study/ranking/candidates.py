@@ -11,39 +11,38 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic, TypeVar
 
-from study.home.events import Joined
+from study.home.events import FoldsJoined
 from study.home.record import TrialRecord
-from study.knobs import Params
 from study.metrics import is_share, is_standard_error
 from study.metrics.selection_rules import RULES
-from study.metrics.worst_group import wilson
+from study.metrics.worst_group_statement import wilson_interval
 from study.ranking import epochs
 from study.ranking.documents import Statement
 from study.spec import StudySpec
+from study.spec.configuration import is_same_configuration
 from study.spec.objective import Objective, Score
-from study.spec.reference_models import REFERENCES, Kind
-from study.spec.schema import same
+from study.spec.reference_models import REFERENCES, ReferenceKind
 from study.text import counted
 
 NORMAL_DEGREES_OF_FREEDOM = 1e6
 """Degrees of freedom at which Student's t is practically the normal distribution."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SeedStatistics:
     """Mean, sample standard deviation (None for fewer than two values) and count.
 
     Attributes:
         split_error: the standard error of the mean because its split is a sample, whatever the seeds do; None: not
             known.
-        is_share: whether the values are shares, within 0 and 1; else they are losses, with no bound above.
+        is_proportion: whether the values are shares, within 0 and 1; else they are losses, with no bound above.
     """
 
     mean: float
     deviation: float | None
     count: int
     split_error: float | None = None
-    is_share: bool = True
+    is_proportion: bool = True
 
     def __float__(self) -> float:
         return self.mean
@@ -51,6 +50,8 @@ class SeedStatistics:
     def __str__(self) -> str:
         spread = "" if self.deviation is None else f" ± {self.deviation:.2g}"
         return f"{self.mean:.4g}{spread} ({counted(self.count, 'seed')})"
+
+    __repr__ = __str__
 
     def to_document(self) -> dict[str, float | None]:
         """Return plain values for JSON: mean, sd, n."""
@@ -72,22 +73,22 @@ class SeedStatistics:
         variance = of_seeds + self.split_error**2
         freedom = (self.count - 1) * (variance / of_seeds) ** 2 if of_seeds else math.inf
         reach = float(stdtrit(min(freedom, NORMAL_DEGREES_OF_FREEDOM), (1 + confidence) / 2))
-        if not self.is_share:
+        if not self.is_proportion:
             half = reach * math.sqrt(variance)
             return max(0.0, self.mean - half), self.mean + half
         least = min(self.split_error / math.sqrt(2), 0.5)  # of none right: half a sample, as its error was taken
         share = min(max(self.mean, least), 1 - least)
-        return wilson(self.mean, share * (1 - share) / variance, reach)
+        return wilson_interval(self.mean, share * (1 - share) / variance, reach)
 
 
 @dataclass(frozen=True)
-class Reference:
+class FittedReference:
     """A reference that was fitted.
 
     Attributes:
         metrics: by name, `val/NAME` and, where the test split was read, `test/NAME`.
         score: by the study's objective; None: it lacks a metric of it, and is shown alone.
-        draws: where it was judged on all folds, its metrics for samples drawn anew, those of `Joined.draws`.
+        draws: where it was judged on all folds, its metrics for samples drawn anew, those of `FoldsJoined.draws`.
     """
 
     name: str
@@ -96,7 +97,7 @@ class Reference:
     draws: Mapping[str, list[float]]
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ReferenceKind:
         return REFERENCES[self.name]
 
     @property
@@ -116,90 +117,90 @@ class Candidate:
 
     Attributes:
         trial: the baseline, search or final trial.
-        value: its metric, the first of several; the mean over `replicates`.
+        search_value: its metric, the first of several; the mean over `replicates`.
         score: all its metrics, and by how much it misses the constraints.
         replicates: the trial itself and those on further seeds that the search saw.
-        repeats: its complete confirm trials.
-        confirmed: the metric over the repeats, None without any.
-        confirmed_score: the score of the repeats' means.
-        epochs: how many its trials ran.
-        joined: where its repeats ran on all folds, what it is worth on their samples together: then `confirmed` and
-            `confirmed_score` are that.
+        confirm_trials: its complete confirm trials.
+        confirm_statistics: the metric over the confirm trials, None without any.
+        confirmed_score: the score of the confirm trials' means.
+        joined: where its confirm trials ran on all folds, what it is worth on their samples together: then
+            `confirm_statistics` and `confirmed_score` are that.
     """
 
     trial: TrialRecord
-    value: float
+    search_value: float
     score: Score
     replicates: list[TrialRecord] = field(default_factory=list)
-    repeats: list[TrialRecord] = field(default_factory=list)
-    confirmed: SeedStatistics | None = None
+    confirm_trials: list[TrialRecord] = field(default_factory=list)
+    confirm_statistics: SeedStatistics | None = None
     confirmed_score: Score | None = None
-    epochs: int = 0
-    joined: Joined | None = None
+    joined: FoldsJoined | None = None
 
 
 @dataclass(frozen=True)
-class Lead:
+class CandidateLead:
     """A configuration ahead of the best incumbent.
 
     Attributes:
         gain: by how much it is better in the study's metric, above 0.
-        error: the standard error of that difference, see `standing`; None: not known.
-        of_split: whether the error is also that of the split's samples, not of the seeds alone.
+        error: the standard error of that difference, see `Results.incumbent_standing`; None: not known.
+        is_error_of_split: whether the error is also that of the split's samples, not of the seeds alone.
     """
 
     candidate: Candidate
     gain: float
     error: float | None
-    of_split: bool
+    is_error_of_split: bool
 
-    def clears(self, margin: float) -> bool:
+    def exceeds_margin(self, margin: float) -> bool:
         """Return whether it is ahead by more than so many standard errors; where these are not known, it is."""
         return self.error is None or self.gain > margin * self.error
 
 
-Incumbent = TypeVar("Incumbent", bound=Candidate | Reference)
+Incumbent = TypeVar("Incumbent", bound=Candidate | FittedReference)
 
 
 @dataclass(frozen=True)
-class Standing(Generic[Incumbent]):
+class IncumbentStanding(Generic[Incumbent]):
     """The best incumbent, and those ahead of it, the best first: `chosen` is the first that clears the margin."""
 
     incumbent: Incumbent
-    ahead: Sequence[Lead]
+    ahead: Sequence[CandidateLead]
     margin: float
 
     @property
     def chosen(self) -> Candidate | Incumbent:
         """Best configuration or incumbent: the first that clears the margin, else the incumbent."""
-        return next((lead.candidate for lead in self.ahead if lead.clears(self.margin)), self.incumbent)
+        return next((lead.candidate for lead in self.ahead if lead.exceeds_margin(self.margin)), self.incumbent)
 
     @property
-    def passed_over(self) -> Lead | None:
+    def held_back_lead(self) -> CandidateLead | None:
         """First of those ahead, where the margin keeps it from being chosen; else None."""
-        return self.ahead[0] if self.ahead and not self.ahead[0].clears(self.margin) else None
+        return self.ahead[0] if self.ahead and not self.ahead[0].exceeds_margin(self.margin) else None
 
 
-AnyStanding = Standing[Candidate | Reference]
+AnyStanding = IncumbentStanding[Candidate | FittedReference]
 
-NOISE = 1e-6
+RELATIVE_TOLERANCE = 1e-6
 """Share of a metric's size: numbers that differ by less are equal but for the rounding of 32-bit floats."""
 
 
-def spread(values: Iterable[float | None]) -> SeedStatistics | None:
+def seed_statistics(values: Iterable[float | None]) -> SeedStatistics | None:
     """Return mean, sample standard deviation and count of the values that are not None; None without any.
 
-    The deviation is 0 where it is the noise of rounding (`NOISE`).
+    The deviation is 0 where it is the noise of rounding (`RELATIVE_TOLERANCE`).
     """
     numbers = [value for value in values if value is not None]
     if not numbers:
         return None
     deviation = statistics.stdev(numbers) if len(numbers) > 1 else None
-    is_noise = deviation is not None and deviation <= NOISE * max(map(abs, numbers))
+    is_noise = deviation is not None and deviation <= RELATIVE_TOLERANCE * max(map(abs, numbers))
     return SeedStatistics(statistics.fmean(numbers), 0.0 if is_noise else deviation, len(numbers))
 
 
-def spreads(goal: Objective, trials: Sequence[TrialRecord], joined: Joined | None = None) -> dict[str, SeedStatistics]:
+def statistics_by_metric(
+    goal: Objective, trials: Sequence[TrialRecord], joined: FoldsJoined | None = None
+) -> dict[str, SeedStatistics]:
     """Return statistics over trials of every validation metric, and of every test metric that was read.
 
     Trials are of several seeds; validation metrics are those of each trial's epoch by this objective. Standard errors
@@ -212,34 +213,36 @@ def spreads(goal: Objective, trials: Sequence[TrialRecord], joined: Joined | Non
     by_name = {}
     names = {name for trial in trials for name in trial.reports[-1] if name.startswith("val/")}
     for name in sorted(name for name in names if not is_standard_error(name)):
-        by_name[name] = _with_error(trials, name, partial(epochs.value, goal))
-    for name in sorted({name for trial in trials for name in trial.tested if not is_standard_error(name)}):
-        by_name[name] = _with_error(trials, name, _tested)
+        by_name[name] = _statistics_with_split_error(trials, name, partial(epochs.chosen_metric, goal))
+    for name in sorted({name for trial in trials for name in trial.test_metrics if not is_standard_error(name)}):
+        by_name[name] = _statistics_with_split_error(trials, name, _test_metric)
     of_all = {name: value for name, value in (joined.metrics if joined else {}).items() if value is not None}
     for name in [name for name in of_all if not is_standard_error(name)]:
-        by_name[name] = of_samples(of_all, name, len(trials))
+        by_name[name] = sample_statistics(of_all, name, len(trials))
     return {name: value for name, value in by_name.items() if value}
 
 
-def of_samples(metrics: Mapping[str, float | None], name: str, count: int) -> SeedStatistics:
+def sample_statistics(metrics: Mapping[str, float | None], name: str, count: int) -> SeedStatistics:
     """Return a metric of one judgement of a split's samples, or of those of all folds together, with its error."""
     return SeedStatistics(metrics[name] or 0.0, None, count, metrics.get(f"{name}_standard_error"), is_share(name))
 
 
-def _with_error(
+def _statistics_with_split_error(
     trials: Sequence[TrialRecord], name: str, value: Callable[[TrialRecord, str], float | None]
 ) -> SeedStatistics | None:
-    found, error = (spread(value(trial, each) for trial in trials) for each in (name, f"{name}_standard_error"))
-    return replace(found, split_error=error.mean, is_share=is_share(name)) if found and error else found
+    found, error = (
+        seed_statistics(value(trial, each) for trial in trials) for each in (name, f"{name}_standard_error")
+    )
+    return replace(found, split_error=error.mean, is_proportion=is_share(name)) if found and error else found
 
 
-def _tested(trial: TrialRecord, name: str) -> float | None:
-    return trial.tested.get(name)
+def _test_metric(trial: TrialRecord, name: str) -> float | None:
+    return trial.test_metrics.get(name)
 
 
-def metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None:
+def trial_metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None:
     """Return a metric of a trial: its reading of the test split if there is one, else the value at its epoch."""
-    return trial.tested[name] if name in trial.tested else epochs.value(spec.objective, trial, name)
+    return trial.test_metrics[name] if name in trial.test_metrics else epochs.chosen_metric(spec.objective, trial, name)
 
 
 def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> Score | None:
@@ -247,33 +250,37 @@ def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> Score | None:
     if not all(trial.reports for trial in trials) or not trials:
         return None
     if len(trials) == 1:
-        return goal.score(epochs.values(goal, trials[0]))
+        return goal.score(epochs.chosen_metrics(goal, trials[0]))
     means: dict[str, float | None] = {}
-    for name in goal.needed:
-        values = [value for trial in trials if (value := epochs.value(goal, trial, name)) is not None]
+    for name in goal.needed_metrics:
+        values = [value for trial in trials if (value := epochs.chosen_metric(goal, trial, name)) is not None]
         means[name] = statistics.fmean(values) if len(values) == len(trials) else None
     return goal.score(means)
 
 
-def is_above(one: Score, other: Score) -> bool:
-    if one.single:
+def is_better(one: Score, other: Score) -> bool:
+    """Return whether a score is better: less violation, then more gain; with several metrics, whether it dominates."""
+    if one.is_single:
         return (one.violation, -one.gains[0]) < (other.violation, -other.gains[0])
     return one.dominates(other)
 
 
-def is_one_of(candidate: Candidate | Reference, configurations: Iterable[Params]) -> bool:
-    return isinstance(candidate, Reference) or any(same(candidate.trial.params, params) for params in configurations)
+def is_incumbent(spec: StudySpec, candidate: Candidate | FittedReference) -> bool:
+    """Return whether others have to beat it by the margin: a reference, or one of the study's incumbents."""
+    return isinstance(candidate, FittedReference) or any(
+        is_same_configuration(candidate.trial.params, params) for params in spec.incumbents
+    )
 
 
-def _draws(side: Candidate | Reference, metric: str) -> Sequence[float]:
+def _bootstrap_draws(arm: Candidate | FittedReference, metric: str) -> Sequence[float]:
     """Return the metric for samples drawn anew, if it was judged on all folds."""
-    if isinstance(side, Reference):
-        return side.draws.get(metric, ())
-    return side.joined.draws.get(metric, ()) if side.joined else ()
+    if isinstance(arm, FittedReference):
+        return arm.draws.get(metric, ())
+    return arm.joined.draws.get(metric, ()) if arm.joined else ()
 
 
-def error_of_difference(
-    spec: StudySpec, one: Candidate, other: Candidate | Reference, confirmed: bool
+def difference_standard_error(
+    spec: StudySpec, one: Candidate, other: Candidate | FittedReference, confirmed: bool
 ) -> tuple[float | None, bool]:
     """Return the standard error of the difference of two in the study's metric.
 
@@ -281,28 +288,28 @@ def error_of_difference(
         The error, None where nothing is known of it, and whether the error of the split's samples is in it. A reference
         has no seeds.
     """
-    first, second = (_draws(side, spec.metric) if confirmed else () for side in (one, other))
+    first, second = (_bootstrap_draws(arm, spec.metric) if confirmed else () for arm in (one, other))
     if first and second:  # the same samples, drawn anew
         return statistics.stdev(mine - theirs for mine, theirs in zip(first, second, strict=True)), True
-    value = partial(epochs.value, spec.objective)
-    sides = [side.repeats if confirmed else side.replicates for side in (one, other) if isinstance(side, Candidate)]
-    means = [found for trials in sides if (found := _with_error(trials, spec.metric, value))]
-    if isinstance(other, Reference):
-        means.append(of_samples(other.metrics, spec.metric, 1))
+    value = partial(epochs.chosen_metric, spec.objective)
+    arms = [arm.confirm_trials if confirmed else arm.replicates for arm in (one, other) if isinstance(arm, Candidate)]
+    means = [found for trials in arms if (found := _statistics_with_split_error(trials, spec.metric, value))]
+    if isinstance(other, FittedReference):
+        means.append(sample_statistics(other.metrics, spec.metric, 1))
     of_split = [mean.split_error for mean in means if mean.split_error is not None]
-    by_trial = ({trial.seed: value(trial, spec.metric) or 0.0 for trial in trials} for trials in sides)
+    by_trial = ({trial.seed: value(trial, spec.metric) or 0.0 for trial in trials} for trials in arms)
     mine, theirs = [*by_trial, dict[int, float]()][:2]
-    paired = spread(mine[seed] - theirs[seed] for seed in mine if seed in theirs)
+    paired = seed_statistics(mine[seed] - theirs[seed] for seed in mine if seed in theirs)
     by_seed = [paired] if paired and paired.deviation is not None else means
     of_seeds = [each.deviation / math.sqrt(each.count) for each in by_seed if each.deviation is not None]
     return (math.hypot(*of_split, *of_seeds) if of_split or of_seeds else None), len(of_split) == len(means)
 
 
-MIN_CONFIGURATIONS = 4
+MIN_CONFIGURATIONS_FOR_TIES = 4
 """Smallest number of complete configurations before anything is said."""
 
 
-class Tie(Statement):
+class TiedMetric(Statement):
     """A metric that cannot choose between most of the complete configurations.
 
     Attributes:
@@ -324,29 +331,29 @@ class Tie(Statement):
         return f"{tied}: it does not tell these apart.{others}"
 
 
-def ties(spec: StudySpec, comparable: Iterable[Candidate]) -> list[Tie]:
+def find_ties(spec: StudySpec, comparable: Iterable[Candidate]) -> list[TiedMetric]:
     """Return the study's metrics of which more than half of the complete configurations share a value.
 
     Configurations are those of baseline and search. Empty for a final training, and while fewer than
-    `MIN_CONFIGURATIONS` configurations are complete.
+    `MIN_CONFIGURATIONS_FOR_TIES` configurations are complete.
     """
     complete = sorted(comparable, key=lambda one: one.trial.stage == "search")
-    if spec.final_seeds is not None or len(complete) < MIN_CONFIGURATIONS:
+    if spec.final_seeds is not None or len(complete) < MIN_CONFIGURATIONS_FOR_TIES:
         return []
     by_metric = zip(spec.objective.metrics, zip(*(one.score.values for one in complete), strict=True), strict=True)
     most = [(metric, *Counter(values).most_common(1)[0]) for metric, values in by_metric]
     tied = [(metric, value, count) for metric, value, count in most if 2 * count > len(complete)]
-    instead = _apart(complete) if tied else ()
-    return [Tie(metric, value, count, len(complete), instead) for metric, value, count in tied]
+    instead = _distinguishing_metrics(complete) if tied else ()
+    return [TiedMetric(metric, value, count, len(complete), instead) for metric, value, count in tied]
 
 
-def _apart(complete: Sequence[Candidate]) -> tuple[str, ...]:
+def _distinguishing_metrics(complete: Sequence[Candidate]) -> tuple[str, ...]:
     """Return the rules' metrics, as `val/NAME`, that all of them report and of which at most half share a value.
 
     Those that know most of the samples come first: `accuracy` is the last resort on a biased split.
     """
     names = dict.fromkeys(f"val/{rule.metric}" for rule in reversed(RULES) if rule.limit is None)
-    values = {name: [one.trial.last(name) for one in complete] for name in names}
+    values = {name: [one.trial.last_metric(name) for one in complete] for name in names}
     return tuple(
         name
         for name, own in values.items()

@@ -2,7 +2,7 @@
 
 Configurations that ran on the same seeds share what these seeds do to any configuration: the order of the samples, the
 first weights. So they are compared seed by seed. The best was chosen by the values that it is then judged by, and the
-interval allows for that, see `chosen_quantile`.
+interval allows for that, see `selection_adjusted_t`.
 """
 
 import math
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
-from study.home.events import Joined
+from study.home.events import FoldsJoined
 from study.home.record import TrialRecord
-from study.home.trial_record import Epoch, Stretch
+from study.home.trial_record import EpochMetrics
 from study.knobs import Value
 from study.ranking.candidates import (
-    NOISE,
     NORMAL_DEGREES_OF_FREEDOM,
+    RELATIVE_TOLERANCE,
     Candidate,
-    Reference,
+    FittedReference,
     SeedStatistics,
-    metric,
-    of_samples,
-    spread,
+    sample_statistics,
+    seed_statistics,
+    trial_metric,
 )
 from study.spec import StudySpec
 
@@ -40,13 +40,13 @@ from study.spec import StudySpec
 # makes the largest smaller (Slepian 1962), and no variance has to equal another. The value at which the right side is
 # 2.5% takes the place of Student's quantile. It is below Bonferroni's, and its equal for m = 1.
 
-LUCKIEST = 12.0
+MAX_LUCK = 12.0
 """Largest luck of a mean, in standard errors, that is counted; below zero it cannot pass for better."""
 
 
 @cache
-def chosen_quantile(level: float, freedom: float, n_candidates: int = 1) -> float:
-    """Return which t the chosen one of `among` configurations exceeds with probability 1 - `level` at most.
+def selection_adjusted_t(level: float, freedom: float, n_candidates: int = 1) -> float:
+    """Return the t that the best of `n_candidates` equal configurations exceeds with probability 1 - `level` at most.
 
     Args:
         level: above 0.5.
@@ -60,16 +60,16 @@ def chosen_quantile(level: float, freedom: float, n_candidates: int = 1) -> floa
     if n_candidates == 1:
         return student
     bonferroni = -float(stdtrit(freedom, (1 - level) / n_candidates))
-    luck = np.linspace(0.0, LUCKIEST, 6001)
+    luck = np.linspace(0.0, MAX_LUCK, 6001)
     density = n_candidates * np.exp(-(luck**2) / 2) / np.sqrt(2 * np.pi) * ndtr(luck) ** (n_candidates - 1)
 
     def beyond(quantile: float) -> float:
         return float(np.trapezoid(density * chdtr(freedom, freedom * (luck / quantile) ** 2), luck)) - (1 - level)
 
-    return root(beyond, student * 0.99, bonferroni * 1.01)
+    return find_root(beyond, student * 0.99, bonferroni * 1.01)
 
 
-def root(function: Callable[[float], float], low: float, high: float) -> float:
+def find_root(function: Callable[[float], float], low: float, high: float) -> float:
     """Return where a function that falls or rises all the way is zero, to ten digits, by the Illinois method.
 
     Importing scipy.optimize for it would take most of a second.
@@ -94,11 +94,11 @@ def root(function: Callable[[float], float], low: float, high: float) -> float:
 CONFIDENCE = 0.95
 
 NO_TRIAL = -1
-"""Number of a side that is no trial: of a reference."""
+"""Number of an arm that is no trial: of a reference."""
 
 
 @dataclass(frozen=True)
-class Side:
+class Arm:
     """One configuration and the trials that its metrics are taken from, or a reference.
 
     Where a configuration was confirmed on fresh seeds, the trial by which it was chosen is left out: its value is the
@@ -115,7 +115,7 @@ class Side:
     trials: Sequence[TrialRecord]
     spec: StudySpec
     n_candidates: int = 1
-    joined: Joined | None = None
+    joined: FoldsJoined | None = None
 
     @property
     def words(self) -> str:
@@ -123,36 +123,36 @@ class Side:
         is_whole = self.number == NO_TRIAL or self.label.startswith("trial")
         return self.label if is_whole else f"the {self.label}"
 
-    def spread(self, name: str) -> SeedStatistics | None:
+    def statistics(self, name: str) -> SeedStatistics | None:
         """Return mean and sample standard deviation of a metric over the trials that have it.
 
         Where the trials ran on all folds, it is the metric of the samples of all folds together, with their error.
         """
         if self.joined and self.joined.metrics.get(name) is not None:
-            return of_samples(self.joined.metrics, name, len(self.trials))
-        return spread(metric(self.spec, trial, name) for trial in self.trials)
+            return sample_statistics(self.joined.metrics, name, len(self.trials))
+        return seed_statistics(trial_metric(self.spec, trial, name) for trial in self.trials)
 
     def seeds(self, name: str) -> list[int]:
-        """Return the seeds of the trials behind `spread`."""
-        return [trial.seed for trial in self.trials if metric(self.spec, trial, name) is not None]
+        """Return the seeds of the trials behind `statistics`."""
+        return [trial.seed for trial in self.trials if trial_metric(self.spec, trial, name) is not None]
 
     @property
-    def over(self) -> str:
+    def repeated_over(self) -> str:
         """What the trials differ in, besides chance: `seeds`, or `folds and seeds`."""
         return "folds and seeds" if any(trial.fold is not None for trial in self.trials) else "seeds"
 
-    def against(self, other: "Side", name: str) -> "Difference | None":
-        """Return this side minus another one in a metric, see `difference`; None where one of the two has no value.
+    def difference_to(self, other: "Arm", name: str) -> "Difference | None":
+        """Return this arm minus another one in a metric, see `difference`; None where one of the two has no value.
 
         Of two that ran on all folds it is that of their samples together: its error is that of samples drawn anew, the
         same ones for both.
         """
-        draws = [side.joined.draws.get(name) if side.joined else None for side in (self, other)]
-        both = [side.spread(name) for side in (self, other)]
+        draws = [arm.joined.draws.get(name) if arm.joined else None for arm in (self, other)]
+        both = [arm.statistics(name) for arm in (self, other)]
         if not draws[0] or not draws[1] or not both[0] or not both[1]:
             return difference(self.values(name), other.values(name), self.n_candidates)
         error = statistics.stdev(mine - theirs for mine, theirs in zip(*draws, strict=True))
-        return _around(
+        return _with_interval(
             both[0].mean - both[1].mean, error, NORMAL_DEGREES_OF_FREEDOM, CONFIDENCE, True, self.n_candidates
         )
 
@@ -160,7 +160,7 @@ class Side:
         """Return a metric by seed, of the trials that have it; of a seed that ran twice the first."""
         by_seed: dict[int, float] = {}
         for trial in self.trials:
-            if (value := metric(self.spec, trial, name)) is not None:
+            if (value := trial_metric(self.spec, trial, name)) is not None:
                 by_seed.setdefault(trial.seed, value)
         return by_seed
 
@@ -170,65 +170,69 @@ class Difference:
     """A difference of means and its interval, None where there are too few values for one.
 
     Attributes:
-        value: 0 where it is the noise of rounding (`study.ranking.NOISE`).
-        paired: whether it is the mean over shared seeds of the difference on each.
+        value: 0 where it is the noise of rounding (`study.ranking.RELATIVE_TOLERANCE`).
+        is_paired: whether it is the mean over shared seeds of the difference on each.
         n_candidates: from how many configurations the first was chosen, which the interval allows for.
-        error, freedom: the standard error of the value and its degrees of freedom; None without an interval.
+        error, degrees_of_freedom: the standard error of the value and its degrees of freedom; None without an interval.
     """
 
     value: float
     interval: tuple[float, float] | None
-    paired: bool = False
+    is_paired: bool = False
     n_candidates: int = 1
     error: float | None = None
-    freedom: float | None = None
+    degrees_of_freedom: float | None = None
 
     @property
-    def clear(self) -> bool | None:
+    def is_clear(self) -> bool | None:
         """Whether zero lies outside the interval; None without an interval."""
         return None if self.interval is None else self.interval[0] > 0 or self.interval[1] < 0
 
     @property
-    def is_alike(self) -> bool:
+    def has_zero_width(self) -> bool:
         """Whether every seed gave the same values, so that the interval has no width."""
         return self.interval is not None and self.interval[0] == self.interval[1]
 
     @property
-    def is_vague(self) -> bool:
-        """Whether two seeds alone stand behind an interval that holds zero.
+    def is_unclear_for_few_seeds(self) -> bool:
+        """Whether an interval with fewer than 2 degrees of freedom holds zero.
 
-        Student's t is 12.7 then, and the interval may reach over more than all values that the metric has.
+        With two seeds Student's t is 12.7, and the interval may reach over more than all values that the metric has.
         """
-        return self.clear is False and self.freedom is not None and self.freedom < 2
+        return self.is_clear is False and self.degrees_of_freedom is not None and self.degrees_of_freedom < 2
 
     def to_document(self) -> dict[str, Value]:
         """Return plain values for JSON: difference, interval, paired, among."""
         interval = list(self.interval) if self.interval else None
-        return {"difference": self.value, "interval": interval, "paired": self.paired, "among": self.n_candidates}
+        return {"difference": self.value, "interval": interval, "paired": self.is_paired, "among": self.n_candidates}
 
 
-def side_of(spec: StudySpec, candidate: Candidate | Reference) -> Side:
+def to_arm(spec: StudySpec, candidate: Candidate | FittedReference) -> Arm:
     """Return a configuration with its confirm trials, or without any with the trials that the search saw.
 
     A reference is given as one trial, on the study's first seed, whose metrics are its own.
     """
-    if isinstance(candidate, Reference):
+    if isinstance(candidate, FittedReference):
         tested = {name: value for name, value in candidate.metrics.items() if name.startswith("test/")}
         others = {name: value for name, value in candidate.metrics.items() if name not in tested}
-        fitted = Stretch(state="complete", reports=[Epoch(1, others)], tested={**tested})
-        trial = TrialRecord(NO_TRIAL, "search", {}, spec.seeds[0], stretches=[fitted])
+        epoch, read = EpochMetrics(1, others), {**tested}
+        trial = TrialRecord(NO_TRIAL, "search", {}, spec.seeds[0], state="complete", reports=[epoch], test_metrics=read)
         metrics, draws = dict(candidate.metrics), dict(candidate.draws)
-        joined = Joined(NO_TRIAL, (), metrics, draws, time=0.0) if draws else None
-        return Side(candidate.words, NO_TRIAL, [trial], spec, joined=joined)
+        joined = FoldsJoined(NO_TRIAL, (), metrics, draws, time=0.0) if draws else None
+        return Arm(candidate.words, NO_TRIAL, [trial], spec, joined=joined)
     label = "baseline" if candidate.trial.stage == "baseline" else f"trial {candidate.trial.number}"
-    trials = candidate.repeats if candidate.confirmed else candidate.replicates
-    return Side(label, candidate.trial.number, trials, spec, joined=candidate.joined if candidate.confirmed else None)
+    trials = candidate.confirm_trials if candidate.confirm_statistics else candidate.replicates
+    return Arm(
+        label, candidate.trial.number, trials, spec, joined=candidate.joined if candidate.confirm_statistics else None
+    )
 
 
-Values = Mapping[int, float] | SeedStatistics | None
+ArmValues = Mapping[int, float] | SeedStatistics | None
 
 
-def difference(one: Values, other: Values, n_candidates: int = 1, confidence: float = CONFIDENCE) -> Difference | None:
+def difference(
+    one: ArmValues, other: ArmValues, n_candidates: int = 1, confidence: float = CONFIDENCE
+) -> Difference | None:
     """Return `one` minus `other`, with the paired t interval by the seeds that both have.
 
     Where that is not possible, it is the difference of the means with Welch's interval: of spreads, as those of printed
@@ -240,52 +244,54 @@ def difference(one: Values, other: Values, n_candidates: int = 1, confidence: fl
         n_candidates: from how many configurations `one` was chosen by these values, or by others of the same trials.
 
     Returns:
-        None if either has no value. Without an interval where a side has a single value.
+        None if either has no value. Without an interval where an arm has a single value.
     """
     if not isinstance(one, Mapping) or not isinstance(other, Mapping):
-        return _of_means(_spread(one), _spread(other), n_candidates, confidence)
-    by_seed = spread(one[seed] - other[seed] for seed in one if seed in other)
-    noise = NOISE * max(map(abs, chain(one.values(), other.values())), default=0.0)
+        return _welch_difference(_to_statistics(one), _to_statistics(other), n_candidates, confidence)
+    by_seed = seed_statistics(one[seed] - other[seed] for seed in one if seed in other)
+    noise = RELATIVE_TOLERANCE * max(map(abs, chain(one.values(), other.values())), default=0.0)
     if by_seed is None or by_seed.deviation is None or by_seed.deviation <= noise:
-        return _of_means(_spread(one), _spread(other), n_candidates, confidence)
+        return _welch_difference(_to_statistics(one), _to_statistics(other), n_candidates, confidence)
     error, value = by_seed.deviation / math.sqrt(by_seed.count), by_seed.mean
-    return _around(value if abs(value) > noise else 0.0, error, by_seed.count - 1, confidence, True, n_candidates)
+    return _with_interval(
+        value if abs(value) > noise else 0.0, error, by_seed.count - 1, confidence, True, n_candidates
+    )
 
 
-def _spread(values: Values) -> SeedStatistics | None:
-    return spread(values.values()) if isinstance(values, Mapping) else values
+def _to_statistics(values: ArmValues) -> SeedStatistics | None:
+    return seed_statistics(values.values()) if isinstance(values, Mapping) else values
 
 
-def _of_means(
+def _welch_difference(
     one: SeedStatistics | None, other: SeedStatistics | None, n_candidates: int, confidence: float
 ) -> Difference | None:
     if one is None or other is None:
         return None
     value = one.mean - other.mean
-    if abs(value) <= NOISE * max(abs(one.mean), abs(other.mean)):
+    if abs(value) <= RELATIVE_TOLERANCE * max(abs(one.mean), abs(other.mean)):
         value = 0.0
     if one.deviation is None or other.deviation is None:
         return Difference(value, None, False, n_candidates)
-    variances = [side.deviation**2 / side.count for side in (one, other) if side.deviation is not None]
+    variances = [arm.deviation**2 / arm.count for arm in (one, other) if arm.deviation is not None]
     total = sum(variances)
     if total == 0.0:
         return Difference(value, (value, value), False, n_candidates, 0.0, math.inf)
     shares = [variance / total for variance in variances]  # squares of these cannot vanish, as those of variances can
-    freedom = 1 / sum(share**2 / (side.count - 1) for share, side in zip(shares, (one, other), strict=True))
-    return _around(value, math.sqrt(total), freedom, confidence, False, n_candidates)
+    freedom = 1 / sum(share**2 / (arm.count - 1) for share, arm in zip(shares, (one, other), strict=True))
+    return _with_interval(value, math.sqrt(total), freedom, confidence, False, n_candidates)
 
 
-def _around(
+def _with_interval(
     value: float, error: float, freedom: float, confidence: float, is_paired: bool, n_candidates: int
 ) -> Difference:
     """Return the difference with the interval of a value with this standard error."""
-    reach = chosen_quantile((1 + confidence) / 2, freedom, max(1, n_candidates)) * error
+    reach = selection_adjusted_t((1 + confidence) / 2, freedom, max(1, n_candidates)) * error
     return Difference(value, (value - reach, value + reach), is_paired, n_candidates, error, freedom)
 
 
-def split_metrics(spec: StudySpec, compared: Sequence[Side | None]) -> list[str]:
-    """Return the study's metric on both splits, then every other `val/*` and `test/*` metric of the sides."""
-    trials = list(chain.from_iterable(side.trials for side in compared if side))
-    names = {key for trial in trials for source in (*trial.reports[-1:], trial.tested) for key in source}
+def split_metrics(spec: StudySpec, compared: Sequence[Arm | None]) -> list[str]:
+    """Return the study's metric on both splits, then every other `val/*` and `test/*` metric of the arms."""
+    trials = list(chain.from_iterable(arm.trials for arm in compared if arm))
+    names = {key for trial in trials for source in (*trial.reports[-1:], trial.test_metrics) for key in source}
     first = [spec.metric, spec.test_metric]
     return [*first, *sorted(n for n in names if n.startswith(("val/", "test/")) and n not in first)]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, dataclass_transform
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-KNOWN = {"document": "known"}
+OMIT_IF_NONE = {"document": "known"}
 """Metadata of a field that the document leaves out where it is None."""
 
-INNER = {"document": "inner"}
+FLATTENED = {"document": "inner"}
 """Metadata of a field whose own fields stand among those of the document; None: there are none."""
 
 
@@ -26,20 +26,20 @@ class Statement:
         dataclass(frozen=True)(cls)
 
 
-def text_of(said: Iterable[Statement]) -> str:
+def join_statements(statements: Iterable[Statement]) -> str:
     """Join statements to one text."""
-    return " ".join(map(str, said))
+    return " ".join(map(str, statements))
 
 
-def plain(value: object) -> object:
+def to_plain(value: object) -> object:
     """Convert a document to plain values, its fields in their order, a statement as its text."""
     if isinstance(value, Statement):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
         return plain_fields(value)
     if isinstance(value, Mapping):
-        return {key: plain(part) for key, part in value.items()}
-    return [plain(part) for part in value] if isinstance(value, list | tuple) else value
+        return {key: to_plain(part) for key, part in value.items()}
+    return [to_plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def plain_fields(document: "DataclassInstance") -> dict[str, object]:
@@ -50,5 +50,5 @@ def plain_fields(document: "DataclassInstance") -> dict[str, object]:
         if role == "inner" and part is not None:
             found |= part if isinstance(part, Mapping) else plain_fields(part)
         elif not role or part is not None:
-            found[one.name] = plain(part)
+            found[one.name] = to_plain(part)
     return found

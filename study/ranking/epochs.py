@@ -3,10 +3,10 @@
 `search.epoch: last` takes the last epoch. `best` takes the best by an objective on the validation split: by its first
 metric, after the constraints (those that keep them first; of two that do not, the one that misses them by less). Each
 epoch counts as the mean of the last `search.epoch_window` epochs up to it, so that a lucky epoch does not win, and this
-mean is the trial's value: the largest of many noisy values is too high, and the single value of the epoch that won
-would be. Epochs before the first whole window cannot win; a trial with fewer epochs than the window is taken at its
-last, with the mean of all. Ties go to the earlier epoch. Every other metric is the mean over the same epochs; what
-`train.final` measures belongs to the weights at the end of the chosen epoch, and stands in the last report.
+mean is the trial's value: the value of the best single epoch is biased upwards. Epochs before the first whole window
+cannot win; a trial with fewer epochs than the window is taken at its last, with the mean of all. Ties go to the earlier
+epoch. Every other metric is the mean over the same epochs; what `train.final` measures belongs to the weights at the
+end of the chosen epoch, and stands in the last report.
 
 Under several metrics the first alone chooses the epoch, and all metrics are those of that epoch.
 """
@@ -23,10 +23,10 @@ from study.spec.objective import Objective, Score
 if TYPE_CHECKING:
     from study.training.checkpoint import ChoiceState
 
-Report = Mapping[str, float | None]
+EpochReport = Mapping[str, float | None]
 
 
-LAST = "at the last epoch"
+LAST_EPOCH_TEXT = "at the last epoch"
 
 
 class EpochChoice:
@@ -45,16 +45,16 @@ class EpochChoice:
         self.heard, self.epoch = 0, 0
         self.score: Score | None = None
 
-    def hear(self, report: Report) -> bool:
+    def update(self, report: EpochReport) -> bool:
         """Take in the next epoch's metrics, and return whether it is the chosen one now."""
         self.heard += 1
         if self._goal.window is None:  # a million reports are heard again when a large study is resumed
             self.epoch, self.score = self.heard, self._goal.score(report)
             return True
-        self._recent.append({name: _finite(report.get(name)) for name in self._goal.needed})
-        score = self._goal.score({name: _mean(self._recent, name) for name in self._goal.needed})
+        self._recent.append({name: _finite_or_none(report.get(name)) for name in self._goal.needed_metrics})
+        score = self._goal.score({name: _mean(self._recent, name) for name in self._goal.needed_metrics})
         before = self.score if self.heard > self._goal.window else None
-        if before is not None and (score is None or not _better(score, before)):
+        if before is not None and (score is None or not _is_better(score, before)):
             return False
         self.epoch, self.score = self.heard, score
         return True
@@ -73,48 +73,48 @@ class EpochChoice:
         self._recent.extend(state["recent"])
 
 
-def values(goal: Objective, trial: TrialRecord) -> Report:
+def chosen_metrics(goal: Objective, trial: TrialRecord) -> EpochReport:
     """Return a trial's metrics, and `epoch`: which one was chosen; empty before its first report."""
     if not trial.reports:
         return {}
     last = trial.reports[-1]
     if goal.window is None:
         return last
-    known = trial.computed.get(goal)
+    known = trial.chosen_metrics_cache.get(goal)
     if known is None or known[0] is not last:
-        known = trial.computed[goal] = last, _values(goal, trial.reports)
-    chosen: Report = known[1]
+        known = trial.chosen_metrics_cache[goal] = last, _chosen_values(goal, trial.reports)
+    chosen: EpochReport = known[1]
     return chosen
 
 
-def value(goal: Objective, trial: TrialRecord, name: str) -> float | None:
+def chosen_metric(goal: Objective, trial: TrialRecord, name: str) -> float | None:
     """Return one metric of a trial, None where it is missing or not a number."""
-    return values(goal, trial).get(name)
+    return chosen_metrics(goal, trial).get(name)
 
 
-def scores(goal: Objective, reports: Sequence[Report]) -> Iterator[tuple[int, Score]]:
+def scores_by_epoch(goal: Objective, reports: Sequence[EpochReport]) -> Iterator[tuple[int, Score]]:
     """Yield what a trial was worth after each of its epochs, had it ended there; those without a score are left out."""
     choice = EpochChoice(goal)
     for report in reports:
-        choice.hear(report)
+        choice.update(report)
         if choice.score is not None:
             yield choice.heard, choice.score
 
 
-def words(goal: Objective) -> str:
+def chosen_epoch_text(goal: Objective) -> str:
     """Return in words which epoch is chosen."""
     if goal.window is None:
-        return LAST
+        return LAST_EPOCH_TEXT
     limits = " within the limits" if goal.constraints else ""
     if goal.window == 1:
         return f"at the best epoch by {goal.metrics[0]}{limits}"
     return f"at the best epoch by {goal.metrics[0]}{limits}, as the mean of the {goal.window} epochs up to it"
 
 
-def _values(goal: Objective, reports: Sequence[Report]) -> Report:
+def _chosen_values(goal: Objective, reports: Sequence[EpochReport]) -> EpochReport:
     choice = EpochChoice(goal)
     for report in reports:
-        choice.hear(report)
+        choice.update(report)
     window = reports[max(0, choice.epoch - (goal.window or 1)) : choice.epoch]
     means = {name: _mean(window, name) for name in reports[-1]}
     # what only the last report has is of the chosen weights
@@ -125,14 +125,14 @@ def _values(goal: Objective, reports: Sequence[Report]) -> Report:
     )
 
 
-def _mean(reports: Sequence[Report] | deque[dict[str, float | None]], name: str) -> float | None:
+def _mean(reports: Sequence[EpochReport] | deque[dict[str, float | None]], name: str) -> float | None:
     numbers = [number for report in reports if (number := report.get(name)) is not None]
     return fmean(numbers) if numbers and len(numbers) == len(reports) else None
 
 
-def _finite(number: float | None) -> float | None:
+def _finite_or_none(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def _better(score: Score, other: Score) -> bool:
+def _is_better(score: Score, other: Score) -> bool:
     return (score.violation, -score.gains[0]) < (other.violation, -other.gains[0])

@@ -11,11 +11,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import better
-from study.metrics.selection_rules import RULES, Need, Rule
+from study.metrics import direction
+from study.metrics.selection_rules import RULES, Need, SelectionRule
 from study.ranking.candidates import Candidate, mean_score
 from study.spec import StudySpec
-from study.spec.objective import Constraint, FrontRule, Objective, Score
+from study.spec.objective import Constraint, Objective, Score
 from study.spec.schema import Confirm
 
 
@@ -45,7 +45,7 @@ class Pick:
         candidate: what is picked.
         score: its worth by the rule, in the search.
         ties: how many configurations share the top, 1: the pick alone; the earliest of them is picked.
-        among: how many configurations have what the rule looks at.
+        n_candidates: how many configurations have what the rule looks at.
         rank: the pick's place by the study's own ranking, from 1.
     """
 
@@ -53,7 +53,7 @@ class Pick:
     candidate: Candidate
     score: Score
     ties: int
-    among: int
+    n_candidates: int
     rank: int
 
     @property
@@ -62,38 +62,38 @@ class Pick:
         return self.candidate.trial.number
 
 
-def rules_of(spec: StudySpec) -> list[StudyRule]:
+def study_rules(spec: StudySpec) -> list[StudyRule]:
     """Return every rule of the table, those that need least first.
 
     The study's own comes last if the table lacks it.
     """
     own = spec.objective
-    goals = {_goal(rule, own): rule for rule in RULES}
+    goals = {_rule_objective(rule, own): rule for rule in RULES}
     rules = [StudyRule(rule.name, rule.needs, goal, goal == own) for goal, rule in goals.items()]
-    return rules if own in goals else [*rules, StudyRule(_own_name(own), None, own, True)]
+    return rules if own in goals else [*rules, StudyRule(_own_rule_name(own), None, own, True)]
 
 
-def picks(spec: StudySpec, ranked: Sequence[Candidate]) -> list[Pick]:
-    """Return the pick of each rule of `rules_of` whose metrics some complete configuration has.
+def pick_configurations(spec: StudySpec, ranked: Sequence[Candidate]) -> list[Pick]:
+    """Return the pick of each rule of `study_rules` whose metrics some complete configuration has.
 
     Args:
         ranked: the configurations that are compared, the best first.
     """
     ranks = {candidate.trial.number: place for place, candidate in enumerate(ranked, 1)}
     found = []
-    for rule in rules_of(spec):
-        scored = scores(rule.goal, ranked)
+    for rule in study_rules(spec):
+        scored = score_candidates(rule.goal, ranked)
         if scored:
-            place = rule.goal.order([score for _, score in scored])[0]
-            if rule.goal.several:
+            place = rule.goal.ranking_order([score for _, score in scored])[0]
+            if rule.goal.has_several_metrics:
                 place = [candidate.trial.number for candidate, _ in scored].index(ranked[0].trial.number)
             candidate, score = scored[place]
-            ties = sum(_worth(other) == _worth(score) for _, other in scored)
+            ties = sum(_tie_key(other) == _tie_key(score) for _, other in scored)
             found.append(Pick(rule, candidate, score, ties, len(scored), ranks[candidate.trial.number]))
     return found
 
 
-def scores(goal: Objective, candidates: Sequence[Candidate]) -> list[tuple[Candidate, Score]]:
+def score_candidates(goal: Objective, candidates: Sequence[Candidate]) -> list[tuple[Candidate, Score]]:
     """Return what each configuration that has the metrics is worth in the search, in the order of trials.
 
     By that order ties go to the earlier one.
@@ -103,19 +103,19 @@ def scores(goal: Objective, candidates: Sequence[Candidate]) -> list[tuple[Candi
     return [(candidate, score) for candidate, score in scored if score]
 
 
-def is_asked(rule: StudyRule, asked: bool | Sequence[str]) -> bool:
+def is_rule_named(rule: StudyRule, asked: bool | Sequence[str]) -> bool:
     """Return whether a rule is one of those that are named; a list names some, else all are."""
     return isinstance(asked, bool) or rule.name in asked
 
 
-def fresh_trials(record: StudyRecord, number: int) -> list[TrialRecord]:
-    """Return the complete trials of a configuration on fresh seeds, whatever they ran for; one per seed."""
-    repeats = [*record.repeats_of(number), *record.repeats_of(number, "rule")]
+def fresh_seed_trials(record: StudyRecord, number: int) -> list[TrialRecord]:
+    """Return the complete confirm and rule trials of a configuration, one per seed; a confirm trial where both ran."""
+    repeats = [*record.repeat_trials(number), *record.repeat_trials(number, "rule")]
     by_seed = {trial.seed: trial for trial in reversed(repeats) if trial.state == "complete"}
     return [by_seed[seed] for seed in sorted(by_seed)]
 
 
-def at_most(spec: StudySpec, plan: Confirm, configurations: int, reported: Collection[str]) -> int:
+def max_picked_configurations(spec: StudySpec, plan: Confirm, configurations: int, reported: Collection[str]) -> int:
     """Return how many of `configurations` the rules can pick besides those that are confirmed anyway.
 
     These are the best of `plan.top` and the baseline: the study's own rule, which picks one of them, brings no further
@@ -125,8 +125,8 @@ def at_most(spec: StudySpec, plan: Confirm, configurations: int, reported: Colle
         plan: what runs on fresh seeds.
         reported: the metrics that trials report, as `val/accuracy`.
     """
-    asked = [rule for rule in rules_of(spec) if is_asked(rule, plan.rules)]
-    rules = [rule for rule in asked if rule.is_own or all(name in reported for name in rule.goal.needed)]
+    asked = [rule for rule in study_rules(spec) if is_rule_named(rule, plan.rules)]
+    rules = [rule for rule in asked if rule.is_own or all(name in reported for name in rule.goal.needed_metrics)]
     if plan.top == 0:
         return min(len(rules), configurations)
     others = sum(not rule.is_own for rule in rules)
@@ -134,18 +134,17 @@ def at_most(spec: StudySpec, plan: Confirm, configurations: int, reported: Colle
     return max(0, min(others, configurations - min(plan.top, configurations - baseline) - baseline))
 
 
-def _goal(rule: Rule, own: Objective) -> Objective:
+def _rule_objective(rule: SelectionRule, own: Objective) -> Objective:
     """Return the objective of a rule in the study's place: as it would have searched by it, all else equal."""
     name = f"val/{rule.metric}"
     limits = (Constraint.parse(f"val/{rule.limit}"),) if rule.limit else ()
-    return replace(own, metrics=(name,), modes=(better(name) or "max",), constraints=limits, choose=FrontRule())
+    return replace(own, metrics=(name,), modes=(direction(name) or "max",), constraints=limits)
 
 
-def _worth(score: Score) -> tuple[object, ...]:
+def _tie_key(score: Score) -> tuple[object, ...]:
     return score.violation, score.gains
 
 
-def _own_name(own: Objective) -> str:
+def _own_rule_name(own: Objective) -> str:
     limits = " and ".join(map(str, own.constraints))
-    name = " where ".join([", ".join(own.metrics), *([limits] if limits else [])])
-    return f"{name}; search.choose: {own.choose.name}" if own.several else name
+    return " where ".join([", ".join(own.metrics), *([limits] if limits else [])])

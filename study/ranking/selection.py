@@ -3,9 +3,8 @@
 As in the study's ranking, configurations that were confirmed on fresh seeds come before the others and are ordered by
 their means over these seeds, so that a lucky seed does not win. A front in the study's own metrics is that of the study
 (`Results.front`); one in other metrics uses the values on the search's own seeds, which all configurations have.
-What was extended is chosen among itself (`study.ranking.results`). The constraints hold
-here, too: configurations that miss them come last, and are on a front only where none keeps them. Test metrics choose
-nothing.
+Extended trials compete only with each other (`study.ranking.results`). The constraints hold here, too: configurations
+that miss them come last, and are on a front only where none keeps them. Test metrics choose nothing.
 """
 
 from collections.abc import Container, Iterable, Sequence
@@ -21,7 +20,7 @@ from study.spec.objective import Constraint, Objective, Score
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selection:
     """A user's choice of configurations; by default, the best by the study's own ranking.
 
     Attributes:
@@ -38,19 +37,19 @@ class Choice:
     by: str | None = None
     pareto: Sequence[str] = ()
 
-    def words(self, spec: StudySpec) -> str:
+    def rule_text(self, spec: StudySpec) -> str:
         """Return the rule in words."""
         if self.trial is not None:
             return "its number, given by the user"
         own = spec.objective
-        by_rule = f"front of {', '.join(own.metrics)}, {own.rule}" if own.several else spec.metric
+        by_rule = f"front of {', '.join(own.metrics)}, {own.rule}" if own.has_several_metrics else spec.metric
         by_rule += f": {spec.margin_rule}" if spec.margin_rule else ""
         metrics = f"front of {', '.join(self.pareto)}" if self.pareto else self.by or by_rule
         limits = [*self.where, *(spec.search.constraints if self.pareto or self.by else [])]
         return " where ".join([metrics, *([" and ".join(dict.fromkeys(limits))] if limits else [])])
 
 
-def choose(results: Results, choice: Choice) -> list[Candidate]:
+def select_candidates(results: Results, choice: Selection) -> list[Candidate]:
     """Return the configurations that a choice selects, the best first.
 
     Raises:
@@ -58,29 +57,31 @@ def choose(results: Results, choice: Choice) -> list[Candidate]:
             keep the limits.
     """
     spec = results.spec
-    _check(choice)
+    _check_selection(choice)
     if choice.trial is not None:
-        return [_by_number(results, results.ranked, choice.trial)]
-    ranked = results.comparable
-    limits = [_limit(text) for text in choice.where]
+        return [_candidate_of_trial(results, results.ranked_all, choice.trial)]
+    ranked = results.ranked_all
+    limits = [_parse_limit(text) for text in choice.where]
     metrics = tuple(choice.pareto) or ((choice.by,) if choice.by else spec.objective.metrics)
     _check_metrics(spec, ranked, [*metrics, *(limit.metric for limit in limits)])
-    goal = Objective(metrics, tuple(_mode(spec, name) for name in metrics), tuple(limits), spec.objective.window)
-    if of_study := spec.objective.several and set(choice.pareto) == set(spec.objective.metrics):
-        ranked = [candidate for candidate, _ in results.judged]
+    goal = Objective(
+        metrics, tuple(_metric_direction(spec, name) for name in metrics), tuple(limits), spec.objective.window
+    )
+    if of_study := spec.objective.has_several_metrics and set(choice.pareto) == set(spec.objective.metrics):
+        ranked = [candidate for candidate, _ in results.scored_candidates]
     confirmed = results.is_confirmed and (of_study or not choice.pareto)
-    fresh = {candidate.trial.number for candidate in ranked if confirmed and candidate.repeats}
-    scored = _scored(goal, ranked, fresh)
+    fresh = {candidate.trial.number for candidate in ranked if confirmed and candidate.confirm_trials}
+    scored = _score_candidates(goal, ranked, fresh)
     chosen = [candidate for candidate, score in scored if score.violation == 0]
     if limits and scored and not chosen:
-        raise UserError(_closest(spec, goal, scored))
+        raise UserError(_no_match_message(spec, goal, scored))
     if choice.pareto or choice.by:
         goal = replace(goal, constraints=spec.objective.constraints)
-        scored = _scored(goal, chosen, fresh)
+        scored = _score_candidates(goal, chosen, fresh)
         if choice.pareto:
-            scored = [scored[place] for place in objective.front([score for _, score in scored])]
+            scored = [scored[place] for place in objective.front_positions([score for _, score in scored])]
         groups = [[pair for pair in scored if (pair[0].trial.number in fresh) is first] for first in (True, False)]
-        chosen = [group[place][0] for group in groups for place in goal.order([score for _, score in group])]
+        chosen = [group[place][0] for group in groups for place in goal.ranking_order([score for _, score in group])]
     count = choice.top or (len(chosen) if choice.pareto else 1)
     if len(chosen) < max(count, 1):
         which = " that keep the limits" if limits else " on the front" if choice.pareto else ""
@@ -88,22 +89,24 @@ def choose(results: Results, choice: Choice) -> list[Candidate]:
     return chosen[:count]
 
 
-def _scored(goal: Objective, candidates: Iterable[Candidate], fresh: Container[int]) -> list[tuple[Candidate, Score]]:
+def _score_candidates(
+    goal: Objective, candidates: Iterable[Candidate], fresh: Container[int]
+) -> list[tuple[Candidate, Score]]:
     """Return the candidates that have a score: first those in `fresh`, over their fresh seeds, then the others.
 
     The others are scored over the seeds of the search.
     """
     first = sorted(candidates, key=lambda candidate: candidate.trial.number not in fresh)
-    trials = ((each, each.repeats if each.trial.number in fresh else each.replicates) for each in first)
+    trials = ((each, each.confirm_trials if each.trial.number in fresh else each.replicates) for each in first)
     return [(candidate, score) for candidate, seeds in trials if (score := ranking.mean_score(goal, seeds))]
 
 
-def trials_of(candidate: Candidate) -> Sequence[TrialRecord]:
+def judging_trials(candidate: Candidate) -> Sequence[TrialRecord]:
     """Return the trials by which a configuration is judged: those on fresh seeds, otherwise those of the search."""
-    return candidate.repeats or candidate.replicates
+    return candidate.confirm_trials or candidate.replicates
 
 
-def _check(choice: Choice) -> None:
+def _check_selection(choice: Selection) -> None:
     is_given = {
         "--trial": choice.trial is not None,
         "--pareto": bool(choice.pareto),
@@ -111,13 +114,15 @@ def _check(choice: Choice) -> None:
         "--where": bool(choice.where),
         "--top": choice.top is not None,
     }
+    if choice.top is not None and choice.top < 1:
+        raise UserError(f"--top {choice.top}: allowed is 1 or more")
     for flag, others in (("--trial", ("--pareto", "--by", "--where", "--top")), ("--pareto", ("--by",))):
         for excluded in others:
             if is_given[flag] and is_given[excluded]:
                 raise UserError(f"{flag}, {excluded}: give one of them, not both")
 
 
-def _limit(text: str) -> Constraint:
+def _parse_limit(text: str) -> Constraint:
     try:
         return Constraint.parse(text)
     except ValueError as error:
@@ -140,7 +145,7 @@ def _check_metrics(spec: StudySpec, ranked: Iterable[Candidate], names: Iterable
             raise UserError(f"{name!r}: {note}{nearest(name, reported)}Metrics of {spec.name}: {', '.join(reported)}")
 
 
-def _mode(spec: StudySpec, metric: str) -> Direction:
+def _metric_direction(spec: StudySpec, metric: str) -> Direction:
     if metric in spec.objective.metrics:
         return spec.objective.modes[spec.objective.metrics.index(metric)]
     direction = spec.direction(metric)
@@ -152,7 +157,7 @@ def _mode(spec: StudySpec, metric: str) -> Direction:
     return direction
 
 
-def _by_number(results: Results, ranked: Sequence[Candidate], number: int) -> Candidate:
+def _candidate_of_trial(results: Results, ranked: Sequence[Candidate], number: int) -> Candidate:
     for candidate in ranked:
         if candidate.trial.number == number:
             return candidate
@@ -161,14 +166,15 @@ def _by_number(results: Results, ranked: Sequence[Candidate], number: int) -> Ca
         raise UserError(
             f"--trial {number}: {results.spec.name} has {len(results.record.trials)} trials, counted from 0"
         )
-    if trial.repeats is not None:
+    if trial.repeated_trial is not None:
         raise UserError(
-            f"--trial {number}: only repeats trial {trial.repeats} on another seed. Take --trial {trial.repeats}"
+            f"--trial {number}: only repeats trial {trial.repeated_trial} on another seed. Take --trial "
+            f"{trial.repeated_trial}"
         )
     raise UserError(f"--trial {number}: is {trial.state}, only complete trials can be exported")
 
 
-def _closest(spec: StudySpec, goal: Objective, scored: Sequence[tuple[Candidate, Score]]) -> str:
+def _no_match_message(spec: StudySpec, goal: Objective, scored: Sequence[tuple[Candidate, Score]]) -> str:
     """Return the message that no configuration keeps the limits, with the one that comes closest."""
     candidate, score = min(scored, key=lambda pair: pair[1].violation)
     values = zip(goal.metrics, score.values, strict=True)

@@ -2,110 +2,78 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
-from study.home.events import ENDED, Joined, Params
-from study.home.record import TrialRecord
-from study.metrics import printed, printed_range
-from study.metrics.selection_rules import leading
-from study.ranking import Candidate, Reference, Results, SeedStatistics, epochs, once, spread, spreads
-from study.ranking.difference import side_of
-from study.ranking.documents import INNER, KNOWN
-from study.ranking.epochs import LAST
+from study.home.events import FoldsJoined, Params
+from study.home.record import StudyRecord, TrialRecord
+from study.metrics import format_range, format_value
+from study.metrics.selection_rules import summary_metrics
+from study.ranking import (
+    Candidate,
+    FittedReference,
+    Results,
+    SeedStatistics,
+    cached_per_results,
+    epochs,
+    seed_statistics,
+    statistics_by_metric,
+)
+from study.ranking.difference import to_arm
+from study.ranking.documents import FLATTENED, OMIT_IF_NONE
+from study.ranking.epochs import LAST_EPOCH_TEXT
 from study.spec import StudySpec
-from study.text import counted, parameter
+from study.text import counted, parameter, typed
 
-TEST_BEST = "at the epoch that is best on the test split, so too good on average"
+BEST_ON_TEST_TEXT = "at the epoch that is best on the test split, so too good on average"
 
 
-def beside(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[str, dict[str, SeedStatistics]]:
+def metrics_at_other_epochs(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[str, dict[str, SeedStatistics]]:
     """Return the study's metrics over trials at other epochs than the chosen one: by which epoch, then by metric.
 
-    Papers print them beside a result; nothing is chosen by them. `LAST` where `search.epoch` is best: also of the test
-    split, where each epoch read it. `TEST_BEST` where each epoch read it (`train.report_test`): the metric on the test
-    split, at each trial's best epoch by that. It looks, on average, too good.
+    Papers print them beside a result; nothing is chosen by them. `LAST_EPOCH_TEXT` where `search.epoch` is best: also
+    of the test split, where each epoch read it. `BEST_ON_TEST_TEXT` where each epoch read it (`train.report_test`): the
+    metric on the test split, at each trial's best epoch by that. It looks, on average, too good.
     """
-    metrics = [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("val", "test")]
-    last = {name: spread(trial.last(name) for trial in trials) for name in metrics}
-    test_best = {spec.test_metric: spread(_best(spec, trial) for trial in trials)}
-    by_epoch = {LAST: last if spec.objective.window is not None else {}, TEST_BEST: test_best}
+    metrics = [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed_metrics for split in ("val", "test")]
+    last = {name: seed_statistics(trial.last_metric(name) for trial in trials) for name in metrics}
+    test_best = {spec.test_metric: seed_statistics(_best_test_value(spec, trial) for trial in trials)}
+    by_epoch = {LAST_EPOCH_TEXT: last if spec.objective.window is not None else {}, BEST_ON_TEST_TEXT: test_best}
     spreads = {which: {name: value for name, value in of.items() if value} for which, of in by_epoch.items()}
     return {which: of for which, of in spreads.items() if of}
 
 
-def _best(spec: StudySpec, trial: TrialRecord) -> float | None:
+def _best_test_value(spec: StudySpec, trial: TrialRecord) -> float | None:
     values = [value for report in trial.reports if (value := report.get(spec.test_metric)) is not None]
     return (min if spec.mode == "min" else max)(values, default=None)
 
 
-@dataclass(frozen=True)
-class Extended:
-    """The last extension, with earlier ones to as many epochs.
-
-    Attributes:
-        epochs: of its trials.
-        of: the study's.
-        trials: the numbers of its configurations.
-        left: how many trials of it are still to end.
-        compared: how many epochs the trials ran that the results compare.
-    """
-
-    epochs: int
-    of: int
-    trials: Sequence[int]
-    left: int
-    compared: int
-
-
-def extended(results: Results) -> Extended | None:
-    """Return the last extension, None where there was none."""
-    record = results.record
-    if not record.lengthened:
-        return None
-    epochs = record.lengthened[-1].epochs
-    alike = (each.trials for each in record.lengthened if each.epochs == epochs)
-    trials = [record.trials[number] for number in dict.fromkeys(chain.from_iterable(alike))]
-    configurations = [trial.number for trial in trials if trial.stage in ("baseline", "search")]
-    left = sum(trial.state not in ENDED for trial in trials)
-    return Extended(epochs, results.spec.epochs, configurations, left, results.compared_at)
-
-
-def sentence(found: Extended) -> str:
-    """Return in words which trials were extended, and which epochs the results compare."""
-    which = f"trial{'s' * (len(found.trials) > 1)} {', '.join(map(str, found.trials))}"
-    if found.epochs == found.of:
-        return f"{which} went on to epoch {found.epochs} after early stopping had ended them"
-    if found.compared == found.epochs and not found.left:
-        return (
-            f"{which} went on to epoch {found.epochs} and are compared with one another alone; the other trials "
-            "are as they ended"
-        )
-    why = "until all of them have ended" if found.left else "none of the search's is complete, so"
-    return f"{which} go on to epoch {found.epochs}; {why} results are those of {found.compared} epochs"
+LENGTHENED = (
+    "An earlier version let trials of this study go on beyond their last epoch: shown is what they were before. What "
+    "followed can be read with that version."
+)
 
 
 @dataclass(frozen=True)
-class Value:
+class MetricSummary:
     """A metric over trials of several seeds, as `SeedStatistics`; its interval where the split's error is known."""
 
     mean: float
     sd: float | None
     n: int
-    split_error: float | None = field(default=None, metadata=KNOWN)
-    interval: tuple[float, float] | None = field(default=None, metadata=KNOWN)
+    split_error: float | None = field(default=None, metadata=OMIT_IF_NONE)
+    interval: tuple[float, float] | None = field(default=None, metadata=OMIT_IF_NONE)
 
     @classmethod
-    def of(cls, spread: SeedStatistics) -> "Value":
+    def from_statistics(cls, spread: SeedStatistics) -> "MetricSummary":
         ends = spread.interval()
         return cls(spread.mean, spread.deviation, spread.count, spread.split_error if ends else None, ends)
 
 
-Values = Mapping[str, Value]
+MetricSummaries = Mapping[str, MetricSummary]
 """Values by metric."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SideSummary:
+class ArmSummary:
     """A configuration with the trials that its metrics are taken from, a reference, or a final training.
 
     Attributes:
@@ -116,20 +84,25 @@ class SideSummary:
         beside: the study's metrics at other epochs, by which.
     """
 
-    reference: str | None = field(default=None, metadata=KNOWN)
-    trial: int | None = field(default=None, metadata=KNOWN)
-    params: Params | None = field(default=None, metadata=KNOWN)
-    search_value: float | None = field(default=None, metadata=KNOWN)
-    violation: float | None = field(default=None, metadata=KNOWN)
+    reference: str | None = field(default=None, metadata=OMIT_IF_NONE)
+    trial: int | None = field(default=None, metadata=OMIT_IF_NONE)
+    params: Params | None = field(default=None, metadata=OMIT_IF_NONE)
+    search_value: float | None = field(default=None, metadata=OMIT_IF_NONE)
+    violation: float | None = field(default=None, metadata=OMIT_IF_NONE)
     seeds: Sequence[int]
-    folds: Sequence[int] | None = field(default=None, metadata=KNOWN)
+    folds: Sequence[int] | None = field(default=None, metadata=OMIT_IF_NONE)
     epochs: Sequence[float | None]
-    metrics: Values
-    beside: Mapping[str, Values]
+    metrics: MetricSummaries
+    beside: Mapping[str, MetricSummaries]
+
+    def with_metrics(self, names: Collection[str]) -> "ArmSummary":
+        """Return it with these metrics alone, on both splits; each is named without its split."""
+        kept = {name: value for name, value in self.metrics.items() if name.split("/")[1] in names}
+        return replace(self, metrics=kept)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class SearchSummary:
     """What a search found, and which limit had ended it when its driver closed it.
 
     Attributes:
@@ -137,15 +110,15 @@ class Found:
         search: the configuration that leads, where the result is a reference.
     """
 
-    baseline: SideSummary | None
-    search: SideSummary | None = field(default=None, metadata=KNOWN)
-    best: SideSummary | None
+    baseline: ArmSummary | None
+    search: ArmSummary | None = field(default=None, metadata=OMIT_IF_NONE)
+    best: ArmSummary | None
     searched: int
     search_ended_by: str | None
 
 
 @dataclass(frozen=True)
-class Unsearched:
+class ReferenceSummary:
     """A result that needs no search.
 
     Attributes:
@@ -158,7 +131,7 @@ class Unsearched:
 
 
 @dataclass(frozen=True)
-class References:
+class ReferencesSummary:
     """The references, the best first.
 
     Attributes:
@@ -167,14 +140,14 @@ class References:
         is_surpassed: whether one is above what the search found.
     """
 
-    references: Sequence[Unsearched]
+    references: Sequence[ReferenceSummary]
     references_failed: Mapping[str, str]
     result: str | None
     is_surpassed: bool
 
 
 @dataclass(frozen=True)
-class OnFront:
+class FrontMember:
     """A configuration of the front: its values, and whether these are of fresh seeds."""
 
     trial: int
@@ -201,84 +174,86 @@ class Summary:
     constraints: Sequence[str]
     trials: Mapping[str, int]
     epochs: int
-    extended: Extended | None
+    extended: str | None
     lost: int
     test_readings: int
     failures: Mapping[int, str | None]
     untested: Mapping[int, str]
-    final: SideSummary | None = field(default=None, metadata=KNOWN)
+    final: ArmSummary | None = field(default=None, metadata=OMIT_IF_NONE)
     shown: Sequence[str]
-    found: Found | None = field(default=None, metadata=INNER)
-    references: References | None = field(default=None, metadata=INNER)
-    front: Sequence[OnFront] | None = field(default=None, metadata=KNOWN)
-    chosen_by: str | None = field(default=None, metadata=KNOWN)
+    found: SearchSummary | None = field(default=None, metadata=FLATTENED)
+    references: ReferencesSummary | None = field(default=None, metadata=FLATTENED)
+    front: Sequence[FrontMember] | None = field(default=None, metadata=OMIT_IF_NONE)
+    chosen_by: str | None = field(default=None, metadata=OMIT_IF_NONE)
 
     @property
-    def sides(self) -> dict[str, SideSummary]:
+    def arms(self) -> dict[str, ArmSummary]:
         """Baseline, what leads the search if that is neither, best and final training, as far as there are any."""
-        found: dict[str, SideSummary | None] = {"final": self.final}
+        found: dict[str, ArmSummary | None] = {"final": self.final}
         if self.found:
             baseline, search = self.found.baseline, self.found.search
             is_baseline = search and baseline and search.trial == baseline.trial
             found = {"baseline": baseline, "search": None if is_baseline else search, "best": self.found.best}
-        return {who: side for who, side in found.items() if side}
+        return {who: arm for who, arm in found.items() if arm}
 
 
-@once
-def summary(results: Results) -> Summary:
+@cached_per_results
+def summarise(results: Results) -> Summary:
     """Summarise a study's results: state, trials by state, baseline and best with their metrics."""
     spec, record, goal = results.spec, results.record, results.spec.objective
     trials = record.trials.values()
-    baseline, leads = (_candidate(spec, one) if one else None for one in (results.baseline, results.best))
-    best = _reference(results, results.unbeaten) if results.unbeaten else leads
-    is_final, several = spec.final_seeds is not None, goal.several
-    final = _told(spec, results.final_trials) if is_final else None
-    searched = sum(candidate.trial.stage == "search" for candidate in results.candidates)
+    baseline, leads = (_summarise_candidate(spec, one) if one else None for one in (results.baseline, results.best))
+    best = _summarise_reference(results, results.reference_as_result) if results.reference_as_result else leads
+    is_final, several = spec.final_seeds is not None, goal.has_several_metrics
+    final = _summarise_trials(spec, results.final_trials) if is_final else None
+    searched = sum(candidate.trial.stage == "search" for candidate in results.ranked_search)
     return Summary(
         name=spec.name,
         state=record.state,
         owner=record.owner,
         metric=spec.metric,
         metrics=goal.metrics,
-        epoch=epochs.words(goal),
+        epoch=epochs.chosen_epoch_text(goal),
         constraints=spec.search.constraints,
-        trials=record.counts(),
-        epochs=sum(trial.epochs for trial in trials),
-        extended=extended(results),
+        trials=record.trials_by_state(),
+        epochs=sum(trial.n_epochs for trial in trials),
+        extended=LENGTHENED if record.was_lengthened else None,
         lost=sum(trial.attempt for trial in trials),
-        test_readings=record.test_readings,
-        failures={trial.number: trial.why for trial in trials if trial.state == "failed"},
-        untested={trial.number: trial.untested for trial in trials if trial.untested},
+        test_readings=record.n_test_readings,
+        failures={trial.number: trial.end_reason for trial in trials if trial.state == "failed"},
+        untested={trial.number: trial.test_failure for trial in trials if trial.test_failure},
         final=final,
-        shown=_shown(results, [final] if is_final else [baseline, leads]),
+        shown=_metrics_to_print(results, [final] if is_final else [baseline, leads]),
         found=None
         if is_final
-        else Found(
+        else SearchSummary(
             baseline=baseline,
-            search=leads if results.unbeaten else None,
+            search=leads if results.reference_as_result else None,
             best=best,
             searched=searched,
-            search_ended_by=record.enough,
+            search_ended_by=record.search_ended_by,
         ),
-        references=None if is_final else _references(results),
-        front=_front(results) if several and not is_final else None,
+        references=None if is_final else _summarise_references(results),
+        front=_front_members(results) if several and not is_final else None,
         chosen_by=goal.rule if several and not is_final else None,
     )
 
 
-def _references(results: Results) -> References | None:
+def _summarise_references(results: Results) -> ReferencesSummary | None:
     """Return what needs no search; None where nothing was fitted."""
-    if not results.record.references:
+    if not results.record.reference_events:
         return None
-    stays = results.unbeaten
-    found = [Unsearched(one.name, one.label, one.metrics) for one in results.references]
-    return References(found, results.failed_references, stays.name if stays else None, bool(results.above))
+    stays = results.reference_as_result
+    found = [ReferenceSummary(one.name, one.label, one.metrics) for one in results.references]
+    return ReferencesSummary(
+        found, results.failed_references, stays.name if stays else None, bool(results.references_above_best)
+    )
 
 
-def _front(results: Results) -> list[OnFront]:
+def _front_members(results: Results) -> list[FrontMember]:
     names = results.spec.objective.metrics
     return [
-        OnFront(
+        FrontMember(
             candidate.trial.number,
             candidate.trial.params,
             dict(zip(names, score.values, strict=True)),
@@ -297,8 +272,8 @@ def result_metrics(results: Results) -> dict[str, float]:
     """
     values = {
         f"{who}/{name}": value
-        for who, side in summary(results).sides.items()
-        for name, value in (side.metrics if who == "final" else _only_study_metrics(results.spec, side.metrics)).items()
+        for who, arm in summarise(results).arms.items()
+        for name, value in (arm.metrics if who == "final" else _only_study_metrics(results.spec, arm.metrics)).items()
     }
     numbers = {
         f"{name}{suffix}": one
@@ -310,149 +285,169 @@ def result_metrics(results: Results) -> dict[str, float]:
 
 def result_seeds(results: Results) -> dict[str, str]:
     """Return the seeds that these results rest on, as `study.WHO_seeds`; of a reference none."""
-    sides = summary(results).sides.items()
-    return {f"study.{who}_seeds": ", ".join(map(str, side.seeds)) for who, side in sides if not side.reference}
+    arms = summarise(results).arms.items()
+    return {f"study.{who}_seeds": ", ".join(map(str, arm.seeds)) for who, arm in arms if not arm.reference}
 
 
-def _only_study_metrics(spec: StudySpec, metrics: Values) -> Values:
+def _only_study_metrics(spec: StudySpec, metrics: MetricSummaries) -> MetricSummaries:
     return {name: metrics[name] for name in _study_metrics(spec) if name in metrics}
 
 
 def _study_metrics(spec: StudySpec) -> list[str]:
     """Return the metrics that the study is about, on the test and the validation split."""
-    return [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed for split in ("test", "val")]
+    return [f"{split}/{name.split('/')[1]}" for name in spec.objective.needed_metrics for split in ("test", "val")]
 
 
-def _shown(results: Results, sides: Iterable[SideSummary | None]) -> list[str]:
-    """Return the metrics for people: the study's own, and the leading ones that each side has."""
-    of_each = [side.metrics for side in sides if side]
+def _metrics_to_print(results: Results, arms: Iterable[ArmSummary | None]) -> list[str]:
+    """Return the metrics for people: the study's own, and the leading ones that each arm has."""
+    of_each = [arm.metrics for arm in arms if arm]
     known = [name for name in of_each[0] if all(name in metrics for metrics in of_each)] if of_each else []
-    beside = leading(results.spec.objective.needed, known, results.record.groups.cells)
+    beside = summary_metrics(results.spec.objective.needed_metrics, known, results.record.groups.cells)
     return list(dict.fromkeys([*_study_metrics(results.spec), *beside]))
 
 
-def lines(told: Summary) -> list[str]:
+def first_failure(record: StudyRecord, name: str) -> list[str]:
+    """Return why the first failed trial of a study failed, and the command that shows its traceback; empty: none did.
+
+    Args:
+        name: of the study.
+    """
+    if (failed := record.first_failed_trial) is None:
+        return []
+    return [f"trial {failed.number} failed: {failed.end_reason}. {typed('logs', name, '--trial', failed.number)}"]
+
+
+def summary_lines(summary: Summary) -> list[str]:
     """Return a summary for a terminal: baseline against best, validation and test, with spread and seeds."""
-    counts = ", ".join(f"{count} {state}" for state, count in told.trials.items() if count)
-    whose = f", of {told.owner}" if told.owner else ""
-    texts = [f"study {told.name}{whose}: {told.state} ({counts or 'no trial yet'})"]
-    leading = "search" if told.references and told.references.is_surpassed else "best"
-    rows = [(leading if who == "best" and not side.reference else who, side) for who, side in told.sides.items()]
+    counts = ", ".join(f"{count} {state}" for state, count in summary.trials.items() if count)
+    whose = f", of {summary.owner}" if summary.owner else ""
+    texts = [f"study {summary.name}{whose}: {summary.state} ({counts or 'no trial yet'})"]
+    leading = "search" if summary.references and summary.references.is_surpassed else "best"
+    rows = [(leading if who == "best" and not arm.reference else who, arm) for who, arm in summary.arms.items()]
     rows = rows[:1] if len(rows) > 1 and rows[0][1].trial == rows[1][1].trial else rows
-    if told.final or rows:
-        texts += _rows(rows, dict.fromkeys(told.shown)) + _what_is_meant(rows) + _epochs(told)
-    leads = (told.found.search or told.found.best) if told.found else None
-    if leads is None or told.found is None:
+    if any(arm.reference for _, arm in rows):  # of what leads the search the study's metric is enough then
+        own = {name.split("/")[1] for name in summary.metrics}
+        rows = [(who, arm.with_metrics(own) if who == "search" else arm) for who, arm in rows]
+    if summary.final or rows:
+        texts += _metric_rows(rows, dict.fromkeys(summary.shown)) + _interval_note(rows) + _chosen_epoch_lines(summary)
+    leads = (summary.found.search or summary.found.best) if summary.found else None
+    if leads is None or summary.found is None:
         return texts
-    if told.extended:
-        texts.append(sentence(told.extended))
-    if told.constraints and leads.violation:
+    if summary.extended:
+        texts.append(summary.extended)
+    if summary.constraints and leads.violation:
         what = "first" if leading == "search" else "best"
         texts.append(
-            f"no configuration keeps {', '.join(told.constraints)}; the {what} misses by {leads.violation:.4g}"
+            f"no configuration keeps {', '.join(summary.constraints)}; the {what} misses by {leads.violation:.4g}"
         )
-    texts += _front_lines(told)
+    texts += _front_lines(summary)
     params = ", ".join(f"{key} = {parameter(value)}" for key, value in (leads.params or {}).items())
-    rule = f", {told.chosen_by}" if len(told.front or ()) > 1 else ""
+    rule = f", {summary.chosen_by}" if len(summary.front or ()) > 1 else ""
     texts.append(f"{leading}{rule}: trial {leads.trial}{f', {params}' if params else ''}")
-    texts += _reference_lines(told.references, told.metrics) if told.references else []
-    for why in dict.fromkeys(told.untested.values()):
-        numbers = [str(number) for number, other in told.untested.items() if other == why]
+    texts += _reference_lines(summary.references, summary.metrics) if summary.references else []
+    for why in dict.fromkeys(summary.untested.values()):
+        numbers = [str(number) for number, other in summary.untested.items() if other == why]
         texts.append(f"test split not read for trial{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {why}")
-    if told.found.searched and told.found.baseline and leads.trial == told.found.baseline.trial:
+    if summary.found.searched and summary.found.baseline and leads.trial == summary.found.baseline.trial:
         texts.append("The search gained nothing over the baseline.")
     return texts
 
 
-def _reference_lines(told: References, own: Sequence[str]) -> list[str]:
+def _reference_lines(references: ReferencesSummary, own: Sequence[str]) -> list[str]:
     """Return what needs no search, by the study's own metrics, and whether that is the result."""
-    lines = ["without a search:"] if told.references else []
+    lines = ["without a search:"] if references.references else []
     on_test = [f"test/{name.split('/')[1]}" for name in own]
     shown = dict.fromkeys([*own, *on_test, *(name.replace("log_loss", "accuracy") for name in on_test)])
-    for one in told.references:
+    for one in references.references:
         metrics = {name: one.metrics.get(name) for name in shown}
-        values = [f"{name} {printed(name, value)}" for name, value in metrics.items() if value is not None]
+        values = [f"{name} {format_value(name, value)}" for name, value in metrics.items() if value is not None]
         lines.append(f"  {one.words}: {', '.join(values) or 'not judged by ' + ', '.join(own)}")
-    lines += [f"  {name} could not be fitted: {why}" for name, why in told.references_failed.items()]
-    words = next((one.words for one in told.references if one.name == told.result), None)
+    lines += [f"  {name} could not be fitted: {why}" for name, why in references.references_failed.items()]
+    words = next((one.words for one in references.references if one.name == references.result), None)
     return [*lines, f"best: {words}, which needs no search"] if words else lines
 
 
-def _front_lines(told: Summary) -> list[str]:
+def _front_lines(summary: Summary) -> list[str]:
     """Return what is on the front, where that is more than one configuration that keeps the constraints."""
-    front, baseline = told.front or (), told.sides.get("baseline")
+    front, baseline = summary.front or (), summary.arms.get("baseline")
     if len(front) < 2 or front[0].violation:
         return []
     where = "on fresh seeds" if front[0].fresh else "in the search"
-    lines = [f"no configuration is best in every metric; the front, {where}:"]
+    are_level = len({tuple(each.values.values()) for each in front}) == 1
+    said = "these are level in every metric" if are_level else "no configuration is best in every metric"
+    lines = [f"{said}; the front, {where}:"]
     for each in front:
-        values = ", ".join(f"{name} {printed(name, value)}" for name, value in each.values.items())
+        values = ", ".join(f"{name} {format_value(name, value)}" for name, value in each.values.items())
         is_baseline = baseline and each.trial == baseline.trial
         lines.append(f"  {'the baseline' if is_baseline else f'trial {each.trial}'}: {values}")
     return lines
 
 
-def _rows(rows: Iterable[tuple[str, SideSummary]], metrics: Collection[str]) -> list[str]:
+def _metric_rows(rows: Iterable[tuple[str, ArmSummary]], metrics: Collection[str]) -> list[str]:
     lines = []
-    for who, side in rows:
-        lines += _values(who, side, side.metrics, metrics)
-        for which, values in side.beside.items():
-            lines += [f"{line}, {which}" for line in _values(who, side, values, metrics)]
+    for who, arm in rows:
+        lines += _value_lines(who, arm, arm.metrics, metrics)
+        for which, values in arm.beside.items():
+            lines += [f"{line}, {which}" for line in _value_lines(who, arm, values, metrics)]
     return lines
 
 
-def _values(who: str, side: SideSummary, values: Values, metrics: Collection[str]) -> list[str]:
+def _value_lines(who: str, arm: ArmSummary, values: MetricSummaries, metrics: Collection[str]) -> list[str]:
     lines, wide = [], max([26, *map(len, metrics)])
-    folds = f"{len(side.folds)} folds, " if side.folds and len(side.folds) > 1 else ""
+    folds = f"{len(arm.folds)} folds, " if arm.folds and len(arm.folds) > 1 else ""
     for metric in metrics:
         if value := values.get(metric):
-            seeds = "no seed" if side.reference else counted(value.n, "seed")
-            split = f", 95%: {printed_range(metric, *value.interval)}" if value.interval else ""
-            lines.append(f"{who:<9} {metric:<{wide}} {printed(metric, value.mean, value.sd)} ({folds}{seeds}){split}")
+            seeds = "no seed" if arm.reference else counted(value.n, "seed")
+            split = f", 95%: {format_range(metric, *value.interval)}" if value.interval else ""
+            lines.append(
+                f"{who:<9} {metric:<{wide}} {format_value(metric, value.mean, value.sd)} ({folds}{seeds}){split}"
+            )
     return lines
 
 
-def _what_is_meant(rows: Sequence[tuple[str, SideSummary]]) -> list[str]:
+def _interval_note(rows: Sequence[tuple[str, ArmSummary]]) -> list[str]:
     """Return what the intervals of such rows are of, where there are some."""
-    if not any(value.interval for _, side in rows for value in side.metrics.values()):
+    if not any(value.interval for _, arm in rows for value in arm.metrics.values()):
         return []
-    if any(side.folds for _, side in rows):
+    if any(arm.folds for _, arm in rows):
         return ["±: over folds and seeds; 95%: of val over samples drawn anew, of test with its samples' own error"]
     return ["±: over seeds; 95%: with the error of the split's own samples, which seeds share"]
 
 
-def _epochs(told: Summary) -> list[str]:
+def _chosen_epoch_lines(summary: Summary) -> list[str]:
     """Return which epochs were chosen, where they are not all the last."""
-    if told.epoch == epochs.LAST or not any(side.epochs for side in told.sides.values()):
+    if summary.epoch == epochs.LAST_EPOCH_TEXT or not any(arm.epochs for arm in summary.arms.values()):
         return []
-    chosen = "; ".join(f"{who} epoch {', '.join(map(str, side.epochs))}" for who, side in told.sides.items())
-    return [f"values are those {told.epoch}: {chosen}"]
+    chosen = "; ".join(f"{who} epoch {', '.join(map(str, arm.epochs))}" for who, arm in summary.arms.items())
+    return [f"values are those {summary.epoch}: {chosen}"]
 
 
-def _candidate(spec: StudySpec, candidate: Candidate) -> SideSummary:
+def _summarise_candidate(spec: StudySpec, candidate: Candidate) -> ArmSummary:
     violation = (candidate.confirmed_score or candidate.score).violation
-    told = _told(spec, candidate.repeats or candidate.replicates, candidate.joined)
+    told = _summarise_trials(spec, candidate.confirm_trials or candidate.replicates, candidate.joined)
     of_trial = candidate.trial
     return replace(
-        told, trial=of_trial.number, params=of_trial.params, search_value=candidate.value, violation=violation
+        told, trial=of_trial.number, params=of_trial.params, search_value=candidate.search_value, violation=violation
     )
 
 
-def _reference(results: Results, stays: Reference) -> SideSummary:
-    side = side_of(results.spec, stays)
+def _summarise_reference(results: Results, stays: FittedReference) -> ArmSummary:
+    arm = to_arm(results.spec, stays)
     violation = stays.score.violation if stays.score else None
-    return replace(_told(results.spec, side.trials, side.joined), reference=stays.name, params={}, violation=violation)
+    return replace(
+        _summarise_trials(results.spec, arm.trials, arm.joined), reference=stays.name, params={}, violation=violation
+    )
 
 
-def _told(spec: StudySpec, trials: Sequence[TrialRecord], joined: Joined | None = None) -> SideSummary:
-    return SideSummary(
+def _summarise_trials(spec: StudySpec, trials: Sequence[TrialRecord], joined: FoldsJoined | None = None) -> ArmSummary:
+    return ArmSummary(
         seeds=[trial.seed for trial in trials],
         folds=sorted({trial.fold for trial in trials if trial.fold is not None}) or None,
-        epochs=[epochs.values(spec.objective, trial)["epoch"] for trial in trials],
-        metrics=_each(spreads(spec.objective, trials, joined)),
-        beside={which: _each(of) for which, of in beside(spec, trials).items()},
+        epochs=[epochs.chosen_metrics(spec.objective, trial)["epoch"] for trial in trials],
+        metrics=_metric_summaries(statistics_by_metric(spec.objective, trials, joined)),
+        beside={which: _metric_summaries(of) for which, of in metrics_at_other_epochs(spec, trials).items()},
     )
 
 
-def _each(of: Mapping[str, SeedStatistics]) -> Values:
-    return {name: Value.of(one) for name, one in of.items()}
+def _metric_summaries(of: Mapping[str, SeedStatistics]) -> MetricSummaries:
+    return {name: MetricSummary.from_statistics(one) for name, one in of.items()}

@@ -14,7 +14,7 @@ from study.errors import UserError, nearest
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.reproduce.reading_tables import Comparison, compare
+from study.reproduce.reading_comparison import Comparison, compare
 from study.reproduce.reproduction import (
     Reproduction,
     build_reproduction,
@@ -26,7 +26,7 @@ from study.reproduce.reproduction import (
 )
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
-from study.spec.readings import has_own_study
+from study.spec.paper_readings import has_own_study
 from study.text import typed
 
 __all__ = [
@@ -100,17 +100,17 @@ def compared_readings(home: Home, table: str, request: Request, readings: str) -
     Raises:
         UserError: see `reproduce_readings`.
     """
-    paper_table, declared = published.load(table), declared_readings(table)
+    paper_table, declared = published.load_table(table), declared_readings(table)
     studies = _reading_studies(table, request, readings)
     found = {}
     for reading, name in studies.items():
-        of, folder = declared[reading], home.find(name) if _has_begun(home, name) else None
+        of, folder = declared[reading], home.find_study(name) if _has_begun(home, name) else None
         spec = folder.spec() if folder else _requested_study(table, request, name, reading)
         results = Results(spec, StudyRecord.load(folder.ledger_file) if folder else StudyRecord())
         as_read = paper_table.model_copy(update={"metrics": of.metrics, "values": of.values})
         found[reading] = build_reproduction(as_read, results, load_study(table, reading=reading))
         if folder and not of.reads:
-            write(found[reading], folder.report)
+            write(found[reading], folder.report_folder)
     return compare(paper_table, declared, studies, found)
 
 
@@ -119,7 +119,7 @@ def _reading_studies(table: str, request: Request, readings: str) -> dict[str, s
 
     It is the table's own for the reading of the study file, and for readings that need no training of their own.
     """
-    declared = declared_readings(published.load(table).name)
+    declared = declared_readings(published.load_table(table).name)
     asked = list(declared) if readings == ALL else [name.strip() for name in readings.split(",") if name.strip()]
     if unknown := [name for name in asked if name not in declared]:
         there = f"Allowed: {ALL}, {', '.join(declared)}" if declared else "Its study file declares none"
@@ -133,7 +133,7 @@ def _reading_studies(table: str, request: Request, readings: str) -> dict[str, s
 
 
 def _check_can_run(table: str) -> None:
-    why_not = published.load(table).no_study
+    why_not = published.load_table(table).no_study
     if why_not:
         numbers = typed("reproduce", table, "--report")
         raise UserError(f"{table}: nothing of it can be run here: {why_not}. Its printed numbers: {numbers}")
@@ -148,7 +148,7 @@ def _study_to_run(home: Home, table: str, request: Request, name: str, reading: 
     if not _has_begun(home, name) or request.assignments or request.seeds or request.profile:
         spec = _requested_study(table, request, name, reading)
     else:
-        spec = home.find(name).checked_spec()
+        spec = home.find_study(name).checked_spec()
     if differing := list(differences(home, [spec])):
         raise UserError(
             f"{name}: exists already, with other settings. To go on with it as it is, leave out --profile, --seeds and "
@@ -163,13 +163,13 @@ def current_table(home: Home, table: str, request: Request) -> Reproduction:
     Raises:
         UserError: there is no such table, or no study of the given name.
     """
-    paper_table, name = published.load(table), request.name or table
+    paper_table, name = published.load_table(table), request.name or table
     if paper_table.no_study:
         return printed_alone(paper_table)
     if request.name is None and not _has_begun(home, name):
         planned = Results(_requested_study(table, request, name), StudyRecord())
         return build_reproduction(paper_table, planned, load_study(table))
-    return tabulate(home.find(name), table)
+    return tabulate(home.find_study(name), table)
 
 
 def _has_begun(home: Home, name: str) -> bool:
@@ -178,7 +178,7 @@ def _has_begun(home: Home, name: str) -> bool:
 
 def _requested_study(table: str, request: Request, name: str, reading: str | None = None) -> StudySpec:
     """Return the study of a table with the requested options, under this name and reading of its protocol."""
-    overrides = [*request.assignments, *_seeds(request.seeds)]
+    overrides = [*request.assignments, *_seed_overrides(request.seeds)]
     spec = load_study(table, overrides, request.profile, name, reading=reading)
     if spec.objective.window is not None:
         raise UserError(
@@ -192,7 +192,7 @@ def _requested_study(table: str, request: Request, name: str, reading: str | Non
     return spec
 
 
-def _seeds(seeds_text: str | None) -> list[str]:
+def _seed_overrides(seeds_text: str | None) -> list[str]:
     """Return the overrides that give a configuration's trials these seeds, in any order.
 
     Consecutive seeds are given by their number, as in the study files: it is then the same study.

@@ -12,7 +12,7 @@ from study import data, published
 from study.analysis import epochs_frame, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.report.page import markdown_table
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cell_tables import Cell, cell
+from study.analysis.statistics.cell_tables import MetricCell, make_cell
 from study.analysis.tables.paper_comparison import (
     CLAIM_RULE,
     OURS,
@@ -26,18 +26,18 @@ from study.analysis.tables.paper_comparison import (
     decreasing,
     increasing,
 )
-from study.analysis.tables.printed_table import Along, Entry, Grid
+from study.analysis.tables.printed_table import Along, Grid, PrintedEntry
 from study.driver.run import write_forms
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.knobs import Params, Section, Value
-from study.metrics import is_share, lower_is_better, searchable
+from study.metrics import is_share, lower_is_better, searchable_metrics
 from study.published import PER_UNIT, Claim, PublishedTable
 from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
-from study.spec.readings import is_of
-from study.spec.sampler_facts import SAMPLERS
+from study.spec.paper_readings import is_study_of_reading
+from study.spec.sampler_facts import sampler_facts
 from study.spec.space import grid_cells
 from study.text import counted, escaped, flat
 
@@ -45,23 +45,23 @@ CellPlace = tuple[str, str]
 """Labels of a cell's row and column."""
 
 
-def places(table: PublishedTable) -> list[CellPlace]:
+def cell_places(table: PublishedTable) -> list[CellPlace]:
     """Return the labels of every cell of a table, row by row."""
     return list(product((row.label for row in table.rows), (column.label for column in table.columns)))
 
 
-def planned(spec: StudySpec) -> list[tuple[Params, Mapping[str, Section]]]:
+def planned_configurations(spec: StudySpec) -> list[tuple[Params, Mapping[str, Section]]]:
     """Return the configurations that a study tries in any case, each with its sections.
 
     These are its baseline, the enqueued ones and those of its grid.
     """
     search = spec.search
     given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
-    cells = grid_cells(spec.space) if SAMPLERS[search.sampler].every_cell else ()
+    cells = grid_cells(spec.space) if sampler_facts(search.sampler).every_cell else ()
     return [(params, spec.trial_document(params)) for params in (*given, *cells)]
 
 
-def belongs(where: Params, params: Params, document: Mapping[str, Section]) -> bool:
+def is_of_cell(where: Params, params: Params, document: Mapping[str, Section]) -> bool:
     """Return whether a configuration has the keys and values of a cell.
 
     Args:
@@ -82,22 +82,22 @@ def _equal(value: Value, other: Value) -> bool:
     return isinstance(value, bool) == isinstance(other, bool) and value == other
 
 
-Cells = dict[CellPlace, Cell]
+Cells = dict[CellPlace, MetricCell]
 
 
-def _trials(table: PublishedTable, results: Results) -> dict[CellPlace, list[int]]:
+def _trials_by_cell(table: PublishedTable, results: Results) -> dict[CellPlace, list[int]]:
     """Return the numbers of each cell's trials, none before any ran; cells that cannot have trials are left out."""
     trials = results.record.trials
     documents = {number: results.spec.trial_document(trial.params) for number, trial in trials.items()}
-    wanted = {place: table.where(*place) for place in places(table)}
+    wanted = {place: table.where(*place) for place in cell_places(table)}
     return {
-        place: [number for number in trials if belongs(values, trials[number].params, documents[number])]
+        place: [number for number in trials if is_of_cell(values, trials[number].params, documents[number])]
         for place, values in wanted.items()
         if values is not None
     }
 
 
-def _best_epoch(
+def _cells_at_best_epoch(
     table: PublishedTable, results: Results, frame: pd.DataFrame, trials: Mapping[CellPlace, list[int]]
 ) -> Cells:
     """Return each cell at the epoch that is best on the test split, as some papers choose it; optimistic.
@@ -107,20 +107,20 @@ def _best_epoch(
     """
     epochs, cells = epochs_frame(results.record), {}
     frames = {
-        metric: _at_best(frame, epochs, metric)
+        metric: _at_best_epoch(frame, epochs, metric)
         for metric in {_choosing_metric(table, place) for place in trials}
         if metric in epochs
     }
     for place, of_cell in trials.items():
         metric = _choosing_metric(table, place)
-        if metric in frames and table.metric_of(*place).split("/")[1] in searchable():
-            cells[place] = _cell(table, place, frames[metric].loc[of_cell])
+        if metric in frames and table.metric_of(*place).split("/")[1] in searchable_metrics():
+            cells[place] = _make_cell(table, place, frames[metric].loc[of_cell])
     return cells if results.spec.train.report_test else {}
 
 
-def _cell(table: PublishedTable, place: CellPlace, frame: pd.DataFrame) -> Cell:
+def _make_cell(table: PublishedTable, place: CellPlace, frame: pd.DataFrame) -> MetricCell:
     """Return a cell of these trials, in the printed unit, percent as shares."""
-    fractions = cell(frame, table.metric_of(*place))
+    fractions = make_cell(frame, table.metric_of(*place))
     return replace(fractions, values=tuple(value * printed_per_unit(table, place) for value in fractions.values))
 
 
@@ -135,7 +135,7 @@ def _choosing_metric(table: PublishedTable, place: CellPlace) -> str:
     return metric if metric.endswith("accuracy") else table.metric
 
 
-def _at_best(frame: pd.DataFrame, epochs: pd.DataFrame, by: str) -> pd.DataFrame:
+def _at_best_epoch(frame: pd.DataFrame, epochs: pd.DataFrame, by: str) -> pd.DataFrame:
     """Return trials with all metrics at the epoch at which the metric `by` is best, the first of equal ones."""
     measured = epochs[epochs[by].notna()]
     values = -measured[by] if lower_is_better(by) else measured[by]
@@ -144,7 +144,7 @@ def _at_best(frame: pd.DataFrame, epochs: pd.DataFrame, by: str) -> pd.DataFrame
     return frame.drop(columns=shared).join(best[shared])
 
 
-def seeds(cells: Mapping[CellPlace, Cell]) -> list[int]:
+def seeds(cells: Mapping[CellPlace, MetricCell]) -> list[int]:
     """Return the training seeds behind the numbers, sorted."""
     return sorted({seed for cell in cells.values() for seed in cell.seeds})
 
@@ -179,22 +179,22 @@ def _planned_cells(
 
     Cells that cannot have trials are left out.
     """
-    studies, cells = [planned(spec), planned(full)], {}
-    for place in places(table):
+    studies, cells = [planned_configurations(spec), planned_configurations(full)], {}
+    for place in cell_places(table):
         if (values := table.where(*place)) is not None:
-            here, in_full = (next((each[1] for each in study if belongs(values, *each)), None) for study in studies)
+            here, in_full = (next((each[1] for each in study if is_of_cell(values, *each)), None) for study in studies)
             cells[place] = here, in_full
     return cells
 
 
-def _missing(
+def _why_missing(
     table: PublishedTable,
     planned_cells: Mapping[CellPlace, tuple[TrialSections | None, TrialSections | None]],
-    ours: Mapping[CellPlace, Cell],
+    ours: Mapping[CellPlace, MetricCell],
 ) -> dict[CellPlace, str]:
     """Return the reason, one of `MEANING`, for each cell without a value."""
     reasons = {}
-    for place in places(table):
+    for place in cell_places(table):
         if place not in planned_cells:
             reasons[place] = PUBLISHED_ONLY
         elif not ours[place].values:
@@ -219,7 +219,7 @@ def reasons_text(cells: Mapping[CellPlace, str], rows: Iterable[str], columns: I
     return lines
 
 
-def _trials_reason(cell: Cell, is_planned: bool) -> str | None:
+def _trials_reason(cell: MetricCell, is_planned: bool) -> str | None:
     if cell.unread:
         return UNREAD
     if cell.open or not (cell.failed or cell.pruned):
@@ -229,7 +229,7 @@ def _trials_reason(cell: Cell, is_planned: bool) -> str | None:
 
 def _must_bring(section: Section) -> bool:
     """Return whether files of a data set are missing that only the user can get."""
-    return any(source.url is None and source.existing_path() is None for source in data.sources(section))
+    return any(source.url is None and source.path_or_none() is None for source in data.sources(section))
 
 
 LAST_EPOCH = "Our numbers are from each trial's last epoch: no split chose it."
@@ -244,16 +244,16 @@ VARIANTS = ("method.variant", "method.alpha_squared", "method.base_temperature",
 PAPERS, OWN = "the paper's protocol", "a protocol of our own"
 """What a table's study file has; `OWN` where its source says so."""
 
-NO_BUDGET = ("train.seed", "train.threads", "train.report_test", "train.keep_epochs")
+NO_BUDGET = ("train.seed", "train.threads", "train.report_test")
 """Keys in which a run may differ from the protocol without a smaller budget."""
 
 
-def _notes(
+def _table_notes(
     table: PublishedTable,
     results: Results,
     full: StudySpec,
     runs: Sequence[tuple[TrialSections, TrialSections]],
-    ours: Mapping[CellPlace, Cell],
+    ours: Mapping[CellPlace, MetricCell],
     missing: Mapping[CellPlace, str],
 ) -> list[str]:
     """Return notes on budget, variant of the loss and missing cells, and those of the transcription.
@@ -264,8 +264,8 @@ def _notes(
         ours, missing: its cells, and why some have no value.
     """
     protocol = OWN if OWN in table.source else PAPERS
-    lines = [_budget(results, full, ours, runs, protocol), *_reading(table, results.spec)]
-    lines += _variants(here for here, _ in runs)
+    lines = [_budget_note(results, full, ours, runs, protocol), *_reading_sentences(table, results.spec)]
+    lines += _variant_sentences(here for here, _ in runs)
     reasons = reasons_text(missing, [row.label for row in table.rows], [column.label for column in table.columns])
     lines += [f"Missing: {reason}." for reason in reasons]
     lines += [
@@ -280,10 +280,10 @@ def spread_note(table: PublishedTable) -> str:
     return f"The paper's ±: {table.spread if table.trials is None else f'{table.spread}; {table.trials} trials'}."
 
 
-def _budget(
+def _budget_note(
     results: Results,
     full: StudySpec,
-    ours: Mapping[CellPlace, Cell],
+    ours: Mapping[CellPlace, MetricCell],
     runs: Sequence[tuple[TrialSections, TrialSections]],
     protocol: str,
 ) -> str:
@@ -291,9 +291,13 @@ def _budget(
     spec, record = results.spec, results.record
     titles_run = dict.fromkeys(session.dataset for session in record.sessions if session.dataset)
     networks = ", ".join(dict.fromkeys(str(ours_run["model"]["name"]) for ours_run, _ in runs))
-    titles = ", ".join(titles_run or spec.data_titles)
+    titles = ", ".join(titles_run or spec.dataset_titles)
     what = f"{titles}, {networks or 'network'}, {counted(spec.epochs, 'epoch')}, {formatting.seeds(seeds(ours))}"
-    trial_time = f"{formatting.duration(record.busy)} of trials" if record.busy else "no trial has run yet"
+    trial_time = (
+        f"{formatting.duration(record.total_trial_seconds)} of trials"
+        if record.total_trial_seconds
+        else "no trial has run yet"
+    )
     differing: dict[str, dict[tuple[str, str], None]] = {}
     for ours_run, theirs_run in runs:
         mine, theirs = flat(ours_run), flat(theirs_run)
@@ -310,14 +314,14 @@ def _budget(
     return f"Budget: {what}; {trial_time}. {comparison}"
 
 
-def _reading(table: PublishedTable, spec: StudySpec) -> Iterator[str]:
+def _reading_sentences(table: PublishedTable, spec: StudySpec) -> Iterator[str]:
     """Yield which reading of the protocol was run, where the table's study file declares readings."""
     declared, values = declared_readings(table.name), spec.to_document()
-    for name in [name for name, reading in declared.items() if is_of(reading, values)]:
+    for name in [name for name, reading in declared.items() if is_study_of_reading(reading, values)]:
         yield f"Reading of the protocol: {name}, {declared[name].about} ({declared[name].source})."
 
 
-def _variants(documents: Iterator[Mapping[str, Section]]) -> Iterator[str]:
+def _variant_sentences(documents: Iterator[Mapping[str, Section]]) -> Iterator[str]:
     """Yield which variant of the losses was run."""
     values_by_key: dict[str, dict[str, None]] = {}
     for values in map(flat, documents):
@@ -369,12 +373,12 @@ def build_reproduction(table: PublishedTable, results: Results, full: StudySpec)
     Args:
         full: the table's study file without a profile: the paper's protocol.
     """
-    trials, frame = _trials(table, results), trials_frame(results)
-    last = {place: _cell(table, place, frame.loc[of_cell]) for place, of_cell in trials.items()}
-    best = _best_epoch(table, results, frame, trials)
+    trials, frame = _trials_by_cell(table, results), trials_frame(results)
+    last = {place: _make_cell(table, place, frame.loc[of_cell]) for place, of_cell in trials.items()}
+    best = _cells_at_best_epoch(table, results, frame, trials)
     cells = _planned_cells(table, results.spec, full)
-    reasons = _missing(table, cells, last)
-    notes = _notes(
+    reasons = _why_missing(table, cells, last)
+    notes = _table_notes(
         table, results, full, [(one, other) for one, other in cells.values() if one and other], last, reasons
     )
     return Reproduction(
@@ -382,16 +386,16 @@ def build_reproduction(table: PublishedTable, results: Results, full: StudySpec)
         last,
         best,
         reasons,
-        _grid(table, last, reasons, [LAST_EPOCH, *notes]),
-        _grid(table, best, reasons, [BEST_EPOCH]) if any(cell.values for cell in best.values()) else None,
+        _comparison_grid(table, last, reasons, [LAST_EPOCH, *notes]),
+        _comparison_grid(table, best, reasons, [BEST_EPOCH]) if any(cell.values for cell in best.values()) else None,
         claims_table(verdicts(table, last)),
     )
 
 
 def printed_alone(table: PublishedTable) -> Reproduction:
     """Return a table of which nothing can be run here: the paper's numbers alone."""
-    reasons = dict.fromkeys(places(table), PUBLISHED_ONLY)
-    grid = _grid(table, {}, reasons, [f"Not run: {table.no_study}.", spread_note(table), *table.notes])
+    reasons = dict.fromkeys(cell_places(table), PUBLISHED_ONLY)
+    grid = _comparison_grid(table, {}, reasons, [f"Not run: {table.no_study}.", spread_note(table), *table.notes])
     claims = claims_table(verdicts(table, {}))
     return Reproduction(table, {}, {}, reasons, grid, None, claims)
 
@@ -400,14 +404,14 @@ def verdicts(table: PublishedTable, cells: Cells) -> dict[str, ClaimResult]:
     """Return the verdict on each claim of a table, by its text."""
     verdicts = {}
     for claim in table.claims:
-        why = table.not_judged(claim)
-        verdicts[claim.text] = ClaimResult("cannot tell", None, None, why) if why else judged(claim, cells)
+        why = table.why_not_judged(claim)
+        verdicts[claim.text] = ClaimResult("cannot tell", None, None, why) if why else judge_claim(claim, cells)
     return verdicts
 
 
-def judged(claim: Claim, cells: Mapping[CellPlace, Cell]) -> ClaimResult:
+def judge_claim(claim: Claim, cells: Mapping[CellPlace, MetricCell]) -> ClaimResult:
     """Judge a claim by our cells; a cell that is absent has no value."""
-    named = [cells.get(place, Cell("")) for place in claim.cells()]
+    named = [cells.get(place, MetricCell("")) for place in claim.cells()]
     if claim.better:
         return better(*named)
     if claim.best:
@@ -417,29 +421,31 @@ def judged(claim: Claim, cells: Mapping[CellPlace, Cell]) -> ClaimResult:
     return increasing(named) if claim.increasing else decreasing(named)
 
 
-def paper_entry(table: PublishedTable, place: CellPlace) -> Entry:
+def paper_entry(table: PublishedTable, place: CellPlace) -> PrintedEntry:
     """Return a printed cell. A spread of an unknown number of trials is only text after the number."""
     printed, scale = table.cell(*place), printed_per_unit(table, place)
     if printed.value is None:
-        return Entry()
+        return PrintedEntry()
     has_spread = table.trials is not None and printed.spread is not None
     spread = SeedStatistics(
         printed.value * scale, (printed.spread or 0.0) * scale if has_spread else None, table.trials or 1
     )
     _, plus_minus, printed_spread = printed.printed.partition(" ± ")
-    return Entry(
+    return PrintedEntry(
         table.metric_of(*place), spread, "" if has_spread or not plus_minus else f"± {printed_spread}", "paper"
     )
 
 
-def _grid(table: PublishedTable, ours: Cells, reasons: Mapping[CellPlace, str], notes: Sequence[str]) -> Grid:
+def _comparison_grid(
+    table: PublishedTable, ours: Cells, reasons: Mapping[CellPlace, str], notes: Sequence[str]
+) -> Grid:
     rows, columns = [row.label for row in table.rows], [column.label for column in table.columns]
-    paper = {place: paper_entry(table, place) for place in places(table)}
+    paper = {place: paper_entry(table, place) for place in cell_places(table)}
     grid = compare_with_paper(rows, columns, _with_numbers(ours), paper)
     labels = [(str(row), str(line_kind)) for row, line_kind in grid.rows]
     entries = [
         [
-            _with_reason(entry, line_kind, reasons.get((row, column)), table.no_verdict(row, column))
+            _with_reason(entry, line_kind, reasons.get((row, column)), table.why_no_verdict(row, column))
             for column, entry in zip(columns, entries_of_line, strict=True)
         ]
         for (row, line_kind), entries_of_line in zip(labels, grid.entries, strict=True)
@@ -458,13 +464,13 @@ def _grid(table: PublishedTable, ours: Cells, reasons: Mapping[CellPlace, str], 
     )
 
 
-def _with_reason(entry: Entry, line_kind: str, reason: str | None, no_verdict: str | None) -> Entry:
+def _with_reason(entry: PrintedEntry, line_kind: str, reason: str | None, no_verdict: str | None) -> PrintedEntry:
     """Return an entry with the reason why it has no number, or no verdict; a missing number has no verdict."""
     if reason is None and no_verdict is not None and line_kind == VERDICT:
         return replace(entry, remark=NO_VERDICT)
     if reason is None or line_kind == PAPER:
         return entry
-    return replace(entry, remark=reason) if line_kind == OURS else Entry() if line_kind == VERDICT else entry
+    return replace(entry, remark=reason) if line_kind == OURS else PrintedEntry() if line_kind == VERDICT else entry
 
 
 def _paper_line_label(row: str, reasons: Mapping[CellPlace, str]) -> str:
@@ -481,7 +487,7 @@ def _with_numbers(ours: Cells) -> Cells:
 def _digits(table: PublishedTable) -> int:
     """Return the digits of percentages after the decimal point: as many as are printed, one where none is."""
     printed = [
-        table.cell(*place).printed.split(" ")[0] for place in places(table) if table.unit_of(*place) == "percent"
+        table.cell(*place).printed.split(" ")[0] for place in cell_places(table) if table.unit_of(*place) == "percent"
     ]
     return max((len(number.partition(".")[2]) for number in printed if "." in number), default=1)
 
@@ -499,8 +505,8 @@ def tabulate(folder: StudyFolder, table: str) -> Reproduction:
         UserError: there is no such table, or the folder cannot be written.
     """
     results = Results(folder.spec(), StudyRecord.load(folder.ledger_file))
-    reproduction = build_reproduction(published.load(table), results, load_study(table))
-    write(reproduction, folder.report)
+    reproduction = build_reproduction(published.load_table(table), results, load_study(table))
+    write(reproduction, folder.report_folder)
     return reproduction
 
 
@@ -539,7 +545,7 @@ def _with_notes(reproduction: Reproduction, grid: Grid) -> str:
 def document(reproduction: Reproduction) -> dict[str, object]:
     """Return a reproduction as plain values for JSON; numbers in the printed unit, but fractions for percent."""
     cells = []
-    for place in places(reproduction.table):
+    for place in cell_places(reproduction.table):
         printed = reproduction.table.cell(*place)
         ours = {"last_epoch": reproduction.last.get(place), "best_epoch_on_test": reproduction.best.get(place)}
         cells.append(
@@ -549,8 +555,11 @@ def document(reproduction: Reproduction) -> dict[str, object]:
                 "metric": reproduction.table.metric_of(*place),
                 "printed": printed.printed,
             }
-            | {name: cell.spread.to_document() if cell and cell.spread else None for name, cell in ours.items()}
-            | {"missing": reproduction.missing.get(place), "no_verdict": reproduction.table.no_verdict(*place)}
+            | {
+                name: cell.seed_statistics.to_document() if cell and cell.seed_statistics else None
+                for name, cell in ours.items()
+            }
+            | {"missing": reproduction.missing.get(place), "no_verdict": reproduction.table.why_no_verdict(*place)}
         )
     claims = reproduction.claims.to_dict("records")
     return {

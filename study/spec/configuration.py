@@ -1,17 +1,45 @@
-"""Read a configuration that a user types for a running search, and check it against the search's space."""
+"""Configurations: which are the same, their digest, and those that a user types, checked against the search's space."""
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from study import files
 from study.errors import UserError, nearest
 from study.knobs import Params, Scalar, Section
-from study.spec.document import Document, assigned
-from study.spec.schema import Domain, among
-from study.spec.section_checks import Problems, params_text, shown
+from study.spec.domain import Domain, is_among_values
+from study.spec.key_errors import Problems, params_text, value_text
 from study.spec.space import Space
+from study.spec.yaml_document import Document, parse_assignment
 from study.training.config import SECTIONS
 
-FORMAT = 2
+Configuration = TypeVar("Configuration", bound=Params)
+
+
+def configuration_identity(params: Params) -> frozenset[tuple[str, bool, Scalar]]:
+    """Return a key that is equal for the same configurations alone.
+
+    Numbers are compared to twelve digits: 0.3 and 0.1 + 2 * 0.1 are one step of a range.
+    """
+    return frozenset(
+        (key, isinstance(value, bool), float(f"{value:.12g}") if isinstance(value, float) else value)
+        for key, value in params.items()
+    )
+
+
+def is_same_configuration(params: Params, other: Params) -> bool:
+    """Return whether two configurations are the same."""
+    return configuration_identity(params) == configuration_identity(other)
+
+
+def distinct_configurations(configurations: Iterable[Configuration]) -> list[Configuration]:
+    """Return the different ones of these configurations, each where it comes first."""
+    found: dict[frozenset[tuple[str, bool, Scalar]], Configuration] = {}
+    for params in configurations:
+        found.setdefault(configuration_identity(params), params)
+    return list(found.values())
+
+
+EXPORT_FORMAT = 2
 """Version of the form of `origin` in an exported file."""
 
 
@@ -27,11 +55,11 @@ def configuration_digest(values: Section) -> str:
     return files.digest_of_values(sections)
 
 
-OPTION = "enqueue"
+ENQUEUE_OPTION = "enqueue"
 """What messages call the source of a typed configuration."""
 
 
-def configuration(space: Space, assignments: Iterable[str], start: Params | None = None) -> dict[str, Scalar]:
+def parse_configuration(space: Space, assignments: Iterable[str], start: Params | None = None) -> dict[str, Scalar]:
     """Read the parameters of a trial.
 
     Args:
@@ -45,70 +73,72 @@ def configuration(space: Space, assignments: Iterable[str], start: Params | None
     Raises:
         UserError: says everything that is wrong, as that of `--set` does.
     """
-    document, given = Document(OPTION, {}), dict[str, Scalar]()
+    document, given = Document(ENQUEUE_OPTION, {}), dict[str, Scalar]()
     for assignment in assignments:
-        key, value, place = assigned(assignment, OPTION)
+        key, value, place = parse_assignment(assignment, ENQUEUE_OPTION)
         if not isinstance(value, Scalar):
-            raise UserError(f"{place}: {key}: {shown(value)} given, allowed is a single value")
-        given[key], document.places[key,] = value, place
-    return fitted(space, given, document, start)
+            raise UserError(f"{place}: {key}: {value_text(value)} given, allowed is a single value")
+        given[key], document.locations[key,] = value, place
+    return validate_configuration(space, given, document, start)
 
 
-def fitted(space: Space, given: Params, document: Document, start: Params | None = None) -> dict[str, Scalar]:
+def validate_configuration(
+    space: Space, given: Params, document: Document, start: Params | None = None
+) -> dict[str, Scalar]:
     """Return the parameters of a trial from values that are read already.
 
     Args:
         document: says where each came from.
     """
     problems = Problems(document)
-    values = {**(start or {}), **{key: _of_its_kind(space, key, value) for key, value in given.items()}}
-    params = space.walk(lambda key, domain: values.get(key))
+    values = {**(start or {}), **{key: _convert_to_domain_type(space, key, value) for key, value in given.items()}}
+    params = space.suggest_params(lambda key, domain: values.get(key))
     for key in given:
         if key not in space.domains:
             message = f"is not searched. {nearest(key, space.domains)}Allowed: {', '.join(space.domains) or 'none'}"
             problems.add((key,), message)
         elif key not in params:
-            deciding = {other: value for other, value in params.items() if other in space.structure}
+            deciding = {other: value for other, value in params.items() if other in space.deciding_keys}
             problems.add((key,), f"a trial with {params_text(deciding)} does not have it")
-    for key, why in faults(space, params).items():
-        problems.add((key,), why if key in values else f"is missing: {_allowed(space, key)}")
+    for key, why in find_invalid_values(space, params).items():
+        problems.add((key,), why if key in values else f"is missing: {_allowed_values_text(space, key)}")
     problems.raise_any()
     return params
 
 
-def faults(space: Space, params: Params) -> dict[str, str]:
+def find_invalid_values(space: Space, params: Params) -> dict[str, str]:
     """Return what is wrong with each value of a trial; nothing else of the trial is looked at."""
     wrong = {}
     for key, value in params.items():
         domain = space.domains.get(key)
         if domain is None:
             wrong[key] = "is not searched"
-        elif not domain.contains(value) or not _is_plain(space, key, domain, value):
-            wrong[key] = f"{shown(value)} given, {_allowed(space, key)}"
+        elif not domain.contains(value) or not _is_number_of_domain(space, key, domain, value):
+            wrong[key] = f"{value_text(value)} given, {_allowed_values_text(space, key)}"
     return wrong
 
 
-def _is_plain(space: Space, key: str, domain: Domain, value: Scalar) -> bool:
+def _is_number_of_domain(space: Space, key: str, domain: Domain, value: Scalar) -> bool:
     """Return whether a value of a range is a number, and an int where the range has whole numbers."""
     if domain.choices is not None:
         return True
     return not isinstance(value, bool) and (key not in space.integers or isinstance(value, int))
 
 
-def _of_its_kind(space: Space, key: str, value: Scalar) -> Scalar:
+def _convert_to_domain_type(space: Space, key: str, value: Scalar) -> Scalar:
     """Return a value as the search would give it, where it could: 64.0 as 64, or 1 as 1.0."""
     domain = space.domains.get(key)
     if domain is None or isinstance(value, bool) or not domain.contains(value):
         return value
     if domain.choices is not None:
-        return next(choice for choice in domain.choices if among(value, [choice]))
+        return next(choice for choice in domain.choices if is_among_values(value, [choice]))
     assert isinstance(value, int | float)  # as the range contains it
     if key not in space.integers:
         return float(value)
     return int(value) if value == int(value) else value
 
 
-def _allowed(space: Space, key: str) -> str:
+def _allowed_values_text(space: Space, key: str) -> str:
     domain = space.domains[key]
     if domain.choices is not None:
         return f"allowed: {', '.join(map(str, domain.choices))}"

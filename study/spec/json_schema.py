@@ -20,23 +20,24 @@ from typing_extensions import TypeAliasType
 from study import metrics
 from study.knobs import Knob
 from study.methods import OWN
-from study.spec.document import ASIDE
-from study.spec.load import NAME_RULE
-from study.spec.readings import Reading
-from study.spec.schema import Domain, Layout, Resources, Search, Single
-from study.spec.search_checks import MARK, NEVER_SEARCHED
-from study.spec.section_checks import any_of, checked, made_model, one_of, plain
+from study.spec.domain import ChoiceValue, Domain
+from study.spec.load import STUDY_NAME_PATTERN
+from study.spec.paper_readings import Reading
+from study.spec.schema import Layout, Resources, Search
+from study.spec.search_checks import INCUMBENT_MARK, NEVER_SEARCHED
+from study.spec.section_models import build_model, literal_type, plain_default, union_type, with_range_checks
 from study.spec.trial_sections import CATALOGUES, section_knobs
+from study.spec.yaml_document import IGNORED_KEY_PREFIX
 from study.training.config import SECTIONS
 
-FILE = "study.schema.json"
+SCHEMA_FILE_NAME = "study.schema.json"
 """Name of the schema's file beside the shipped study files."""
 
-ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+DOCSTRING_ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 """Matches a key of a model and what its docstring says of it."""
 
 Duration = Annotated[str, Field(pattern=r"^(\d+(\.\d+)?[smhd])+$", examples=["90m", "1h30m"])]
-WORDS = {
+SECTION_DESCRIPTIONS = {
     "data": "The data set; study data list prints what there is.",
     "model": "The network, and the projection head on it.",
     "method": "The loss or method, and what is added to it.",
@@ -47,37 +48,37 @@ WORDS = {
     "profiles": "Blocks of overrides, by name, for --profile: dotted keys and their values.",
     "readings": "What a paper's text and code leave open, by name: the keys in which the readings differ.",
 }
-FREE: object = Field(default_factory=dict)
+EMPTY_DEFAULT: object = Field(default_factory=dict)
 """Default of a key that can be left out and whose default depends on others."""
 
-IS_OWN: JsonSchemaValue = {
+IS_OWN_FUNCTION: JsonSchemaValue = {
     "required": ["method"],
     "properties": {"method": {"type": "object", "required": ["name"], "properties": {"name": {"const": OWN}}}},
 }
 """Condition that a file runs a training function of the user's own, of whose keys nothing is known here."""
 
 
-def schema() -> JsonSchemaValue:
+def study_file_schema() -> JsonSchemaValue:
     """Return the schema, draft 2020-12, of the study files that this installation can read."""
-    _, found = models_json_schema([(_file(), "validation")])
+    _, found = models_json_schema([(_study_file_model(), "validation")])
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A study file", "type": "object"}
-    definitions = {name: _plain(definition) for name, definition in found["$defs"].items()}
+    definitions = {name: _plain_schema(definition) for name, definition in found["$defs"].items()}
     definitions["file"]["patternProperties"] = {
-        f"^{ASIDE}": {"description": "A place for anchors, which says nothing."}
+        f"^{IGNORED_KEY_PREFIX}": {"description": "A place for anchors, which says nothing."}
     }
-    return head | {"if": IS_OWN, "else": {"$ref": "#/$defs/file"}, "$defs": definitions}
+    return head | {"if": IS_OWN_FUNCTION, "else": {"$ref": "#/$defs/file"}, "$defs": definitions}
 
 
-def text() -> str:
+def schema_text() -> str:
     """Return the schema as text, a line per definition."""
-    document = schema()
+    document = study_file_schema()
     definitions = document.pop("$defs")
     lines = [f"  {json.dumps(name)}: {json.dumps(definition)}" for name, definition in definitions.items()]
     body = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in document.items()]
     return "\n".join(["{", *body, ' "$defs": {', ",\n".join(lines), " }", "}", ""])
 
 
-def declared(section: str, name: str = "") -> dict[str, list[Knob]]:
+def declared_knobs(section: str, name: str = "") -> dict[str, list[Knob]]:
     """Return the knobs that each key of a section may have, whatever its other keys are.
 
     Each name that changes which keys there are is followed.
@@ -100,55 +101,62 @@ def declared(section: str, name: str = "") -> dict[str, list[Knob]]:
     return found
 
 
-def names(section: str) -> list[str]:
+def section_names(section: str) -> list[str]:
     """Return the values of a section's `name`; entries of other distributions that cannot be used are left out."""
     catalogue = CATALOGUES[section]
     return [name for name in catalogue.names() if catalogue.problem(name) is None]
 
 
-def _file() -> type[BaseModel]:
+def _study_file_model() -> type[BaseModel]:
     """Make the model of a study file."""
     sections, searchable = dict[str, object](), dict[str, object]()
     for section in SECTIONS:
-        by_name = {name: declared(section, name) for name in names(section)} if section in CATALOGUES else {}
-        models = [_section(section, keys, name) for name, keys in by_name.items()] or [
-            _section("train", declared("train"))
+        by_name = (
+            {name: declared_knobs(section, name) for name in section_names(section)} if section in CATALOGUES else {}
+        )
+        models = [_section_model(section, keys, name) for name, keys in by_name.items()] or [
+            _section_model("train", declared_knobs("train"))
         ]
-        sections[section] = Annotated[any_of(models), Field(discriminator="name")] if by_name else models[0]
+        sections[section] = Annotated[union_type(models), Field(discriminator="name")] if by_name else models[0]
         together: dict[str, list[Knob]] = {}
-        for keys in by_name.values() if by_name else [declared(section)]:
+        for keys in by_name.values() if by_name else [declared_knobs(section)]:
             for key, knobs in keys.items():
                 together.setdefault(key, []).extend(knobs)
         for key, knobs in together.items():
             if f"{section}.{key}" not in NEVER_SEARCHED and any(map(_is_scalar, knobs)):
-                searchable[f"{section}.{key}"] = TypeAliasType(f"{section}_{key}", _type(knobs))
+                searchable[f"{section}.{key}"] = TypeAliasType(f"{section}_{key}", _knobs_type(knobs))
         if by_name:
             label = Annotated[str, Field(description="A label of search.alternatives.")]
-            searchable[f"{section}.name"] = TypeAliasType(f"{section}_name", any_of([one_of(by_name), label]))
-    when = GenericAlias(dict, (one_of(searchable), list[Single]))
-    domain = made_model("Domain", {"when": (when, FREE)}, Domain, Domain.__doc__)
-    space = {key: Annotated[any_of([kind, Literal["paper"], domain]), _Choices()] for key, kind in searchable.items()}
-    point = _optional("point", searchable)
-    marked = _optional("given", {**searchable, MARK: bool})
-    alternatives = {section: GenericAlias(dict, (str, sections[section])) for section in CATALOGUES}
-    search = _search(_optional("space", space), point, marked, _optional("alternatives", alternatives))
-    fields: dict[str, tuple[object, object]] = {
-        section: (_told(kind, section), FREE if section == "train" else ...) for section, kind in sections.items()
+            searchable[f"{section}.name"] = TypeAliasType(f"{section}_name", union_type([literal_type(by_name), label]))
+    when = GenericAlias(dict, (literal_type(searchable), list[ChoiceValue]))
+    domain = build_model("Domain", {"when": (when, EMPTY_DEFAULT)}, Domain, Domain.__doc__)
+    space = {
+        key: Annotated[union_type([kind, Literal["paper"], domain]), _DomainForms()] for key, kind in searchable.items()
     }
-    name = Annotated[str, Field(pattern=f"^{NAME_RULE.pattern}$", description=WORDS["name"])]
-    fields |= {"name": (name, ...), "search": (search, FREE), "resources": (_resources(), FREE)}
-    fields["profiles"] = _told(dict[str, dict[str, object] | None] | None, "profiles"), FREE
-    fields["readings"] = _told(dict[str, Reading], "readings"), FREE
+    point = _optional_keys_model("point", searchable)
+    marked = _optional_keys_model("given", {**searchable, INCUMBENT_MARK: bool})
+    alternatives = {section: GenericAlias(dict, (str, sections[section])) for section in CATALOGUES}
+    search = _search_model(
+        _optional_keys_model("space", space), point, marked, _optional_keys_model("alternatives", alternatives)
+    )
+    fields: dict[str, tuple[object, object]] = {
+        section: (_with_description(kind, section), EMPTY_DEFAULT if section == "train" else ...)
+        for section, kind in sections.items()
+    }
+    name = Annotated[str, Field(pattern=f"^{STUDY_NAME_PATTERN.pattern}$", description=SECTION_DESCRIPTIONS["name"])]
+    fields |= {"name": (name, ...), "search": (search, EMPTY_DEFAULT), "resources": (_resources_model(), EMPTY_DEFAULT)}
+    fields["profiles"] = _with_description(dict[str, dict[str, object] | None] | None, "profiles"), EMPTY_DEFAULT
+    fields["readings"] = _with_description(dict[str, Reading], "readings"), EMPTY_DEFAULT
     for key in ("final_seeds", "origin"):
-        fields[key] = _told(Layout.model_fields[key].annotation, key), None
-    return made_model("file", fields, Layout)
+        fields[key] = _with_description(Layout.model_fields[key].annotation, key), None
+    return build_model("file", fields, Layout)
 
 
-def _told(kind: object, key: str) -> object:
-    return Annotated[kind, Field(description=WORDS[key])]
+def _with_description(kind: object, key: str) -> object:
+    return Annotated[kind, Field(description=SECTION_DESCRIPTIONS[key])]
 
 
-def _search(
+def _search_model(
     space: type[BaseModel], point: type[BaseModel], marked: type[BaseModel], alternatives: type[BaseModel]
 ) -> type[BaseModel]:
     """Make the model of the section `search`.
@@ -157,45 +165,49 @@ def _search(
         space: what it may search.
         point, marked: a configuration, and one with its mark.
     """
-    metric = one_of(f"val/{name}" for name in metrics.searchable())
+    metric = literal_type(f"val/{name}" for name in metrics.searchable_metrics())
     metric_lists = GenericAlias(list, (metric,))
     time = Search.model_fields["time"].rebuild_annotation()
     given: dict[str, tuple[object, object]] = {
-        "space": (space, FREE),
-        "alternatives": (alternatives, FREE),
+        "space": (space, EMPTY_DEFAULT),
+        "alternatives": (alternatives, EMPTY_DEFAULT),
         "baseline": (marked | None, None),
-        "enqueue": (GenericAlias(list, (marked,)) | Literal["papers"], FREE),
-        "incumbents": (GenericAlias(list, (point,)), FREE),
+        "enqueue": (GenericAlias(list, (marked,)) | Literal["papers"], EMPTY_DEFAULT),
+        "incumbents": (GenericAlias(list, (point,)), EMPTY_DEFAULT),
         "metric": (
-            any_of([metric, Annotated[(metric_lists, Field(min_length=1))]]),
+            union_type([metric, Annotated[(metric_lists, Field(min_length=1))]]),
             Search.model_fields["metric"].default,
         ),
-        "time": (any_of([Duration, time]), None),
+        "time": (union_type([Duration, time]), None),
     }
-    return made_model("Search", given, Search, Search.__doc__)
+    return build_model("Search", given, Search, Search.__doc__)
 
 
-def _resources() -> type[BaseModel]:
+def _resources_model() -> type[BaseModel]:
     """Make the model of what a new study can ask for: a study that ran with more can still be read."""
     hang = Resources.model_fields["hang"].rebuild_annotation()
     gpu = Annotated[float, Field(ge=0, le=1)]
-    fields: dict[str, tuple[object, object]] = {"gpu": (gpu, 0), "hang": (any_of([Duration, hang]), None)}
-    return made_model("Resources", fields, Resources, Resources.__doc__)
+    fields: dict[str, tuple[object, object]] = {"gpu": (gpu, 0), "hang": (union_type([Duration, hang]), None)}
+    return build_model("Resources", fields, Resources, Resources.__doc__)
 
 
-def _section(section: str, keys: Mapping[str, list[Knob]], name: str = "") -> type[BaseModel]:
+def _section_model(section: str, keys: Mapping[str, list[Knob]], name: str = "") -> type[BaseModel]:
     """Make the model of a section, or of the section with one `name`."""
-    fields: dict[str, tuple[object, object]] = {"name": (one_of([name]), ...)} if name else {}
+    fields: dict[str, tuple[object, object]] = {"name": (literal_type([name]), ...)} if name else {}
     for key, knobs in keys.items():
         defaults = [knob.default for knob in knobs]
-        default = FREE if key == "threads" or any(one != defaults[0] for one in defaults) else plain(defaults[0])
-        fields[key] = _type(knobs), ... if any(knob.required for knob in knobs) else default
-    return made_model(f"{section}_{name}" if name else section, fields)
+        default = (
+            EMPTY_DEFAULT
+            if key == "threads" or any(one != defaults[0] for one in defaults)
+            else plain_default(defaults[0])
+        )
+        fields[key] = _knobs_type(knobs), ... if any(knob.required for knob in knobs) else default
+    return build_model(f"{section}_{name}" if name else section, fields)
 
 
-def _type(knobs: Iterable[Knob]) -> object:
+def _knobs_type(knobs: Iterable[Knob]) -> object:
     """Return the type of all values that a key can have."""
-    kinds = any_of(dict.fromkeys(checked(knob.type) for knob in knobs))
+    kinds = union_type(dict.fromkeys(with_range_checks(knob.type) for knob in knobs))
     return Annotated[kinds, Field(description=next((knob.about for knob in knobs if knob.about), None))]
 
 
@@ -204,12 +216,12 @@ def _is_scalar(knob: Knob) -> bool:
     return any(get_origin(kind) not in (tuple, list) for kind in knob.kinds)
 
 
-def _optional(title: str, kinds: Mapping[str, object]) -> type[BaseModel]:
+def _optional_keys_model(title: str, kinds: Mapping[str, object]) -> type[BaseModel]:
     """Make a model whose keys, of these types, can all be left out."""
-    return made_model(title, {key: (kind, FREE) for key, kind in kinds.items()})
+    return build_model(title, {key: (kind, EMPTY_DEFAULT) for key, kind in kinds.items()})
 
 
-class _Choices:
+class _DomainForms:
     """Forms of a key in `search.space`: the choices of its domain are values of it."""
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -218,18 +230,18 @@ class _Choices:
         return {"anyOf": [value, paper, {"allOf": [domain, {"properties": {"choices": {"items": value}}}]}]}
 
 
-def _plain(schema: JsonSchemaValue) -> JsonSchemaValue:
+def _plain_schema(schema: JsonSchemaValue) -> JsonSchemaValue:
     """Return a pydantic schema without titles, and with descriptions of keys from the model's docstring."""
     cleaned: JsonSchemaValue = {}
     for key, value in schema.items():
         if key == "properties":
-            cleaned[key] = {name: _plain(child) for name, child in value.items()}
+            cleaned[key] = {name: _plain_schema(child) for name, child in value.items()}
         elif key != "title":
             cleaned[key] = _plain_value(value)
     if "description" in cleaned:
         head, _, block = cleaned["description"].partition("\nAttributes:\n")
         cleaned["description"] = " ".join(head.split())
-        words = {key: " ".join(text.split()) for key, text in ATTRIBUTE.findall(block)}
+        words = {key: " ".join(text.split()) for key, text in DOCSTRING_ATTRIBUTE.findall(block)}
         for key, described in cleaned.get("properties", {}).items():
             if key in words:
                 described.setdefault("description", words[key].rstrip("."))
@@ -242,4 +254,4 @@ def _plain_value(value: JsonValue) -> JsonValue:
         return [_plain_value(child) for child in value]
     if isinstance(value, float) and value.is_integer():  # `typing` keeps the first of equal bounds, 0 or 0.0
         return int(value)
-    return _plain(value) if isinstance(value, dict) else value
+    return _plain_schema(value) if isinstance(value, dict) else value

@@ -11,64 +11,58 @@ from typing import cast
 
 from pydantic import ValidationError
 
-from study import data, methods, metrics
+from study import methods, metrics
 from study.errors import UserError, nearest
-from study.knobs import Scalar, Searched, Section, Value, knobs, options
+from study.knobs import DATA_SETS_OF_REMOVED_KEYS, REMOVED_KEYS, Scalar, Searched, Section, Value, knobs, options
 from study.spec import search_checks
-from study.spec.configuration import FORMAT, configuration_digest
-from study.spec.document import Document, Key, apply_profile, assigned, find, mapping, override, read
-from study.spec.readings import Reading, apply_reading, take_readings
+from study.spec.configuration import EXPORT_FORMAT, configuration_digest, distinct_configurations
+from study.spec.domain import MAX_GRID_CELLS, Domain
+from study.spec.key_errors import Problems, check_section, validate_as, value_text
+from study.spec.paper_readings import Reading, apply_reading, take_readings
 from study.spec.reference_models import check_references
-from study.spec.rungs import schedule, with_grace
+from study.spec.rungs import Schedule, with_grace
 from study.spec.sampler_facts import SAMPLERS
-from study.spec.schema import Domain, Layout, Origin, Search, distinct
-from study.spec.search_checks import (
-    LISTS,
-    check_cases,
-    check_choosing,
-    check_incumbents,
-    check_own_metrics,
-    check_points,
-    check_space,
-    check_trials,
-    check_values,
-    completed,
-    points,
-    resource_faults,
-    trial_faults,
-    with_folds,
-    with_front,
-    with_incumbents,
-)
-from study.spec.section_checks import Problems, check, section_model, shown, validated
-from study.spec.space import MOST_CELLS, Space, space
+from study.spec.schema import READING_CONTEXT, Layout, Origin, Search
+from study.spec.section_models import section_model
+from study.spec.space import Space, build_space
 from study.spec.study_spec import StudySpec
 from study.spec.trial_sections import (
     CATALOGUES,
-    Forms,
+    SectionForms,
     Sections,
     check_names,
-    complete,
-    forms,
+    complete_sections,
+    find_forms,
     section_knobs,
     train_knobs,
+)
+from study.spec.yaml_document import (
+    Document,
+    Key,
+    apply_overrides,
+    apply_profile,
+    as_mapping,
+    find_study_file,
+    parse_assignment,
+    read_study_file,
 )
 from study.text import quoted, tell
 from study.training.config import MOST_THREADS, SECTIONS, TrainOptions
 
 
-def with_paper_ranges(domains: Mapping[str, Domain], forms: Forms, problems: Problems) -> dict[str, Domain]:
+def with_paper_ranges(domains: Mapping[str, Domain], forms: SectionForms, problems: Problems) -> dict[str, Domain]:
     """Replace `range: paper` in domains by a range that holds all that the space's methods declare for the key.
 
     What the file itself gives of a range overrides this.
     """
     asked = {key for key, domain in domains.items() if domain.range is not None and key in forms.keys}
     return {
-        key: _written_out(key, domain, forms, problems) if key in asked else domain for key, domain in domains.items()
+        key: _write_out_paper_range(key, domain, forms, problems) if key in asked else domain
+        for key, domain in domains.items()
     }
 
 
-def _written_out(key: str, domain: Domain, forms: Forms, problems: Problems) -> Domain:
+def _write_out_paper_range(key: str, domain: Domain, forms: SectionForms, problems: Problems) -> Domain:
     at: Key = ("search", "space", key)
     declared = list(dict.fromkeys(knob.searched for knob in forms.knobs(key, domain) if knob.searched))
     own = domain.model_dump(include={"low", "high", "log", "step"}, exclude_defaults=True)
@@ -82,13 +76,13 @@ def _written_out(key: str, domain: Domain, forms: Forms, problems: Problems) -> 
             problems.add(at, f"the papers' range has the choices {choices}, {', '.join(own)} cannot change them")
         return Domain(choices=choices, when=domain.when)
     try:
-        return Domain(**{**_hull(declared), **own}, when=domain.when)
+        return Domain(**{**_covering_range(declared), **own}, when=domain.when)
     except ValidationError as error:
         problems.add(at, error.errors()[0]["msg"].removeprefix("Value error, "))
         return Domain(choices=[0])
 
 
-def _hull(declared: list[Searched]) -> dict[str, Value]:
+def _covering_range(declared: list[Searched]) -> dict[str, Value]:
     """Return the smallest range that holds all of these; logarithmic, or in steps, where all are."""
     steps = {declaration.step for declaration in declared}
     return {
@@ -99,24 +93,24 @@ def _hull(declared: list[Searched]) -> dict[str, Value]:
     }
 
 
-def papers_configurations(space: Space, sections: Sections) -> list[dict[str, Scalar]]:
+def paper_configurations(space: Space, sections: Sections) -> list[dict[str, Scalar]]:
     """Return the papers' configurations that the search could give: the first of each method, then the second ...
 
     A key without a value in the papers has the value that it has without a search, or else its first choice.
     """
     methods = space.domains["method.name"].ends() if "method.name" in space.domains else [None]
-    of_each = [_of_method(space, sections, method) for method in methods]
+    of_each = [_method_configurations(space, sections, method) for method in methods]
     turns = [configuration for turn in zip_longest(*of_each) for configuration in turn if configuration is not None]
     return [configuration for place, configuration in enumerate(turns) if configuration not in turns[:place]]
 
 
-def _of_method(space: Space, sections: Sections, method: Scalar) -> list[dict[str, Scalar] | None]:
-    first, count = _configuration(space, sections, method, 0)
-    others = (_configuration(space, sections, method, place)[0] for place in range(1, count))
+def _method_configurations(space: Space, sections: Sections, method: Scalar) -> list[dict[str, Scalar] | None]:
+    first, count = _next_method_configuration(space, sections, method, 0)
+    others = (_next_method_configuration(space, sections, method, place)[0] for place in range(1, count))
     return [first, *others] if count else []
 
 
-def _configuration(
+def _next_method_configuration(
     space: Space, sections: Sections, method: Scalar, place: int
 ) -> tuple[dict[str, Scalar] | None, int]:
     """Return one of a method's configurations, None if it is not in the space, and how many the papers have."""
@@ -143,7 +137,7 @@ def _configuration(
 def check_metrics(spec: StudySpec, problems: Problems) -> None:
     """Check that every metric that is searched by or limited exists on the validation split of all data sets."""
     search = spec.search
-    by_data = [[]] if spec.function else spec.available
+    by_data = [[]] if spec.function else spec.available_metrics
     valid = [f"val/{name}" for name in by_data[0] if all(name in others for others in by_data)]
     searched = [search.metric] if isinstance(search.metric, str) else search.metric
     named: list[tuple[Key, str]] = [(("search", "metric"), name) for name in searched]
@@ -152,13 +146,12 @@ def check_metrics(spec: StudySpec, problems: Problems) -> None:
     for index, limit in enumerate(spec.objective.constraints):
         named.append((("search", "constraints", str(index)), limit.metric))
     _check_directions(spec, searched, problems)
-    check_choosing(search, spec.objective, problems)
     if spec.function:
-        check_own_metrics(dict(named), problems)
+        search_checks.check_own_metrics(dict(named), problems)
         return
     for at, name in named:
         if name not in valid:
-            problems.add(at, f"{name!r} given. {_hint(name, valid)}Allowed: {', '.join(valid)}")
+            problems.add(at, f"{name!r} given. {_metric_hint(name, valid)}Allowed: {', '.join(valid)}")
 
 
 def _check_directions(spec: StudySpec, searched: list[str], problems: Problems) -> None:
@@ -176,14 +169,14 @@ def _check_directions(spec: StudySpec, searched: list[str], problems: Problems) 
             f"Allowed: {allowed} (study.run: {python})",
         )
     for name in searched:
-        says = metrics.better(name) if name.split("/")[-1] in metrics.METRICS else None
+        says = metrics.direction(name) if name.split("/")[-1] in metrics.METRICS else None
         if says and spec.direction(name) != says:
             word = "higher" if says == "max" else "lower"
             message = f"{spec.direction(name)!r} given for {name}, of which a {word} value is better. Allowed: {says}"
             problems.add(at, f"{message}; what should go the other way needs another name")
 
 
-def _hint(name: str, valid: list[str]) -> str:
+def _metric_hint(name: str, valid: list[str]) -> str:
     """Return what to do about a metric that a study cannot have."""
     metric = metrics.METRICS.get(name.removeprefix("val/"))
     if metric and metric.of_inferred:
@@ -195,12 +188,12 @@ def _hint(name: str, valid: list[str]) -> str:
 
 def one_bias_fault(spec: StudySpec) -> str | None:
     """Return what is wrong where the bias has only one value and something needs a bias; None: nothing is."""
-    names = None if spec.function else spec.facts.bias_names
+    names = None if spec.function else spec.data_facts.bias_names
     if not names or len(names) > 1:
         return None
-    without = metrics.available(replace(spec.facts, bias_classes=None, bias_names=None), inferred=True)
-    users = [name for name in spec.objective.needed if name.removeprefix("val/") not in without]
-    needing = [section["name"] for section in spec.method_sections if methods.needs(section).bias]
+    without = metrics.available_metrics(replace(spec.data_facts, bias_classes=None, bias_names=None), inferred=True)
+    users = [name for name in spec.objective.needed_metrics if name.removeprefix("val/") not in without]
+    needing = [section["name"] for section in spec.method_sections if methods.method_needs(section).bias]
     users += [f"method {name}" for name in dict.fromkeys(needing)]
     if not users:
         return None
@@ -208,10 +201,10 @@ def one_bias_fault(spec: StudySpec) -> str | None:
     return f"{sentence}. Name another column, or take a metric and a method that need no bias"
 
 
-MOST_TRIALS = 100
+DEFAULT_TRIALS = 100
 """Trials of a search whose file gives no number."""
 
-NAME_RULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+STUDY_NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def set_keys(document: Document, assignments: Iterable[str]) -> None:
@@ -223,19 +216,21 @@ def set_keys(document: Document, assignments: Iterable[str]) -> None:
     """
     assignments = list(assignments)
     before = _known_keys(document)
-    override(document, assignments)
+    apply_overrides(document, assignments)
     after = _known_keys(document)
     for section in before.keys() & after.keys():
         changed = [text for text in assignments if text.startswith(f"{section}.")]
         gone = {f"{section}.{key}" for key in before[section] - after[section]}
-        given = {".".join(assigned(text)[0].removeprefix("search.space.").split(".")[:2]) for text in assignments}
-        if dropped := _without(document.values, gone - given):
+        given = {
+            ".".join(parse_assignment(text)[0].removeprefix("search.space.").split(".")[:2]) for text in assignments
+        }
+        if dropped := _remove_keys(document.values, gone - given):
             tell(f"left out, as nothing uses them with {', '.join(changed)}: {', '.join(dropped)}", sys.stderr)
 
 
 def _known_keys(document: Document) -> dict[str, set[str]]:
     """Return the keys that each section of a document has, for sections whose form the file alone decides."""
-    searched = {key for part in _trials_of(document.values) for key in part}
+    searched = {key for part in _trial_defining_parts(document.values) for key in part}
     found = {}
     for section, catalogue in CATALOGUES.items():
         values = document.values.get(section)
@@ -252,13 +247,13 @@ def _known_keys(document: Document) -> dict[str, set[str]]:
     return found
 
 
-def _without(values: dict[str, Value], gone: set[str]) -> list[str]:
+def _remove_keys(values: dict[str, Value], gone: set[str]) -> list[str]:
     """Take these keys out of a file's sections and its search, and return those that were there."""
     dropped = []
     for key in sorted(gone):
         section, name = key.split(".")
         own = [(part, name) for part in (values[section],) if isinstance(part, dict)]
-        places = [*own, *((part, key) for part in _trials_of(values))]
+        places = [*own, *((part, key) for part in _trial_defining_parts(values))]
         if there := [(part, at) for part, at in places if at in part]:
             dropped.append(key)
             for part, at in there:
@@ -266,10 +261,10 @@ def _without(values: dict[str, Value], gone: set[str]) -> list[str]:
     return dropped
 
 
-def _trials_of(values: dict[str, Value]) -> list[dict[str, Value]]:
+def _trial_defining_parts(values: dict[str, Value]) -> list[dict[str, Value]]:
     """Return the parts of a file that give trials their keys: the space, the baseline, and what is enqueued."""
-    search = mapping(values.get("search"))
-    lists = (search.get(key) for key in LISTS)
+    search = as_mapping(values.get("search"))
+    lists = (search.get(key) for key in search_checks.MARKABLE_LISTS)
     given = chain.from_iterable(listed for listed in lists if isinstance(listed, list))
     return [part for part in (search.get("space"), search.get("baseline"), *given) if isinstance(part, dict)]
 
@@ -287,19 +282,19 @@ def load_study(
 
     Args:
         one_trial: only its own configuration is run, so that early stopping need not suit its epochs.
-        reading: of its protocol, see `study.spec.readings`; None: the file's own. It overrides a profile.
+        reading: of its protocol, see `study.spec.paper_readings`; None: the file's own. It overrides a profile.
 
     Raises:
         UserError: says everything that is wrong, each with file, line, key, what was given and what is allowed.
     """
     assignments = list(assignments)
-    document = _changed(spec, assignments, profile, reading)
+    document = _load_with_overrides(spec, assignments, profile, reading)
     if one_trial:
         _take_alternatives(document, assignments)
     if name is not None:
         check_name(name)
         document.set("name", name, "--name")
-    return resolve(document, one_trial)
+    return check_and_complete(document, one_trial)
 
 
 def _take_alternatives(document: Document, assignments: list[str]) -> None:
@@ -308,23 +303,27 @@ def _take_alternatives(document: Document, assignments: list[str]) -> None:
     Other keys that are set of that section are set in it again. What the search would give to trials leaves the
     document: it counts on the file's own section.
     """
-    given = {text: assigned(text)[0] for text in assignments}
-    search = mapping(document.values.get("search"))
+    given = {text: parse_assignment(text)[0] for text in assignments}
+    search = as_mapping(document.values.get("search"))
     for section in CATALOGUES:
-        label = mapping(document.values.get(section)).get("name")
-        labelled = mapping(mapping(search.get("alternatives")).get(section)).get(str(label))
+        label = as_mapping(document.values.get(section)).get("name")
+        labelled = as_mapping(as_mapping(search.get("alternatives")).get(section)).get(str(label))
         name = f"{section}.name"
         if name in given.values() and isinstance(labelled, dict):
             document.set(section, dict(labelled), f"--set {name}={label}")
-            override(document, [text for text, key in given.items() if key.startswith(f"{section}.") and key != name])
-            given_to_trials = ("space", "baseline", *LISTS)
+            apply_overrides(
+                document, [text for text, key in given.items() if key.startswith(f"{section}.") and key != name]
+            )
+            given_to_trials = ("space", "baseline", *search_checks.MARKABLE_LISTS)
             document.values["search"] = {key: value for key, value in search.items() if key not in given_to_trials}
 
 
-def _changed(spec: str, assignments: list[str], profile: str | None = None, reading: str | None = None) -> Document:
-    document = read(find(spec))
+def _load_with_overrides(
+    spec: str, assignments: list[str], profile: str | None = None, reading: str | None = None
+) -> Document:
+    document = read_study_file(find_study_file(spec))
     readings = take_readings(document)
-    check_origin(document, [*([f"--profile {profile}"] if profile else []), *assignments])
+    record_origin_changes(document, [*([f"--profile {profile}"] if profile else []), *assignments])
     apply_profile(document, profile)
     if reading is not None:
         apply_reading(document, readings, reading)
@@ -341,10 +340,10 @@ def declared_readings(spec: str) -> dict[str, Reading]:
     Raises:
         UserError: there is no such file, or they are not well declared.
     """
-    return take_readings(read(find(spec)))
+    return take_readings(read_study_file(find_study_file(spec)))
 
 
-def check_origin(document: Document, changes: Iterable[str]) -> None:
+def record_origin_changes(document: Document, changes: Iterable[str]) -> None:
     """Check that an exported file is unchanged apart from overrides, and record these in its `origin`.
 
     The metrics in `origin` are those of the configuration without them.
@@ -356,23 +355,26 @@ def check_origin(document: Document, changes: Iterable[str]) -> None:
     if not isinstance(origin, dict):
         return
     version = origin.get("format")
-    if version != FORMAT:
+    if version != EXPORT_FORMAT:
         raise UserError(
-            f"{document.place(('origin', 'format'))}: origin.format: {version!r} given, this version of study reads "
-            f"{FORMAT}. Export the configuration again with it, or read this file with the version that wrote it"
+            f"{document.location_of(('origin', 'format'))}: origin.format: {version!r} given, this version of study "
+            f"reads {EXPORT_FORMAT}. Export the configuration again with it, or read this file with the version that "
+            "wrote it"
         )
     unused = origin.get("unused_seed", 0)
     if type(unused) is not int or not 0 <= unused < 2**31:
         raise UserError(
-            f"{document.place(('origin', 'unused_seed'))}: origin.unused_seed: {shown(unused)} given, allowed: a whole "
-            "number from 0 on, below 2**31, as it was exported"
+            f"{document.location_of(('origin', 'unused_seed'))}: origin.unused_seed: {value_text(unused)} given, "
+            "allowed: a whole number from 0 on, below 2**31, as it was exported"
         )
     is_changed = "changed" in origin and "digest" not in origin
     if not is_changed and origin.get("digest") != configuration_digest(document.values):
         raise UserError(
-            f"{document.place(('origin', 'digest'))}: the configuration is not the one that was exported: it was "
+            f"{document.location_of(('origin', 'digest'))}: the configuration is not the one that was exported: it was "
             "changed by hand, or cut short. Change it by --set KEY=VALUE; for a study file of your own remove `origin`"
         )
+    if not is_changed:  # what is written again lacks the keys that were removed since
+        origin["digest"] = configuration_digest(drop_removed_keys(document.values))
     if overrides := list(changes):
         origin.pop("digest", None)
         origin["changed"] = [*origin.get("changed", []), *overrides]
@@ -384,7 +386,7 @@ def load_checked(path: Path, name: str | None = None) -> StudySpec:
     Args:
         name: of the study's folder, which may have been renamed; None: that in the file.
     """
-    return resolve(_in_folder(path, name), of_folder=True)
+    return check_and_complete(_read_resolved(path, name), of_folder=True)
 
 
 def load_resolved(path: Path, name: str | None = None) -> StudySpec:
@@ -392,29 +394,61 @@ def load_resolved(path: Path, name: str | None = None) -> StudySpec:
 
     No catalogue is asked, so that a study whose method is no longer installed can still be read.
     """
-    return resolved(_in_folder(path, name))
+    return spec_of_resolved(_read_resolved(path, name))
 
 
-def _in_folder(path: Path, name: str | None) -> Document:
-    document = read(path)
-    if section := mapping(document.values.get("data")):
-        document.values["data"] = data.of_earlier(section)
+def _read_resolved(path: Path, name: str | None) -> Document:
+    document = read_study_file(path)
     if name is not None:
         document.values["name"] = name
     apply_profile(document, None)
     return document
 
 
-def resolved(document: Document) -> StudySpec:
+def spec_of_resolved(document: Document) -> StudySpec:
     """Return the study of a resolved document, checked as `load_resolved` does."""
     problems = Problems(document)
-    layout, _ = _layout(document.values, problems)
+    layout, _ = _check_layout(drop_removed_keys(document.values), problems, READING_CONTEXT)
     problems.raise_any()
-    train = check(section_model("train", knobs(TrainOptions)), layout.train, ("train",), problems)
+    train = check_section(section_model("train", knobs(TrainOptions)), layout.train, ("train",), problems)
     sections = {**layout.sections, "train": train or {}}
     _check_form(layout.search, sections, problems)
     problems.raise_any()
-    return _spec(layout, layout.search, sections)
+    return _build_spec(layout, layout.search, sections)
+
+
+def drop_removed_keys(values: dict[str, Value], problems: Problems | None = None) -> dict[str, Value]:
+    """Return a document without the keys that were removed since it was written.
+
+    Args:
+        problems: gets those that are not off; None: what they did is over, as in a study that is only read.
+    """
+    for key, (off, instead) in REMOVED_KEYS.items():
+        at, section = tuple(key.split(".")), as_mapping(values)
+        for name in at[:-1]:
+            section = as_mapping(section.get(name))
+        if at[0] == "data" and section.get("name") not in DATA_SETS_OF_REMOVED_KEYS[key]:
+            continue
+        if at[-1] in section:
+            values = _drop_keys_at(values, at)
+            if problems is not None and not _is_off(section[at[-1]], off):
+                problems.add(at, f"{value_text(section[at[-1]])} given, which was removed: {instead}")
+    return values
+
+
+def _is_off(value: Value, off: Value) -> bool:
+    """Return whether a removed key is given as what left it off; of a rule its name, or some of its keys, say so."""
+    if isinstance(off, Mapping):
+        value = {"name": value} if isinstance(value, str) else value
+        return value is None or (isinstance(value, Mapping) and value.items() <= off.items())
+    return value in (None, off)
+
+
+def _drop_keys_at(values: Section, at: Key) -> dict[str, Value]:
+    first, *rest = at
+    if not rest:
+        return {key: value for key, value in values.items() if key != first}
+    return {**values, first: _drop_keys_at(as_mapping(values[first]), tuple(rest))}
 
 
 def _check_form(search: Search, sections: Mapping[str, Section], problems: Problems) -> None:
@@ -435,14 +469,14 @@ def check_name(name: str) -> None:
     Raises:
         UserError: says the rule.
     """
-    if not NAME_RULE.fullmatch(name):
+    if not STUDY_NAME_PATTERN.fullmatch(name):
         raise UserError(
             f"{name!r} cannot be a study's name: letters, digits, '.', '_' and '-' are allowed, at most 100, "
             "the first a letter or digit"
         )
 
 
-def resolve(document: Document, one_trial: bool = False, of_folder: bool = False) -> StudySpec:
+def check_and_complete(document: Document, one_trial: bool = False, of_folder: bool = False) -> StudySpec:
     """Check a document and fill in every default.
 
     Args:
@@ -450,21 +484,26 @@ def resolve(document: Document, one_trial: bool = False, of_folder: bool = False
         of_folder: it is the file of an existing study, which says everything.
     """
     problems = Problems(document)
-    document.values = completed(with_incumbents(document.values, problems), problems)
-    values, wants_papers = _without_papers(document.values)
-    layout, values = _layout(values, problems)
+    document.values = drop_removed_keys(document.values, problems)
+    document.values = search_checks.complete_function_file(
+        search_checks.collect_incumbents(document.values, problems), problems
+    )
+    values, wants_papers = _take_out_enqueue_papers(document.values)
+    layout, values = _check_layout(values, problems)
     search, file_sections = layout.search, Sections(layout.sections, layout.search.alternatives)
     before = len(problems.keys)
     check_names(file_sections, search.space, problems)
     if len(problems.keys) > before:
         problems.raise_any()
-    search, sections = _search(search, file_sections, wants_papers, problems)
+    search, sections = _check_search(search, file_sections, wants_papers, problems)
     if search.space and not of_folder:
-        search = with_front(search)
+        search = search_checks.adapt_to_several_metrics(search)
     if not of_folder:
-        given = mapping(mapping(values.get("search")).get("confirm"))
-        search = with_folds(search, sections.own["data"].get("folds") is not None, "seeds" in given, problems)
-    spec = _spec(layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
+        given = as_mapping(as_mapping(values.get("search")).get("confirm"))
+        search = search_checks.adapt_to_folds(
+            search, sections.own["data"].get("folds") is not None, "seeds" in given, problems
+        )
+    spec = _build_spec(layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
     _check_data(spec, problems)
     check_metrics(spec, problems)
     check_references(spec, problems)
@@ -472,39 +511,43 @@ def resolve(document: Document, one_trial: bool = False, of_folder: bool = False
         problems.add(("data", "bias"), why)
     problems.raise_any()
     _check_budget(spec, problems)
-    for at, why in resource_faults(spec.resources):
+    for at, why in search_checks.resource_faults(spec.resources):
         problems.add(at, why)
     if not one_trial:
         _check_early_stopping(spec, problems)
-    own = trial_faults(spec.trial_document({}), spec.describe(spec.trial_document({})["data"]))
+    own = search_checks.trial_faults(spec.trial_document({}), spec.describe(spec.trial_document({})["data"]))
     for at, why in [*search_checks.sampler_problems(spec.search, spec.space), *own]:
         problems.add(at, why)
-    for place, why in check_trials(spec.sections, spec.describe, spec.space, spec.space.cases(), points(search)):
+    for place, why in search_checks.check_trials(
+        spec.sections, spec.describe, spec.space, spec.space.cases(), search_checks.given_configurations(search)
+    ):
         problems.add(place, why)
     problems.raise_any()
     return spec
 
 
-def _layout(values: dict[str, Value], problems: Problems) -> tuple[Layout, dict[str, Value]]:
+def _check_layout(
+    values: dict[str, Value], problems: Problems, context: str | None = None
+) -> tuple[Layout, dict[str, Value]]:
     """Return the outline of a document with its defaults, and the document without what is wrong by itself.
 
     Such problems, and one with the name, are left for the caller to raise, with those of the rest.
     """
-    layout = validated(Layout, values, (), problems)
-    if layout is None and (rest := _set_aside(values, problems.keys)) is not None:
-        layout, values = validated(Layout, rest, (), problems), rest
+    layout = validate_as(Layout, values, (), problems, context)
+    if layout is None and (rest := _drop_faulty_keys(values, problems.keys)) is not None:
+        layout, values = validate_as(Layout, rest, (), problems, context), rest
     if layout is None:
         problems.raise_any()
     assert layout is not None
-    if not NAME_RULE.fullmatch(layout.name):
+    if not STUDY_NAME_PATTERN.fullmatch(layout.name):
         problems.add(("name",), f"{layout.name!r} given. A name has letters, digits, '.', '_', '-', at most 100")
-    train = {"threads": _threads(layout.resources.cpu), **layout.train}
+    train = {"threads": _default_threads(layout.resources.cpu), **layout.train}
     return layout.model_copy(update={"train": train}), values
 
 
-def _set_aside(values: Section, faults: Iterable[Key]) -> dict[str, Value] | None:
+def _drop_faulty_keys(values: Section, faults: Iterable[Key]) -> dict[str, Value] | None:
     """Return a document without these keys; None if other parts of it depend on one of them."""
-    rest, search = dict(values), dict(mapping(values.get("search")))
+    rest, search = dict(values), dict(as_mapping(values.get("search")))
     for section, *inside in faults:
         if section == "search" and inside and inside[0] not in ("space", "alternatives", "baseline", "enqueue"):
             search.pop(inside[0], None)
@@ -516,19 +559,19 @@ def _set_aside(values: Section, faults: Iterable[Key]) -> dict[str, Value] | Non
     return rest
 
 
-def _spec(layout: Layout, search: Search, base: Mapping[str, Section]) -> StudySpec:
+def _build_spec(layout: Layout, search: Search, base: Mapping[str, Section]) -> StudySpec:
     final_seeds = None if layout.final_seeds is None else tuple(layout.final_seeds)
     epochs = options(TrainOptions, base["train"]).epochs
     search = search.model_copy(update={"early_stopping": with_grace(search.early_stopping, epochs)})
     return StudySpec(layout.name, base, search, layout.resources, final_seeds, cast(Origin | None, layout.origin))
 
 
-def _threads(cpu: float) -> int:
+def _default_threads(cpu: float) -> int:
     """Return `train.threads` where the file does not give it: a trial uses all CPU cores that it takes."""
     return min(max(int(cpu), 1), MOST_THREADS)
 
 
-def _without_papers(values: dict[str, Value]) -> tuple[dict[str, Value], bool]:
+def _take_out_enqueue_papers(values: dict[str, Value]) -> tuple[dict[str, Value], bool]:
     """Return a document without `enqueue: papers`, and whether it had it: these configurations are known later."""
     search = values.get("search")
     if not isinstance(search, dict) or search.get("enqueue") != "papers":
@@ -536,46 +579,52 @@ def _without_papers(values: dict[str, Value]) -> tuple[dict[str, Value], bool]:
     return {**values, "search": {**search, "enqueue": []}}, True
 
 
-def _search(search: Search, file_sections: Sections, wants_papers: bool, problems: Problems) -> tuple[Search, Sections]:
+def _check_search(
+    search: Search, file_sections: Sections, wants_papers: bool, problems: Problems
+) -> tuple[Search, Sections]:
     """Return the search and the sections with every default filled in and each value valid by itself."""
-    section_forms = forms(file_sections, search.space)
+    section_forms = find_forms(file_sections, search.space)
     domains = with_paper_ranges(search.space, section_forms, problems)
-    check_space(domains, file_sections, section_forms, problems)
-    sound = check_points(points(search), file_sections, problems)
-    unused = _unused(file_sections, search.space)
-    every = forms(file_sections, {**search.space, **unused}) if unused else section_forms
+    search_checks.check_space(domains, file_sections, section_forms, problems)
+    sound = search_checks.check_given_configurations(
+        search_checks.given_configurations(search), file_sections, problems
+    )
+    unused = _unsearched_alternatives(file_sections, search.space)
+    every = find_forms(file_sections, {**search.space, **unused}) if unused else section_forms
     more = [{key: label} for key in unused for label in file_sections.alternatives[key.removesuffix(".name")]]
     # called for its messages, which are also about alternatives that no trial has
-    complete(file_sections, every, [*sound, *more], problems)
+    complete_sections(file_sections, every, [*sound, *more], problems)
     problems.raise_any()
     try:
-        searched = space(domains, file_sections, section_forms)
+        searched = build_space(domains, file_sections, section_forms)
     except CycleError as error:
         circle = error.args[1]
         problems.add(("search", "space", circle[0]), f"conditions wait for each other: {', '.join(circle)}")
         problems.raise_any()
         raise
-    cases = check_cases(searched, problems)
-    check_values(searched, file_sections, cases, problems)
+    cases = search_checks.combine_deciding_keys(searched, problems)
+    search_checks.check_values(searched, file_sections, cases, problems)
     problems.raise_any()
-    most = search.trials or (MOST_CELLS if SAMPLERS[search.sampler].every_cell else MOST_TRIALS)
+    most = search.trials or (MAX_GRID_CELLS if SAMPLERS[search.sampler].every_cell else DEFAULT_TRIALS)
     first, enqueue = [] if search.baseline is None else [search.baseline], search.enqueue
     there = search_checks.count_configurations(search, searched, most) if domains else max(len(first) + len(enqueue), 1)
     trials = min(most, there or most)
     if wants_papers:
-        from_papers = papers_configurations(searched, file_sections)
+        from_papers = paper_configurations(searched, file_sections)
         enqueue = from_papers[: trials - len(first)]
         if not from_papers:
             problems.add(("search", "enqueue"), "'papers' given, but none of their configurations is in the space")
-    enqueue = distinct([*first, *enqueue])[len(first) :]  # what is given twice runs once
+    enqueue = distinct_configurations([*first, *enqueue])[len(first) :]  # what is given twice runs once
     search = search.model_copy(update={"space": domains, "enqueue": enqueue, "trials": trials})
-    check_incumbents(search, problems)
-    sections = complete(file_sections, section_forms, [*cases, *points(search).values()], problems)
+    search_checks.check_incumbents(search, problems)
+    sections = complete_sections(
+        file_sections, section_forms, [*cases, *search_checks.given_configurations(search).values()], problems
+    )
     problems.raise_any()
     return search, sections
 
 
-def _unused(file_sections: Sections, domains: Mapping[str, Domain]) -> dict[str, Domain]:
+def _unsearched_alternatives(file_sections: Sections, domains: Mapping[str, Domain]) -> dict[str, Domain]:
     """Return, for each section with alternatives that are not searched, the domain of its name with these added."""
     widened = {}
     for section, labelled in file_sections.alternatives.items():
@@ -607,18 +656,10 @@ def _check_budget(spec: StudySpec, problems: Problems) -> None:
 
 def _check_early_stopping(spec: StudySpec, problems: Problems) -> None:
     """Check that early stopping compares trials before their last epoch."""
-    stopping, kind = spec.search.early_stopping, schedule(spec.search.early_stopping, spec.epochs)
-    if stopping.name == "none":
-        return
-    if (first := kind.grace) > spec.epochs:
+    rule = spec.search.early_stopping
+    if rule.name != "none" and (first := Schedule(rule, spec.epochs).grace) > spec.epochs:
         at = ("search", "early_stopping", "grace")
         problems.add(at, f"{first} given, allowed is at most train.epochs = {spec.epochs}")
-    elif stopping.brackets > 1 and not kind.has_brackets:
-        message = f"{stopping.brackets} given, allowed is 1 with {stopping.name}"
-        problems.add(("search", "early_stopping", "brackets"), message)
-    elif stopping.brackets > (fit := kind.most_brackets):
-        message = f"{stopping.brackets} given, allowed is at most {fit}: the next would begin after train.epochs"
-        problems.add(("search", "early_stopping", "brackets"), message)
 
 
 def _check_data(spec: StudySpec, problems: Problems) -> None:
@@ -632,7 +673,7 @@ def _check_data(spec: StudySpec, problems: Problems) -> None:
     problems.raise_any()
 
 
-def load_for_elsewhere(spec: str, assignments: Iterable[str] = ()) -> StudySpec:
+def load_for_cluster(spec: str, assignments: Iterable[str] = ()) -> StudySpec:
     """Load a study that is to run on a cluster, as `load_study` does.
 
     For an exported configuration whose data are not here, only the form is checked: it was checked when it was
@@ -642,9 +683,9 @@ def load_for_elsewhere(spec: str, assignments: Iterable[str] = ()) -> StudySpec:
         UserError: see `study.spec.load.load_study`.
     """
     assignments = list(assignments)
-    if not isinstance(read(find(spec)).values.get("origin"), dict):
+    if not isinstance(read_study_file(find_study_file(spec)).values.get("origin"), dict):
         return load_study(spec, assignments)
-    study = resolved(_changed(spec, assignments))
+    study = spec_of_resolved(_load_with_overrides(spec, assignments))
     try:
         study.describe(study.base["data"])
     except UserError:

@@ -1,14 +1,13 @@
-"""The objective of a study: metrics, limits on others, the epoch that counts, and what is chosen of a front.
+"""The objective of a study: metrics, limits on others, and the epoch that counts.
 
 Values of several metrics are ordered by constrained domination (Deb et al. 2002, NSGA-II, section VI): one that keeps
 the limits is better than one that does not; of two that do not, the one that misses them by less; of two that do,
 the one that is no worse in any metric and better in one.
 
-Values that agree in `DIGITS` digits are equal: means over seeds differ in the last bits by the order of their sums,
-which must not decide who leads, leaves a front or breaks a limit.
+Values that agree in `SIGNIFICANT_DIGITS` digits are equal: means over seeds differ in the last bits by the order of
+their sums, which must not decide who leads, leaves a front or breaks a limit.
 """
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
 
 CONSTRAINT = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
 
-DIGITS = 12
+SIGNIFICANT_DIGITS = 12
 
 
-def rounded(value: float) -> float:
-    """Round a value to `DIGITS` significant digits, which drops the noise of its computation."""
-    return float(f"{value:.{DIGITS}g}")
+def round_to_digits(value: float) -> float:
+    """Round a value to `SIGNIFICANT_DIGITS` significant digits, which drops the noise of its computation."""
+    return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Constraint:
 
     def excess(self, value: float) -> float:
         """Return by how much a value misses the limit; below 0, how much room it leaves."""
-        return rounded(value) - self.limit if self.sense == "<=" else self.limit - rounded(value)
+        return round_to_digits(value) - self.limit if self.sense == "<=" else self.limit - round_to_digits(value)
 
     def __str__(self) -> str:
         return f"{self.metric} {self.sense} {self.limit:g}"
@@ -66,7 +65,7 @@ class Score:
 
     Attributes:
         values: one per metric, in the metric's own direction.
-        gains: the values, `rounded` and turned so that larger is better.
+        gains: the values, rounded (`round_to_digits`) and turned so that larger is better.
         excesses: by how much each constraint is missed, below 0 how much room is left.
     """
 
@@ -80,7 +79,7 @@ class Score:
         return sum((max(0.0, excess) for excess in self.excesses), 0.0)
 
     @property
-    def single(self) -> bool:
+    def is_single(self) -> bool:
         """Whether there is one metric."""
         return len(self.gains) == 1
 
@@ -92,25 +91,8 @@ class Score:
 
 
 @dataclass(frozen=True)
-class FrontRule:
-    """Rule by which one configuration of a front is chosen (`search.choose`).
-
-    Attributes:
-        name: `first`: the best in the first metric. `limit`: the best in the first metric among those that keep
-            `limits`; where none does, the one that misses them by the least. `knee`: the nearest to the point that has
-            the best value of every metric (compromise programming: Zeleny 1973), each metric on a scale from the worst
-            to the best value of the configurations that are compared. Ties go to the better one in the first metric,
-            then to the earlier.
-        limits: on metrics of the study.
-    """
-
-    name: Literal["first", "knee", "limit"] = "first"
-    limits: tuple[Constraint, ...] = ()
-
-
-@dataclass(frozen=True)
 class Objective:
-    """Metrics with their directions, constraints, and how a trial's epoch and one of a front are chosen.
+    """Metrics with their directions, constraints, and how a trial's epoch is chosen.
 
     Attributes:
         window: None: a trial is taken at its last epoch; a number: at its best by this objective, where each epoch
@@ -121,70 +103,55 @@ class Objective:
     modes: tuple[Literal["max", "min"], ...]
     constraints: tuple[Constraint, ...] = ()
     window: int | None = None
-    choose: FrontRule = FrontRule()
 
     @property
-    def several(self) -> bool:
+    def has_several_metrics(self) -> bool:
         """Whether there are several metrics; then no configuration need be the best in all."""
         return len(self.metrics) > 1
 
+    @property
+    def aims(self) -> str:
+        """The metrics and which direction of each is better, in words."""
+        words = {"min": "lower", "max": "higher"}
+        return "; ".join(
+            f"{name}, {words[mode]} is better" for name, mode in zip(self.metrics, self.modes, strict=True)
+        )
+
     @cached_property
-    def needed(self) -> list[str]:
+    def needed_metrics(self) -> list[str]:
         """Every metric that a score needs."""
         return list(dict.fromkeys([*self.metrics, *(constraint.metric for constraint in self.constraints)]))
 
     def score(self, report: Mapping[str, float | None]) -> Score | None:
         """Return the score of an epoch's metrics; None where one that it needs is missing or not a number."""
-        needed = {name: value for name in self.needed if (value := report.get(name)) is not None}
-        if len(needed) < len(self.needed):
+        needed = {name: value for name in self.needed_metrics if (value := report.get(name)) is not None}
+        if len(needed) < len(self.needed_metrics):
             return None
         values = tuple(needed[name] for name in self.metrics)
         turned = (value if mode == "max" else -value for value, mode in zip(values, self.modes, strict=True))
-        gains = tuple(map(rounded, turned))
+        gains = tuple(map(round_to_digits, turned))
         return Score(values, gains, tuple(limit.excess(needed[limit.metric]) for limit in self.constraints))
 
-    def order(self, scores: Sequence[Score]) -> list[int]:
-        """Return positions of scores, the best first: by fronts of constrained domination, in a front by `choose`.
+    def broken_constraints(self, *scores: Score) -> list[Constraint]:
+        """Return the constraints that at least one of the scores misses."""
+        by_limit = zip(self.constraints, *(score.excesses for score in scores), strict=True) if scores else ()
+        return [limit for limit, *excesses in by_limit if max(excesses) > 0]
+
+    def ranking_order(self, scores: Sequence[Score]) -> list[int]:
+        """Return positions of scores, the best first: by fronts of constrained domination, then by the first metric.
 
         Ties keep their order.
         """
-        fronts, worth = _fronts(scores), self._worth(scores)
-        return sorted(range(len(scores)), key=lambda place: (fronts[place], worth[place], -scores[place].gains[0]))
-
-    def _worth(self, scores: Sequence[Score]) -> Sequence[float]:
-        """Return for each score what `choose` looks at before the first metric; less is better."""
-        if not self.several or self.choose.name == "first":
-            return [0.0] * len(scores)
-        return _distances(scores) if self.choose.name == "knee" else [self.missed(score) for score in scores]
-
-    def missed(self, score: Score) -> float:
-        """Return by how much a score misses the limits of `choose`; 0 where it keeps all."""
-        values = dict(zip(self.metrics, score.values, strict=True))
-        return sum(max(0.0, limit.excess(values[limit.metric])) for limit in self.choose.limits)
+        fronts = _front_numbers(scores)
+        return sorted(range(len(scores)), key=lambda place: (fronts[place], -scores[place].gains[0]))
 
     @property
     def rule(self) -> str:
-        """Rule of `choose` in words, to stand behind the configuration of a front that it chose."""
-        first, name = f"the best {self.metrics[0]}", self.choose.name
-        limits = " and ".join(map(str, self.choose.limits or self.constraints))
-        words = {"first": first, "limit": f"{first} where {limits}", "knee": "the nearest to the best of every metric"}
-        return f"{words[name]} (search.choose: {name})"
+        """What is chosen of a front of several metrics, in words: that with the best value of the first."""
+        return f"the best {self.metrics[0]}"
 
 
-def _distances(scores: Sequence[Score]) -> Sequence[float]:
-    """Return each score's distance to the best value of every metric, each scaled from its worst to its best."""
-    if not scores:
-        return []
-    by_metric = list(zip(*(score.gains for score in scores), strict=True))
-    best, worst = [max(gains) for gains in by_metric], [min(gains) for gains in by_metric]
-    widths = [most - least or 1.0 for most, least in zip(best, worst, strict=True)]
-    away = (
-        [(most - gain) / width for most, gain, width in zip(best, score.gains, widths, strict=True)] for score in scores
-    )
-    return [rounded(math.hypot(*each)) for each in away]
-
-
-def spread_out(scores: Sequence[Score], count: int) -> list[int]:
+def farthest_positions(scores: Sequence[Score], count: int) -> list[int]:
     """Return positions of so many scores that lie far apart, the first among them.
 
     Each next one has the largest distance to those taken (farthest-first traversal: Gonzalez 1985), on each metric's
@@ -202,22 +169,22 @@ def spread_out(scores: Sequence[Score], count: int) -> list[int]:
     return taken
 
 
-def front(scores: Sequence[Score]) -> list[int]:
+def front_positions(scores: Sequence[Score]) -> list[int]:
     """Return positions of the scores that no other dominates."""
     if not scores:
         return []
-    fronts = _fronts(scores)
+    fronts = _front_numbers(scores)
     least = min(fronts)
     first = [place for place, rank in enumerate(fronts) if rank == least]
-    if scores[0].single and scores[first[0]].violation == 0:
+    if scores[0].is_single and scores[first[0]].violation == 0:
         most = max(scores[place].gains for place in first)
         return [place for place in first if scores[place].gains == most]
     return first
 
 
-def _fronts(scores: Sequence[Score]) -> Sequence[float]:
+def _front_numbers(scores: Sequence[Score]) -> Sequence[float]:
     """Return the front of each score, 0 the best; those that miss a constraint come last, by how much they do."""
-    if not scores or scores[0].single:  # with one metric the front follows from the constraints alone
+    if not scores or scores[0].is_single:  # with one metric the front follows from the constraints alone
         return [score.violation for score in scores]
     import numpy as np
 
@@ -225,7 +192,7 @@ def _fronts(scores: Sequence[Score]) -> Sequence[float]:
     violation = np.array([score.violation for score in scores])
     ranks = np.where(violation > 0, len(scores) + violation, -1.0)
     kept = np.flatnonzero(ranks < 0)
-    dominates = _dominates(gains[kept])
+    dominates = _domination_matrix(gains[kept])
     above = dominates.sum(0)  # how many of those left dominate each
     front, left = 0, np.ones(len(kept), dtype=bool)
     while left.any():
@@ -237,7 +204,7 @@ def _fronts(scores: Sequence[Score]) -> Sequence[float]:
     return list(ranks)
 
 
-def _dominates(gains: "NDArray[np.float64]") -> "NDArray[np.bool_]":
+def _domination_matrix(gains: "NDArray[np.float64]") -> "NDArray[np.bool_]":
     """Return as (N, N) whether one row of gains (N, metrics) dominates the other."""
     import numpy as np
 

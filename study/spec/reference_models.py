@@ -6,54 +6,56 @@ from typing import TYPE_CHECKING
 
 from study.data.dataset import Facts
 from study.errors import nearest
-from study.methods.reference import REFERENCES, Kind
-from study.spec.section_checks import Problems
+from study.methods.reference import REFERENCES, ReferenceKind
+from study.spec.key_errors import Problems
 
 if TYPE_CHECKING:
     from study.spec.study_spec import StudySpec
 
-__all__ = ["REFERENCES", "Kind"]
+__all__ = ["REFERENCES", "ReferenceKind"]
 
-MOST_VALUES = 3 * 64 * 64
+MAX_INPUT_VALUES = 3 * 64 * 64
 """Values of an image up to which a reference is fitted to its pixels."""
 
 
-def unsuited(name: str, facts: Facts, of_features: bool = False) -> str | None:
+def why_unsuited(name: str, facts: Facts, of_features: bool = False) -> str | None:
     """Return why a reference is not for data of these facts; None: it is.
 
     Args:
         of_features: whether it is fitted to a frozen network's features of images.
     """
-    kind, trained = REFERENCES[name], facts.on("train")
+    kind, trained = REFERENCES[name], facts.for_split("train")
     if not facts.is_table and not kind.of_images:
         return "is for tables, and the data are images"
-    if not facts.is_table and not of_features and prod(facts.shape) > MOST_VALUES:
-        return f"is for images of at most {MOST_VALUES} values, these have {prod(facts.shape)}"
+    if not facts.is_table and not of_features and prod(facts.shape) > MAX_INPUT_VALUES:
+        return f"is for images of at most {MAX_INPUT_VALUES} values, these have {prod(facts.shape)}"
     if kind.needs != "nothing" and (not trained.bias_classes or facts.some_bias):
         return "needs the bias class of every training sample"
     if kind.needs == "two" and facts.classes != 2:
         return f"is for two classes, the data have {facts.classes}"
-    if kind.needs_group and not facts.on("val").bias_classes:
+    if kind.needs_group and not facts.for_split("val").bias_classes:
         return "needs the bias class of every validation sample"
     return None
 
 
-def wanted(spec: "StudySpec") -> Iterator[str]:
+def requested_references(spec: "StudySpec") -> Iterator[str]:
     """Yield the references of a study, by name, in the order of `REFERENCES`.
 
     There are none for a function, for a final training, and where trials differ in their data.
     """
     asked = spec.search.references
-    if asked is False or spec.function or spec.final_seeds is not None or spec.varied_data:
+    if asked is False or spec.function or spec.final_seeds is not None or spec.varied_data_keys:
         return
     names: Collection[str] = REFERENCES if isinstance(asked, bool | str) else asked
-    of_features = is_of_features(spec)
-    yield from (name for name in REFERENCES if name in names and unsuited(name, spec.facts, of_features) is None)
+    of_features = uses_frozen_features(spec)
+    yield from (
+        name for name in REFERENCES if name in names and why_unsuited(name, spec.data_facts, of_features) is None
+    )
 
 
-def is_of_features(spec: "StudySpec") -> bool:
+def uses_frozen_features(spec: "StudySpec") -> bool:
     """Return whether references are fitted to a frozen network's features, as trials are."""
-    return bool(spec.model_sections[0].get("frozen")) and not spec.facts.is_table
+    return bool(spec.model_sections[0].get("frozen")) and not spec.data_facts.is_table
 
 
 def check_references(spec: "StudySpec", problems: Problems) -> None:
@@ -67,9 +69,9 @@ def check_references(spec: "StudySpec", problems: Problems) -> None:
             problems.add(at, f"{name!r} given. {nearest(name, REFERENCES)}Allowed: {', '.join(REFERENCES)}")
         elif spec.function:
             problems.add(at, f"{name!r} given, but a function of your own trains, whose data are its own")
-        elif spec.varied_data:
-            problems.add(at, f"{name!r} given, but trials differ in their data ({', '.join(spec.varied_data)})")
-        elif why := unsuited(name, spec.facts, is_of_features(spec)):
+        elif spec.varied_data_keys:
+            problems.add(at, f"{name!r} given, but trials differ in their data ({', '.join(spec.varied_data_keys)})")
+        elif why := why_unsuited(name, spec.data_facts, uses_frozen_features(spec)):
             problems.add(at, f"{name!r} given, which {why}")
     if len(set(asked)) < len(asked):
         problems.add(("search", "references"), f"{asked} given: one is repeated")

@@ -15,34 +15,35 @@ from study.data.dataset import Facts
 from study.errors import nearest
 from study.knobs import Knob, Params, Scalar, Section, Value, options
 from study.methods import OWN
-from study.models.network_keys import EARLY, early_width
-from study.spec.document import Key, mapping
-from study.spec.objective import Objective
+from study.models.network_keys import EARLY_LAYERS, early_width
+from study.spec.configuration import distinct_configurations, is_same_configuration
+from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values, last_grid_value
+from study.spec.key_errors import Problems, TrialProblems, find_fault, params_text
 from study.spec.sampler_facts import SAMPLERS, SamplerFacts
-from study.spec.schema import FRONT, Domain, Resources, Search, distinct, same
-from study.spec.section_checks import Noted, Problems, fault, params_text
-from study.spec.space import MOST_CELLS, Space, grid_size, grid_values, last_grid_value
-from study.spec.trial_sections import CATALOGUES, Domains, Forms, Sections, names
+from study.spec.schema import FRONT, EarlyStopping, Resources, Search
+from study.spec.space import Space, grid_size
+from study.spec.trial_sections import CATALOGUES, Domains, SectionForms, Sections, valid_names
+from study.spec.yaml_document import Key, as_mapping
 from study.training import augment
-from study.training.config import TrainOptions, TrialConfig
+from study.training.config import FUNCTION_TRAIN_KEYS, TrainOptions, TrialConfig
 
-FINEST = 10_000_000
+MAX_STEPS = 10_000_000
 """Most steps of a range: beyond it rounding blurs which values lie on a step."""
 
 
-EXACT = 2**53
+MAX_EXACT_INTEGER = 2**53
 """Largest whole number up to which samplers, which compute with floats, tell each from its neighbours."""
 
-TOO_LARGE = f"and samplers do not tell whole numbers beyond {EXACT} (2**53) from their neighbours"
+TOO_LARGE_MESSAGE = f"and samplers do not tell whole numbers beyond {MAX_EXACT_INTEGER} (2**53) from their neighbours"
 
 
-def _is_blurred(domain: Domain, whole: bool) -> bool:
+def _loses_steps_as_float(domain: Domain, whole: bool) -> bool:
     """Return whether the last step of a range is off its steps once it is a float."""
     low, step, last = (Fraction(str(value)) for value in (domain.low, domain.step, last_grid_value(domain, whole)))
     return (last - low) % step != 0
 
 
-def count_configurations(search: Search, space: Space, most: int = MOST_CELLS) -> int | None:
+def count_configurations(search: Search, space: Space, most: int = MAX_GRID_CELLS) -> int | None:
     """Count the different configurations that a search can try: those of its space, and given ones outside it.
 
     None: its space has more than `most`.
@@ -58,7 +59,7 @@ def count_configurations(search: Search, space: Space, most: int = MOST_CELLS) -
         found = grid_size(space, most, every=True)
     except ValueError:  # a range without steps
         return None
-    given = distinct([*([search.baseline] if search.baseline is not None else []), *search.enqueue])
+    given = distinct_configurations([*([search.baseline] if search.baseline is not None else []), *search.enqueue])
     return found + sum(not space.contains(params) for params in given) if found <= most else None
 
 
@@ -67,33 +68,24 @@ def sampler_problems(search: Search, space: Space) -> list[tuple[Key, str]]:
     faults: list[tuple[Key, str]] = []
     name, can = search.sampler, SAMPLERS[search.sampler]
     if can.every_key:
-        others = _able(lambda other: not other.every_key)
+        others = _able_samplers_text(lambda other: not other.every_key)
         message = f"is not in every trial, as {name} needs it. Allowed: {others}"
-        faults += [(("search", "space", key), message) for key in space.sometimes()]
-    metrics = 1 if isinstance(search.metric, str) else len(search.metric)
-    if can.metrics is not None and metrics > can.metrics:
-        others = _able(lambda other: other.metrics is None or other.metrics >= metrics)
-        faults.append((("search", "sampler"), f"{name!r} given for several metrics. Allowed: {others}"))
-    if can.ranges_only:
-        message = f"has choices, {name} searches ranges only. Allowed: {_able(lambda other: not other.ranges_only)}"
-        having = [key for key, domain in space.domains.items() if len(domain.choices or ()) > 1]
-        faults += [(("search", "space", key), message) for key in having]
-    faults += _stop(search)
-    faults += _ranges(search, space)
+        faults += [(("search", "space", key), message) for key in space.conditional_keys()]
+    faults += _range_problems(search, space)
     if can.every_cell:
-        endless = _endless(space)
+        endless = _unlistable_ranges(space)
         faults += endless
-        if not endless and grid_size(space) > MOST_CELLS:
-            faults.append((("search", "space"), f"has more than {MOST_CELLS} cells, allowed is at most that many"))
+        if not endless and grid_size(space) > MAX_GRID_CELLS:
+            faults.append((("search", "space"), f"has more than {MAX_GRID_CELLS} cells, allowed is at most that many"))
     return faults
 
 
-def _able(can: Callable[[SamplerFacts], bool]) -> str:
+def _able_samplers_text(can: Callable[[SamplerFacts], bool]) -> str:
     """Return the samplers that can do something, for a message."""
     return ", ".join(name for name, declared in SAMPLERS.items() if can(declared))
 
 
-def _ranges(search: Search, space: Space) -> Iterator[tuple[Key, str]]:
+def _range_problems(search: Search, space: Space) -> Iterator[tuple[Key, str]]:
     """Yield the ranges that are too wide or too fine for numbers, or for the sampler."""
     can = SAMPLERS[search.sampler]
     for key, domain in space.domains.items():
@@ -104,16 +96,16 @@ def _ranges(search: Search, space: Space) -> Iterator[tuple[Key, str]]:
         if not math.isfinite(float(high) - float(low)):
             yield at, f"the range {low!r} to {high!r} is wider than the largest number. Allowed: one of at most 1.7e308"
             continue
-        if whole and max(abs(low), abs(high)) > EXACT:
-            yield at, f"{low!r} to {high!r} given, {TOO_LARGE}. Allowed: -2**53 to 2**53, or choices"
+        if whole and max(abs(low), abs(high)) > MAX_EXACT_INTEGER:
+            yield at, f"{low!r} to {high!r} given, {TOO_LARGE_MESSAGE}. Allowed: -2**53 to 2**53, or choices"
             continue
-        if step and _is_blurred(domain, whole):
+        if step and _loses_steps_as_float(domain, whole):
             message = f"the last step from {low!r} to {high!r} has more digits than a number holds"
             yield (*at, "step"), f"{step!r} given, {message}. Allowed: low and step of a size, or no step"
             continue
         values = (high - low) / (step or 1) if whole or step else 0
-        if step and not (whole and step == 1) and values > FINEST and not can.every_cell:
-            message = f"{step!r} given, more than {FINEST} steps from {low!r} to {high!r}"
+        if step and not (whole and step == 1) and values > MAX_STEPS and not can.every_cell:
+            message = f"{step!r} given, more than {MAX_STEPS} steps from {low!r} to {high!r}"
             yield (*at, "step"), f"{message}. Allowed: a larger one, or none"
         elif can.most_values is not None and values >= can.most_values:
             message = f"the range {low!r} to {high!r} has more than {can.most_values} values, all of which "
@@ -122,25 +114,7 @@ def _ranges(search: Search, space: Space) -> Iterator[tuple[Key, str]]:
             yield at, f"{message}. Allowed: {allowed}"
 
 
-def _stop(search: Search) -> list[tuple[Key, str]]:
-    """Return why `search.stop` can never say what more search would gain."""
-    if search.stop is None:
-        return []
-    faults: list[tuple[Key, str]] = []
-    if not SAMPLERS[search.sampler].foreseeable:
-        others = _able(lambda other: other.foreseeable)
-        message = f"given with sampler {search.sampler}, of which nobody can say yet what more search would gain"
-        faults.append((("search", "stop"), f"{message}. Allowed: {others}"))
-    if not isinstance(search.metric, str) and len(search.metric) > 1:
-        faults.append((("search", "stop"), "given for several metrics, allowed is one: there is no single best value"))
-    drawn = (search.trials or 0) - len(search.enqueue) - (search.baseline is not None)
-    if search.trials is not None and search.stop.trials >= drawn:
-        message = f"{search.stop.trials} given, allowed is less than {drawn}, the trials that the sampler draws"
-        faults.append((("search", "stop", "trials"), message))
-    return faults
-
-
-def _endless(space: Space) -> list[tuple[Key, str]]:
+def _unlistable_ranges(space: Space) -> list[tuple[Key, str]]:
     """Return the ranges whose values a grid cannot list."""
     faults: list[tuple[Key, str]] = []
     for key, domain in space.domains.items():
@@ -188,11 +162,11 @@ def check_trials(
     """
     own = sections.trial({})
     seen: set[str | tuple[Key, str]] = {why for _, why in trial_faults(own, describe(own["data"]))}
-    searched = ((("search", "space"), params) for case in cases for params in _ends(space, case))
+    searched = ((("search", "space"), params) for case in cases for params in _extreme_trials(space, case))
     for at, params in [*configurations.items(), *searched]:
         trial = sections.trial(params)
         for (section, name), why in trial_faults(trial, describe(trial["data"])):
-            suspects = _suspects(f"{section}.{name}", space, params)
+            suspects = _likely_causes(f"{section}.{name}", space, params)
             place = (*at, *list(suspects)[:1])
             others = {key: value for key, value in suspects.items() if not why.startswith(f"{value!r} given")}
             if not {why, (place, why)} & seen:
@@ -200,23 +174,23 @@ def check_trials(
                 yield place, f"with {params_text(others)}: {why}" if others else why
 
 
-def _ends(space: Space, case: Params) -> Iterator[Params]:
+def _extreme_trials(space: Space, case: Params) -> Iterator[Params]:
     """Yield trials of one case: all keys at their lowest end, each in turn at its others, all at the highest."""
     domains = {key: domain for key, domain in space.domains.items() if key not in case and space.applies(key, case)}
     lowest = {**case, **{key: domain.ends()[0] for key, domain in domains.items()}}
     yield lowest
     for key, domain in domains.items():
         yield from ({**lowest, key: end} for end in domain.ends()[1:] if not isinstance(end, float))
-    yield {**case, **{key: _highest(domain) for key, domain in domains.items()}}
+    yield {**case, **{key: _highest_value(domain) for key, domain in domains.items()}}
 
 
-def _highest(domain: Domain) -> Scalar:
+def _highest_value(domain: Domain) -> Scalar:
     ends = domain.ends()
     numbers = [end for end in ends if isinstance(end, int | float)]
     return max(numbers) if len(numbers) == len(ends) else ends[-1]
 
 
-def _suspects(key: str, space: Space, params: Params) -> Params:
+def _likely_causes(key: str, space: Space, params: Params) -> Params:
     """Return the parameters that may cause a problem with a key, the likeliest first.
 
     The key itself and all that vary, floats aside; if there are none, all of its section.
@@ -250,32 +224,34 @@ NEVER_SEARCHED = {
 }
 """Keys that have one value in a study, and what messages call it."""
 
-MOST_CASES = 2000
+MAX_CASES = 2000
 """Most combinations of names, each of which is checked."""
 
 
-def points(search: Search) -> dict[Key, Params]:
+def given_configurations(search: Search) -> dict[Key, Params]:
     """Return the configurations that a search is given, baseline and enqueued, by their place."""
     baseline: dict[Key, Params] = {("search", "baseline"): search.baseline or {}}
     return baseline | {("search", "enqueue", str(place)): params for place, params in enumerate(search.enqueue)}
 
 
-def check_space(domains: Domains, sections: Sections, forms: Forms, problems: Problems) -> None:
+def check_space(domains: Domains, sections: Sections, forms: SectionForms, problems: Problems) -> None:
     """Check that every key of a space exists and can be searched, and that conditions name keys of the space."""
     for key, domain in domains.items():
         at: Key = ("search", "space", key)
-        if not _is_key(key, forms.keys, at, problems):
+        if not _check_key_exists(key, forms.keys, at, problems):
             continue
         if domain.choices is None and (key.endswith(".name") or key.startswith("data.")):
             problems.add(at, "a range given, allowed are choices: each is a data set, network or method of its own")
         if key.endswith(".name"):
-            _check_names(key, domain.choices or [], sections, at, problems)
+            _check_names_of_key(key, domain.choices or [], sections, at, problems)
         if isinstance(domain.step, float) and any(int in knob.kinds for knob in forms.knobs(key)):
             problems.add((*at, "step"), f"{domain.step!r} given, allowed is a whole number, as {key} is one")
         _check_when(domain.when, domains, (*at, "when"), problems)
 
 
-def check_points(configurations: Mapping[Key, Params], sections: Sections, problems: Problems) -> list[Params]:
+def check_given_configurations(
+    configurations: Mapping[Key, Params], sections: Sections, problems: Problems
+) -> list[Params]:
     """Check that every key of the configurations exists in the sections that they lead to, and has a valid value.
 
     Returns:
@@ -284,14 +260,14 @@ def check_points(configurations: Mapping[Key, Params], sections: Sections, probl
     sound = []
     for at, point in configurations.items():
         labels = {key: value for key, value in point.items() if key.endswith(".name")}
-        right = [_check_names(key, [value], sections, (*at, key), problems) for key, value in labels.items()]
+        right = [_check_names_of_key(key, [value], sections, (*at, key), problems) for key, value in labels.items()]
         if not all(right):
             continue
         knobs = {
             f"{section}.{key}": knob for section in sections.own for key, knob in sections.knobs(section, point).items()
         }
-        existing = [key for key in point if _is_key(key, list(knobs), (*at, key), problems)]
-        wrong = {key: why for key in existing if key in knobs and (why := fault(knobs[key], point[key]))}
+        existing = [key for key in point if _check_key_exists(key, list(knobs), (*at, key), problems)]
+        wrong = {key: why for key in existing if key in knobs and (why := find_fault(knobs[key], point[key]))}
         for key, why in wrong.items():
             problems.add((*at, key), why)
         if len(existing) == len(point) and not wrong:
@@ -299,14 +275,16 @@ def check_points(configurations: Mapping[Key, Params], sections: Sections, probl
     return sound
 
 
-def check_cases(space: Space, problems: Problems) -> list[dict[str, Scalar]]:
+def combine_deciding_keys(space: Space, problems: Problems) -> list[dict[str, Scalar]]:
     """Return the combinations of the keys that decide on others.
 
     It checks that they are few enough, and that each key is in one of them.
     """
-    cases = list(islice(space.cases(), MOST_CASES + 1))
-    if len(cases) > MOST_CASES:
-        message = f"more than {MOST_CASES} combinations of {', '.join(sorted(space.structure))}. Write several studies"
+    cases = list(islice(space.cases(), MAX_CASES + 1))
+    if len(cases) > MAX_CASES:
+        message = (
+            f"more than {MAX_CASES} combinations of {', '.join(sorted(space.deciding_keys))}. Write several studies"
+        )
         problems.add(("search", "space"), message)
         return []
     for key in space.domains:
@@ -326,14 +304,16 @@ def check_values(space: Space, sections: Sections, cases: Iterable[Params], prob
                 continue
             seen.add((key, knob))
             label = f"{section}.name"
-            noted = Noted(problems, {label: case[label]} if label in case else {})
-            faults = [why for value in domain.ends() if (why := fault(knob, value))]
-            between = None if faults or domain.choices is not None else fault(knob, _between(domain, key, space))
+            noted = TrialProblems(problems, {label: case[label]} if label in case else {})
+            faults = [why for value in domain.ends() if (why := find_fault(knob, value))]
+            between = (
+                None if faults or domain.choices is not None else find_fault(knob, _middle_value(domain, key, space))
+            )
             for why in [*faults, *([between] if between else [])]:
                 noted.add(("search", "space", key), why)
 
 
-def _is_key(key: str, valid: list[str], at: Key, problems: Problems) -> bool:
+def _check_key_exists(key: str, valid: list[str], at: Key, problems: Problems) -> bool:
     if key in NEVER_SEARCHED:
         problems.add(at, f"cannot be searched: every trial of a study has the same {NEVER_SEARCHED[key]}")
         return False
@@ -345,9 +325,9 @@ def _is_key(key: str, valid: list[str], at: Key, problems: Problems) -> bool:
     return False
 
 
-def _check_names(key: str, chosen: Sequence[Scalar], sections: Sections, at: Key, problems: Problems) -> bool:
+def _check_names_of_key(key: str, chosen: Sequence[Scalar], sections: Sections, at: Key, problems: Problems) -> bool:
     section = key.removesuffix(".name")
-    valid = list(dict.fromkeys([*sections.alternatives.get(section, {}), *names(section)]))
+    valid = list(dict.fromkeys([*sections.alternatives.get(section, {}), *valid_names(section)]))
     wrong = [name for name in chosen if name not in valid]
     for name in wrong:
         problems.add(at, f"{name!r} given. {nearest(str(name), valid)}Allowed: {', '.join(valid)}")
@@ -371,7 +351,7 @@ def _check_when(when: Mapping[str, list[Scalar]], domains: Domains, at: Key, pro
                 problems.add((*at, key), f"{value!r} given, which {key} never is. Allowed: {allowed}")
 
 
-def _between(domain: Domain, key: str, space: Space) -> Scalar:
+def _middle_value(domain: Domain, key: str, space: Space) -> Scalar:
     """Return a value between the ends of a range, which must be valid, too."""
     assert domain.low is not None
     assert domain.high is not None
@@ -387,126 +367,131 @@ def section_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tu
         facts: of the data set of the `data` section.
     """
     method, train, name = sections["method"], options(TrainOptions, sections["train"]), sections["data"]["name"]
-    yield from _early_layers(sections, facts)
-    for key, why in methods.lacking(method, facts):
+    yield from _early_layers_faults(sections, facts)
+    for key, why in methods.unmet_needs(method, facts):
         yield ("method", key), f"{method[key]!r} given, it {why}, which data.name {name!r} lacks"
     if sections["model"].get("frozen"):
-        if reason := models.unsuited(sections["model"], facts):
+        if reason := models.why_unsuited(sections["model"], facts):
             yield ("model", "name"), reason
             return
         shaping = [key for key in ("regulariser", "adversary") if method.get(key, "none") != "none"]
-        stays = not sections["model"]["adapter"] and not models.trains_stages(sections["model"])
+        stays = not sections["model"]["adapter"] and not models.has_trained_stages(sections["model"])
         if stays and (shaping or "temperature" in method):
             key = [*shaping, "name"][0]
             why = f"0 given, method.{key} {method[key]!r} shapes features, and those of a frozen network stay"
             yield ("model", "adapter"), f"{why}: allowed is 1 or more, or model.trained_stages"
-        facts, name = models.seen(sections["model"], facts), f"{name} (features of a frozen network, a table)"
+        facts, name = (
+            models.facts_of_inputs(sections["model"], facts),
+            f"{name} (features of a frozen network, a table)",
+        )
     augmentation = train.augmentation
-    if reason := augment.suits(augmentation, facts):
+    if reason := augment.why_unsuited(augmentation, facts):
         yield ("train", "augmentation"), f"{reason}, which data.name {name!r} is not"
     elif not sections["model"].get("frozen"):
-        yield from _shapes(sections, facts)
-    wish = methods.needs(method).views
+        yield from _shape_faults(sections, facts)
+    wish = methods.method_needs(method).views
     if wish and not augment.is_random(augmentation):
-        random = [other for other in augment.names() if augment.is_random(other) and not augment.suits(other, facts)]
+        random = [
+            other for other in augment.names() if augment.is_random(other) and not augment.why_unsuited(other, facts)
+        ]
         why = f"{augmentation!r} given, method.{wish} {method[wish]!r} needs views that differ. "
         yield ("train", "augmentation"), f"{why}Allowed: {', '.join(random)}"
     if train.warmup_epochs > train.epochs:
         yield ("train", "warmup_epochs"), f"{train.warmup_epochs} given, allowed is at most train.epochs"
-    if late := [epoch for epoch in train.keep_epochs if epoch >= train.epochs]:
-        yield ("train", "keep_epochs"), f"{late[0]} given, allowed is below train.epochs: the last epoch is always kept"
-    if train.micro_batch is not None and train.compile:
-        yield ("train", "micro_batch"), f"{train.micro_batch} given, train.compile needs the whole batch: null"
     if train.graph:
-        yield from _recording(method, train)
+        yield from _cuda_graph_faults(method, train)
     if train.inferred_groups != "none":
-        yield from _biased_network(sections, facts)
-    if train.thresholds == "fitted" and method["name"] == "equalized_odds_postprocessing":
-        yield ("train", "thresholds"), f"'fitted' given, method.name {method['name']!r} has its own: none"
-    needed = methods.needs(method).epochs
+        yield from _group_network_faults(sections, facts)
+    needed = methods.method_needs(method).epochs
     if needed and train.epochs < needed[1]:
         why = f"{method[needed[0]]!r} given, it needs train.epochs of at least {needed[1]}, not {train.epochs}"
         yield ("method", needed[0]), why
 
 
-OF_EARLY = "early_layers"
+EARLY_LAYERS_SOURCE = "early_layers"
 """Value of `method.bias_source` and `train.inferred_groups` for early layers of a frozen network."""
 
 
-def _early_layers(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+def _early_layers_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield the key that asks for early layers where the network is not frozen, or has none that are known."""
     keys = (("method", "bias_source"), ("train", "inferred_groups"))
-    asked = [(section, key) for section, key in keys if sections[section].get(key) == OF_EARLY]
+    asked = [(section, key) for section, key in keys if sections[section].get(key) == EARLY_LAYERS_SOURCE]
     if asked and facts.unlabelled:
-        yield asked[0], f"{OF_EARLY!r} given, it needs the class of every training sample"
+        yield asked[0], f"{EARLY_LAYERS_SOURCE!r} given, it needs the class of every training sample"
     if asked and not (sections["model"].get("frozen") and early_width(sections["model"])):
-        yield asked[0], f"{OF_EARLY!r} given, it needs model.frozen and one of these networks: {', '.join(EARLY)}"
+        yield (
+            asked[0],
+            f"{EARLY_LAYERS_SOURCE!r} given, it needs model.frozen and one of these networks: "
+            f"{', '.join(EARLY_LAYERS)}",
+        )
 
 
-def _recording(method: Section, train: TrainOptions) -> Iterator[tuple[tuple[str, str], str]]:
+def _cuda_graph_faults(method: Section, train: TrainOptions) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield why a step cannot be recorded as a CUDA graph."""
-    if train.compile:
-        yield ("train", "graph"), "True given, so is train.compile: allowed is one of the two"
     if train.micro_batch is not None:
         yield ("train", "graph"), "True given, a step in parts (train.micro_batch) cannot be recorded"
-    if (key := methods.needs(method).varies) is not None:
+    if (key := methods.method_needs(method).varying_key) is not None:
         yield ("train", "graph"), f"True given, a step with method.{key} {method[key]!r} differs from batch to batch"
 
 
-def _biased_network(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+def _group_network_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield why the network that infers groups cannot be trained: it needs classes, and samples as they are stored."""
     kind, given = ("train", "inferred_groups"), f"{sections['train']['inferred_groups']!r} given"
     if facts.unlabelled:
         name = sections["data"]["name"]
         yield kind, f"{given}, it needs the class of every training sample, which data.name {name!r} lacks"
-    elif not sections["model"].get("frozen") and (reason := models.unsuited(sections["model"], facts)):
+    elif not sections["model"].get("frozen") and (reason := models.why_unsuited(sections["model"], facts)):
         yield kind, f"{given}, its network sees samples as they are stored: {reason}"
 
 
-def _shapes(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+def _shape_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield why the network cannot take what training and evaluation give it."""
     options = TrialConfig.from_document(sections).train
     trained = replace(facts, shape=augment.output_shape(options.augmentation, facts.shape, options))
-    if reason := models.unsuited(sections["model"], trained):
+    if reason := models.why_unsuited(sections["model"], trained):
         yield ("model", "name"), reason
         return
     size = options.evaluation_size
     evaluated = facts if facts.is_table or size is None else replace(facts, shape=(facts.shape[0], size, size))
-    if reason := models.unsuited(sections["model"], evaluated):
+    if reason := models.why_unsuited(sections["model"], evaluated):
         yield ("train", "evaluation_size"), f"{size!r} given. {reason}"
 
 
-OF_TRAIN = ("epochs", "seed", "threads")
-"""Keys of `train` that mean something to a training function of the user's own."""
-
-METRIC = re.compile(r"val/\w+")
+VALIDATION_METRIC = re.compile(r"val/\w+")
 
 
-def completed(values: dict[str, Value], problems: Problems) -> dict[str, Value]:
+def complete_function_file(values: dict[str, Value], problems: Problems) -> dict[str, Value]:
     """Fill in what the file of a training function of the user's own may leave out; return any other as it is.
 
     Data set and network are the function's: `data` and `model` say `none`. Every key of `method` but `name` and
     `function` is an argument of the function's configuration; one that is only searched begins at its baseline's value,
-    or at the low end of its range.
+    or, without a baseline, at the low end of its range.
     """
-    method, search = mapping(values.get("method")), mapping(values.get("search"))
+    method, search = as_mapping(values.get("method")), as_mapping(values.get("search"))
     if method.get("name") != OWN:
         return values
     method = dict(method)
-    baseline = mapping(search.get("baseline"))
-    for key, given in mapping(search.get("space")).items():
+    baseline = as_mapping(search.get("baseline"))
+    known = {**{f"method.{name}": value for name, value in method.items()}, **baseline}
+    single = {key: value for key, value in known.items() if isinstance(value, Scalar)}
+    lacking = []
+    for key, given in as_mapping(search.get("space")).items():
         section, _, name = str(key).partition(".")
         if section != "method" or name in ("name", "function"):
             problems.add(("search", "space", str(key)), "cannot be searched: allowed are method.NAME, the function's")
-        elif (ends := _ends_of(given)) is not None:
-            method[name] = _as_in(ends, method.get(name, baseline.get(key)), name in method)
+        elif (domain := _domain_or_none(given)) is not None:
+            lacking += [key] if key not in known and domain.applies(single) else []
+            method[name] = _convert_to_ends_type(domain.ends(), method.get(name, baseline.get(key)), name in method)
+    if lacking and isinstance(search.get("baseline"), dict):
+        more = "the function's own defaults are not known. Give each searched key a value"
+        problems.add(("search", "baseline"), f"lacks {', '.join(lacking)}: {more}")
     for name in method:
         if not re.fullmatch(r"[A-Za-z]\w*", str(name)):
             problems.add(("method", str(name)), "allowed is a name of letters, digits and '_'")
     apart = {"data": APART["study.data"], "model": APART["study.models"]}
     return {
         **values,
-        **{key: {"name": name, **mapping(values.get(key))} for key, name in apart.items()},
+        **{key: {"name": name, **as_mapping(values.get(key))} for key, name in apart.items()},
         "method": method,
     }
 
@@ -522,33 +507,38 @@ def function_faults(trial: Mapping[str, Section]) -> Iterator[tuple[tuple[str, s
             allowed = APART[catalogue] if own else f"any but {APART[catalogue]}, which is for method.name {OWN}"
             yield (section, "name"), f"{trial[section]['name']!r} given, allowed is {allowed}"
     if own:
-        meant = (*OF_TRAIN, "with_val") if trial["data"].get("folds") else OF_TRAIN  # a final training has no fold
+        meant = (
+            (*FUNCTION_TRAIN_KEYS, "with_val") if trial["data"].get("folds") else FUNCTION_TRAIN_KEYS
+        )  # a final training has no fold
         for field in fields(TrainOptions):
             value = trial["train"].get(field.name, field.default)
             value = tuple(value) if isinstance(value, list) else value
             if field.name not in meant and value != field.default:
                 yield (
                     ("train", field.name),
-                    f"means nothing to a function of one's own. Allowed: {', '.join(OF_TRAIN)}; give it under method",
+                    f"means nothing to a function of one's own. Allowed: {', '.join(FUNCTION_TRAIN_KEYS)}; give "
+                    "it under method",
                 )
 
 
 def check_own_metrics(names: Mapping[tuple[str, ...], str], problems: Problems) -> None:
     """Check the form of a function's metrics, by their places; only a trial tells which there are."""
     for place, name in names.items():
-        if not METRIC.fullmatch(name):
+        if not VALIDATION_METRIC.fullmatch(name):
             note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
             problems.add(place, f"{name!r} given. {note}Allowed: val/NAME, as the function yields it")
 
 
-def with_front(search: Search) -> Search:
-    """Return the search with how many of its front run again, where there are several metrics."""
-    if isinstance(search.metric, str) or len(search.metric) < 2 or search.confirm.front is not None:
+def adapt_to_several_metrics(search: Search) -> Search:
+    """Return the search as several metrics need it: how many of its front run again, and no trial ends early."""
+    if isinstance(search.metric, str) or len(search.metric) < 2:
         return search
-    return search.model_copy(update={"confirm": search.confirm.model_copy(update={"front": FRONT})})
+    front = FRONT if search.confirm.front is None else search.confirm.front
+    confirm = search.confirm.model_copy(update={"front": front})
+    return search.model_copy(update={"confirm": confirm, "early_stopping": EarlyStopping()})
 
 
-def with_folds(search: Search, has_folds: bool, names_seeds: bool, problems: Problems) -> Search:
+def adapt_to_folds(search: Search, has_folds: bool, names_seeds: bool, problems: Problems) -> Search:
     """Return the search with what it does with folds, where the data have some.
 
     Args:
@@ -569,41 +559,16 @@ def with_folds(search: Search, has_folds: bool, names_seeds: bool, problems: Pro
     return search.model_copy(update={"folds": search.folds or "one", "confirm": confirm})
 
 
-def check_choosing(search: Search, goal: Objective, problems: Problems) -> None:
-    """Check that `search.choose` has a front to choose from, and limits on metrics of the study where it needs them."""
-    given, at = search.choose, ("search", "choose")
-    if given is None:
-        return
-    if not goal.several and given.name != "first":
-        message = f"{given.name!r} given for one metric, whose best value is the choice. Allowed with several metrics"
-        problems.add(at, f"{message}; limits on other metrics: search.constraints")
-    elif given.name != "limit" and given.limits:
-        problems.add((*at, "limits"), f"given with {given.name}, allowed with limit alone")
-    elif given.name == "limit" and not given.limits and not search.constraints:
-        message = "are missing. Allowed: METRIC <= NUMBER or METRIC >= NUMBER, of"
-        problems.add((*at, "limits"), f"{message} {', '.join(goal.metrics)}")
-    for index, limit in enumerate(goal.choose.limits if goal.several else ()):
-        place = (*at, "limits", str(index))
-        if limit.metric not in goal.metrics:
-            message = f"{limit.metric!r} given, allowed is a metric of the study: {', '.join(goal.metrics)}"
-            problems.add(place, f"{message}. Limits on others: search.constraints")
-            continue
-        better = goal.modes[goal.metrics.index(limit.metric)]
-        if (limit.sense == "<=") is not (better == "min"):
-            word, sense = ("lower", "<=") if better == "min" else ("higher", ">=")
-            problems.add(place, f"'{limit}' given, of {limit.metric} a {word} value is better. Allowed: {sense} NUMBER")
-
-
-def _ends_of(given: Value) -> list[Scalar] | None:
-    """Return the ends of a domain, None where it is none: the checks of the search say why."""
+def _domain_or_none(given: Value) -> Domain | None:
+    """Return a domain that has ends, None where it is none: the checks of the search say why."""
     try:
-        ends = Domain.model_validate(given).ends()
+        domain = Domain.model_validate(given)
     except ValidationError:
         return None
-    return ends if None not in ends or (isinstance(given, dict) and given.get("choices")) else None
+    return domain if domain.choices or None not in domain.ends() else None
 
 
-def _as_in(ends: list[Scalar], value: Value, is_given: bool) -> Value:
+def _convert_to_ends_type(ends: list[Scalar], value: Value, is_given: bool) -> Value:
     """Return a value of the type that a domain has: a whole number as a float where there are floats.
 
     A value that the section itself does not give, and that is missing or of another type, is replaced by an end.
@@ -615,33 +580,33 @@ def _as_in(ends: list[Scalar], value: Value, is_given: bool) -> Value:
     return value if is_given or fits else next(iter(others), ends[0])
 
 
-MARK = "incumbent"
+INCUMBENT_MARK = "incumbent"
 """Key in a given configuration: whether another one has to beat it by `search.margin`."""
 
 
-LISTS = ("enqueue", "incumbents")
+MARKABLE_LISTS = ("enqueue", "incumbents")
 """Keys of `search` that hold lists of configurations."""
 
 
-def with_incumbents(values: dict[str, Value], problems: Problems) -> dict[str, Value]:
+def collect_incumbents(values: dict[str, Value], problems: Problems) -> dict[str, Value]:
     """Return a document without these marks; the marked configurations stand in `search.incumbents` as well."""
     search = values.get("search")
     if not isinstance(search, dict):
         return values
-    enqueued, incumbents = ([*listed] if isinstance(listed := search.get(key), list) else [] for key in LISTS)
+    enqueued, incumbents = ([*listed] if isinstance(listed := search.get(key), list) else [] for key in MARKABLE_LISTS)
     given: dict[Key, Value] = {("search", "baseline"): search.get("baseline")}
     given |= {("search", "enqueue", str(place)): params for place, params in enumerate(enqueued)}
-    marked = {at: params for at, params in given.items() if isinstance(params, dict) and MARK in params}
+    marked = {at: params for at, params in given.items() if isinstance(params, dict) and INCUMBENT_MARK in params}
     for at, params in marked.items():
-        if not isinstance(params[MARK], bool):
-            problems.add((*at, MARK), f"{params[MARK]!r} given, allowed is true or false")
+        if not isinstance(params[INCUMBENT_MARK], bool):
+            problems.add((*at, INCUMBENT_MARK), f"{params[INCUMBENT_MARK]!r} given, allowed is true or false")
     problems.raise_any()
-    bare = {at: {key: value for key, value in params.items() if key != MARK} for at, params in marked.items()}
+    bare = {at: {key: value for key, value in params.items() if key != INCUMBENT_MARK} for at, params in marked.items()}
     if not marked:
         return values
     own = dict(search)
     for at, params in bare.items():
-        incumbents += [params] if marked[at][MARK] else []
+        incumbents += [params] if marked[at][INCUMBENT_MARK] else []
         if at[1] == "baseline":
             own["baseline"] = params
         else:
@@ -651,9 +616,9 @@ def with_incumbents(values: dict[str, Value], problems: Problems) -> dict[str, V
 
 def check_incumbents(search: Search, problems: Problems) -> None:
     """Check that there is a margin where there are incumbents, and something to beat where there is a margin."""
-    given = list(points(search).values())
+    given = list(given_configurations(search).values())
     for place, params in enumerate(search.incumbents):
-        if not any(same(params, other) for other in given):
+        if not any(is_same_configuration(params, other) for other in given):
             why = "is none of the configurations of search.baseline and search.enqueue"
             problems.add(("search", "incumbents", str(place)), why)
     if search.incumbents and not search.margin:

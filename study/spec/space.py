@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from graphlib import TopologicalSorter
 from itertools import islice
 
 from study.knobs import Params, Scalar
-from study.spec.schema import Domain, among
-from study.spec.trial_sections import Forms, Sections, forms
+from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values, is_among_values
+from study.spec.trial_sections import SectionForms, Sections, find_forms
 
 
 @dataclass(frozen=True)
@@ -17,21 +16,21 @@ class Space:
 
     Attributes:
         domains: by key, each after those that decide whether it is searched.
-        structure: the keys, all with choices, that decide on the data set or on which other keys are searched.
+        deciding_keys: the keys, all with choices, that decide on the data set or on which other keys are searched.
         integers: the keys whose ranges are of whole numbers.
-        has: whether a trial with these first parameters has a key: its method, network or data set decides.
+        has_key: whether a trial with these first parameters has a key: its method, network or data set decides.
     """
 
     domains: Mapping[str, Domain]
-    structure: frozenset[str]
+    deciding_keys: frozenset[str]
     integers: frozenset[str]
-    has: Callable[[str, Params], bool]
+    has_key: Callable[[str, Params], bool]
 
     def applies(self, key: str, params: Params) -> bool:
         """Return whether a trial is given this key, after those before it got these values."""
-        return self.domains[key].applies(params) and self.has(key, params)
+        return self.domains[key].applies(params) and self.has_key(key, params)
 
-    def walk(self, suggest: Callable[[str, Domain], Scalar]) -> dict[str, Scalar]:
+    def suggest_params(self, suggest: Callable[[str, Domain], Scalar]) -> dict[str, Scalar]:
         """Return the parameters of a trial; `suggest` is asked for the value of each key that applies."""
         params: dict[str, Scalar] = {}
         for key, domain in self.domains.items():
@@ -45,23 +44,28 @@ class Space:
         inside = (key in params and self.domains[key].contains(params[key]) for key in applicable)
         return len(applicable) == len(params) and all(inside)
 
+    def values_outside(self, params: Params) -> list[str]:
+        """Return the values that the search cannot give, each as `KEY VALUE`, in the order of the space."""
+        there = [key for key in self.domains if key in params and self.applies(key, params)]
+        return [f"{key} {params[key]}" for key in there if not self.domains[key].contains(params[key])]
+
     def cases(self) -> Iterator[dict[str, Scalar]]:
-        """Yield every combination of values that trials can have for the `structure` keys."""
-        return combinations(
-            [(key, self.domains[key].ends()) for key in self.domains if key in self.structure], self, {}
+        """Yield every combination of values that trials can have for the `deciding_keys`."""
+        return complete_params(
+            [(key, self.domains[key].ends()) for key in self.domains if key in self.deciding_keys], self, {}
         )
 
-    def sometimes(self) -> list[str]:
+    def conditional_keys(self) -> list[str]:
         """Return the keys that only some trials are given."""
         cases = list(self.cases())
         return [key for key in self.domains if not all(self.applies(key, case) for case in cases)]
 
     def condition(self, key: str) -> dict[str, list[Scalar]]:
-        """Return where a key is searched: for each `structure` key that matters, the values that allow it."""
+        """Return where a key is searched: for each of the `deciding_keys` that matters, the values that allow it."""
         cases = list(self.cases())
         with_it = [case for case in cases if self.applies(key, case)]
         narrowed = {}
-        for other in (candidate for candidate in self.domains if candidate in self.structure and candidate != key):
+        for other in (candidate for candidate in self.domains if candidate in self.deciding_keys and candidate != key):
             values, everyone = self._values(other, with_it), self._values(other, cases)
             if values and len(values) < len(everyone):
                 narrowed[other] = values
@@ -69,10 +73,10 @@ class Space:
 
     def _values(self, key: str, cases: Iterable[Params]) -> list[Scalar]:
         case_values = [case[key] for case in cases if key in case]
-        return [value for value in self.domains[key].ends() if among(value, case_values)]
+        return [value for value in self.domains[key].ends() if is_among_values(value, case_values)]
 
 
-def space(domains: Mapping[str, Domain], sections: Sections, section_forms: Forms | None = None) -> Space:
+def build_space(domains: Mapping[str, Domain], sections: Sections, section_forms: SectionForms | None = None) -> Space:
     """Make the space of these domains.
 
     Args:
@@ -81,17 +85,17 @@ def space(domains: Mapping[str, Domain], sections: Sections, section_forms: Form
     Raises:
         CycleError: conditions wait for each other; its second argument is the circle of keys.
     """
-    section_forms = section_forms or forms(sections, domains)
+    section_forms = section_forms or find_forms(sections, domains)
     deciding = {decider for domain in domains.values() for decider in domain.when}.union(
         *section_forms.deciders.values()
     )
     named = {key for key in domains if key.endswith(".name") or key.startswith("data.")}
     integers = {key for key in domains if any(int in knob.kinds for knob in section_forms.knobs(key))}
-    order = _ordered(domains, section_forms.deciders)
+    order = _sort_domains(domains, section_forms.deciders)
     return Space(order, frozenset(deciding & domains.keys() | named), frozenset(integers), sections.has)
 
 
-def _ordered(domains: Mapping[str, Domain], deciders: Mapping[str, Iterable[str]]) -> dict[str, Domain]:
+def _sort_domains(domains: Mapping[str, Domain], deciders: Mapping[str, Iterable[str]]) -> dict[str, Domain]:
     """Sort the domains: each after those that its `when` names and those that decide whether it is there.
 
     Otherwise they keep their order.
@@ -110,54 +114,6 @@ def _ordered(domains: Mapping[str, Domain], deciders: Mapping[str, Iterable[str]
     return ordered
 
 
-MOST_CELLS = 100_000
-"""Most cells of a grid: nobody would run more, and each is checked before anything starts."""
-
-
-def grid_values(domain: Domain, whole: bool, every: bool = False) -> list[Scalar]:
-    """Return the values of one key, in the file's order; `whole` ranges are of whole numbers.
-
-    Args:
-        every: list each whole number of a range on a log scale, too, which a grid does not try.
-
-    Raises:
-        ValueError: a range without steps, or with more than MOST_CELLS: its values cannot be listed.
-    """
-    if domain.choices is not None:
-        return list(domain.choices)
-    low, high, step = domain.low, domain.high, domain.step or (1 if whole and (every or not domain.log) else None)
-    assert low is not None
-    assert high is not None
-    if low == high:
-        return [low]
-    if step is None:
-        raise ValueError(f"the range {low!r} to {high!r} has no step: a grid needs a step, or choices")
-    if not (high - low) / step < MOST_CELLS:  # asked before anything is listed
-        raise ValueError(
-            f"{low!r} to {high!r} in steps of {step!r} are more than {MOST_CELLS} values, the most cells of a grid"
-        )
-    places = range(_steps(low, high, step) + 1)
-    return [_at(low, step, place, whole) for place in places]
-
-
-def last_grid_value(domain: Domain, whole: bool) -> int | float:
-    """Return the highest value of a range with a step."""
-    assert domain.low is not None
-    assert domain.high is not None
-    assert domain.step is not None
-    return _at(domain.low, domain.step, _steps(domain.low, domain.high, domain.step), whole)
-
-
-def _steps(low: float, high: float, step: float) -> int:
-    return int((high - low) / step + 1e-8)
-
-
-def _at(low: float, step: float, place: int, whole: bool) -> int | float:
-    if whole:
-        return int(low) + place * int(step)
-    return float(Decimal(str(low)) + place * Decimal(str(step)))
-
-
 def grid_cells(space: Space, every: bool = False) -> Iterator[dict[str, Scalar]]:
     """Yield the parameters of every cell, the first key's value changing slowest.
 
@@ -167,10 +123,10 @@ def grid_cells(space: Space, every: bool = False) -> Iterator[dict[str, Scalar]]
         ValueError: see `grid_values`.
     """
     by_key = [(key, grid_values(domain, key in space.integers, every)) for key, domain in space.domains.items()]
-    return combinations(by_key, space, {})
+    return complete_params(by_key, space, {})
 
 
-def grid_size(space: Space, most: int = MOST_CELLS, every: bool = False) -> int:
+def grid_size(space: Space, most: int = MAX_GRID_CELLS, every: bool = False) -> int:
     """Count the cells of a grid; one more than `most` where there are more.
 
     Raises:
@@ -179,11 +135,13 @@ def grid_size(space: Space, most: int = MOST_CELLS, every: bool = False) -> int:
     return sum(1 for _ in islice(grid_cells(space, every), most + 1))
 
 
-def combinations(left: Sequence[tuple[str, list[Scalar]]], space: Space, params: Params) -> Iterator[dict[str, Scalar]]:
+def complete_params(
+    left: Sequence[tuple[str, list[Scalar]]], space: Space, params: Params
+) -> Iterator[dict[str, Scalar]]:
     """Yield the parameters of every trial with these values; a key that does not apply to a trial is not in it."""
     if not left:
         yield dict(params)
         return
     (key, values), *rest = left
     for given in [{key: value} for value in values] if space.applies(key, params) else [{}]:
-        yield from combinations(rest, space, {**params, **given})
+        yield from complete_params(rest, space, {**params, **given})

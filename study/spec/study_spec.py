@@ -13,21 +13,31 @@ from study.data import Facts
 from study.files import FileDigest
 from study.knobs import Params, Scalar, Section, Value, options
 from study.methods import OWN
-from study.metrics import METRICS, Direction, available, better
-from study.spec.document import dump, dump_folded, mapping
-from study.spec.objective import Constraint, FrontRule, Objective
+from study.metrics import METRICS, Direction, available_metrics, direction
+from study.spec.objective import Constraint, Objective
 from study.spec.schema import Origin, Resources, Search
-from study.spec.space import Space, space
+from study.spec.space import Space, build_space
+from study.spec.stage_seeds import search_seeds
 from study.spec.trial_sections import Sections
-from study.training.config import SECTIONS, TrainOptions, TrialConfig
+from study.spec.yaml_document import as_mapping, dump, dump_folded
+from study.training.config import FUNCTION_TRAIN_KEYS, SECTIONS, TrainOptions, TrialConfig
 from study.training.function_loading import PICKLE
 
-CONCURRENCY = "search.concurrency"
+GIVEN_TO_FUNCTION = ("data.folds", *(f"train.{key}" for key in FUNCTION_TRAIN_KEYS))
+"""Keys beside its own section that mean something to a training function."""
 
-PLACEMENT = (*(f"resources.{key}" for key in Resources.model_fields), CONCURRENCY)
+CONCURRENCY_KEY = "search.concurrency"
+
+PLACEMENT_KEYS = (*(f"resources.{key}" for key in Resources.model_fields), CONCURRENCY_KEY)
 """Keys that say where trials run and how many at once, not what they compute."""
 
-BEGINNINGS = ("model.architecture", "model.weights", "model.frozen", "model.trained_stages", "model.normalisation")
+INITIAL_WEIGHT_KEYS = (
+    "model.architecture",
+    "model.weights",
+    "model.frozen",
+    "model.trained_stages",
+    "model.normalisation",
+)
 """Keys, besides `model.name`, that decide which weights a trial begins from, and which features of images it takes."""
 
 LATER_KEYS = {("data", "folds"): None, ("model", "trained_stages"): "none", ("train", "probe"): "online"}
@@ -44,7 +54,8 @@ class StudySpec:
             the search decides which keys there are, with the keys of all its trials.
         final_seeds: of a final training, which has one trial per seed and no search; None for a study.
         origin: where an exported configuration comes from, None in a study file.
-        of_file: the study as its file has it, where this one has other values of `PLACEMENT` (see `placed`).
+        spec_of_file: the study as its file has it, where this one has other values of `PLACEMENT_KEYS` (see
+            `with_placement`).
     """
 
     name: str
@@ -53,7 +64,7 @@ class StudySpec:
     resources: Resources
     final_seeds: tuple[int, ...] | None = None
     origin: Origin | None = None
-    of_file: "StudySpec | None" = None
+    spec_of_file: "StudySpec | None" = None
 
     @property
     def metric(self) -> str:
@@ -77,7 +88,7 @@ class StudySpec:
         asks here.
         """
         name = metric.split("/")[-1]
-        known = better(name) if not self.function or name in METRICS else None
+        known = direction(name) if not self.function or name in METRICS else None
         return self.search.directions.get(name) or known
 
     @cached_property
@@ -88,9 +99,7 @@ class StudySpec:
         modes: tuple[Direction, ...] = tuple(self.direction(name) or "max" for name in metrics)
         window = self.search.epoch_window if self.search.epoch == "best" else None
         constraints = tuple(map(Constraint.parse, self.search.constraints))
-        given = self.search.choose
-        choose = FrontRule(given.name, tuple(map(Constraint.parse, given.limits))) if given else FrontRule()
-        return Objective(metrics, modes, constraints, window, choose)
+        return Objective(metrics, modes, constraints, window)
 
     @cached_property
     def incumbents(self) -> Sequence[Params]:
@@ -100,7 +109,7 @@ class StudySpec:
         margin, and none with several metrics, whose front has no single value to be ahead in.
         """
         search = self.search
-        if not search.margin or self.objective.several or self.final_seeds is not None:
+        if not search.margin or self.objective.has_several_metrics or self.final_seeds is not None:
             return ()
         return search.incumbents or search.enqueue or ([search.baseline] if search.baseline is not None else [])
 
@@ -135,13 +144,13 @@ class StudySpec:
         return self.train.epochs
 
     @cached_property
-    def facts(self) -> Facts:
+    def data_facts(self) -> Facts:
         """Facts of the data set; of several, of the first."""
         return self.describe(self.data_sections[0])
 
     def describe(self, section: Section) -> Facts:
         """Return the facts of the data set of a `data` section."""
-        key = data.key(section)
+        key = data.section_key(section)
         if key not in self._facts:
             self._facts[key] = data.describe(section)
         return self._facts[key]
@@ -157,27 +166,36 @@ class StudySpec:
         return str(method["function"]) if method["name"] == OWN else None
 
     @property
+    def trial_settings(self) -> dict[str, Value]:
+        """What its trials start from, by dotted key; of a training function only what it is given."""
+        given = (*GIVEN_TO_FUNCTION, "train.with_val") if self.folds else GIVEN_TO_FUNCTION
+        return {
+            f"{section}.{key}": value
+            for section, values in self.base.items()
+            for key, value in values.items()
+            if not self.function or section == "method" or f"{section}.{key}" in given
+        }
+
+    @property
     def function_is_pickled(self) -> bool:
         """Whether that function lies in the study's folder, and not in a module."""
         return bool(self.function and self.function.startswith(PICKLE))
 
     @property
-    def available(self) -> list[list[str]]:
+    def available_metrics(self) -> list[list[str]]:
         """Metrics that its trials report on the validation split, as `NAME`, by data set.
 
         For a function these are the ones that it must yield.
         """
         if self.function:
-            return [[name.removeprefix("val/") for name in self.objective.needed]]
+            return [[name.removeprefix("val/") for name in self.objective.needed_metrics]]
         inferred = self.train.inferred_groups != "none"
-        return [available(self.describe(section).on("val"), inferred) for section in self.data_sections]
+        return [available_metrics(self.describe(section).for_split("val"), inferred) for section in self.data_sections]
 
     @property
-    def data_titles(self) -> list[str]:
+    def dataset_titles(self) -> list[str]:
         """Names of the data sets in tables and reports, each once."""
-        return list(
-            dict.fromkeys(self.describe(section).title or str(section["name"]) for section in self.data_sections)
-        )
+        return list(dict.fromkeys(data.find_title(section, self.describe(section)) for section in self.data_sections))
 
     def better(self, value: float, other: float) -> bool:
         """Return whether one value of the metric is better than another."""
@@ -191,8 +209,7 @@ class StudySpec:
     @property
     def seeds(self) -> Sequence[int]:
         """Training seeds of each configuration of the search: its own and those of its replicates."""
-        replicates = self.search.replicates
-        return range(self.seed, self.seed + replicates) if isinstance(replicates, int) else replicates
+        return search_seeds(self.seed, self.search.replicates)
 
     @property
     def folds(self) -> int | None:
@@ -234,7 +251,7 @@ class StudySpec:
     @cached_property
     def space(self) -> Space:
         """Search space, in the order in which a trial's parameters are decided."""
-        return space(self.search.space, self.sections)
+        return build_space(self.search.space, self.sections)
 
     @cached_property
     def data_sections(self) -> list[Section]:
@@ -244,7 +261,7 @@ class StudySpec:
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
 
     @property
-    def varied_data(self) -> list[str]:
+    def varied_data_keys(self) -> list[str]:
         """Keys by which the trials' samples or labels differ, as `data.rho`; the side of images is not among them.
 
         Values on one data set are then no measure of a configuration on another.
@@ -269,7 +286,7 @@ class StudySpec:
         Raises:
             UserError: a file is not there or not the one that is published; says how to get it.
         """
-        found = [entry for model in self.model_sections if (entry := models.weights(model))]
+        found = [entry for model in self.model_sections if (entry := models.describe_weights(model))]
         unique = [entry for place, entry in enumerate(found) if entry not in found[:place]]
         return [FileDigest(name=entry["name"], file=entry["file"], sha256=entry["sha256"]) for entry in unique]
 
@@ -278,7 +295,7 @@ class StudySpec:
         """`model` sections that trials of the study have, as far as they begin from other weights or features."""
         found = []
         for params in self._cases:
-            domains = {key: self.space.domains[key] for key in BEGINNINGS if key in self.space.domains}
+            domains = {key: self.space.domains[key] for key in INITIAL_WEIGHT_KEYS if key in self.space.domains}
             free = [key for key in domains if key not in params and self.space.applies(key, params)]
             for values in product(*(domains[key].ends() for key in free)):
                 found.append(self.trial_document({**params, **dict(zip(free, values, strict=True))})["model"])
@@ -303,14 +320,14 @@ class StudySpec:
     def to_document(self) -> dict[str, Value]:
         """Return the resolved study file: nothing is left to a default."""
         search = self.search.model_dump()
-        optional = (search, "direction"), (search, "choose"), (search, "folds")
+        optional = (search, "direction"), (search, "folds")
         for section, key in (*optional, (search["confirm"], "front"), (search["confirm"], "folds")):
             if section[key] is None:  # as in files from before there was such a key
                 del section[key]
         for key in ("margin", "incumbents", "references"):
             if not search[key]:
                 del search[key]
-        search["space"] = {key: _compact(domain) for key, domain in search["space"].items()}
+        search["space"] = {key: _drop_unset(domain) for key, domain in search["space"].items()}
         document: dict[str, Value] = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
         document |= {"search": search, "resources": self.resources.model_dump()}
         if self.final_seeds is not None:
@@ -319,27 +336,27 @@ class StudySpec:
             document["origin"] = cast(Section, {**self.origin})
         return document
 
-    def placed(self, placement: Params) -> "StudySpec":
-        """Return the study with other values for some of `PLACEMENT`; what its trials compute stays the same."""
+    def with_placement(self, placement: Params) -> "StudySpec":
+        """Return the study with other values for some of `PLACEMENT_KEYS`; what its trials compute stays the same."""
         if not placement:
             return self
-        of = {key.removeprefix("resources."): value for key, value in placement.items() if key != CONCURRENCY}
+        of = {key.removeprefix("resources."): value for key, value in placement.items() if key != CONCURRENCY_KEY}
         resources = Resources.model_validate({**self.resources.model_dump(), **of})
-        at_once = placement.get(CONCURRENCY, self.search.concurrency)
+        at_once = placement.get(CONCURRENCY_KEY, self.search.concurrency)
         search = self.search.model_copy(update={"concurrency": at_once})
-        return replace(self, resources=resources, search=search, of_file=self.of_file or self)
+        return replace(self, resources=resources, search=search, spec_of_file=self.spec_of_file or self)
 
     @property
     def placement(self) -> dict[str, Scalar]:
-        """Values of `PLACEMENT` that are not those of the study's file."""
-        own = (self.of_file or self).of_placement
-        return {key: value for key, value in self.of_placement.items() if value != own[key]}
+        """Values of `PLACEMENT_KEYS` that are not those of the study's file."""
+        own = (self.spec_of_file or self).placement_values
+        return {key: value for key, value in self.placement_values.items() if value != own[key]}
 
     @property
-    def of_placement(self) -> dict[str, Scalar]:
-        """Values of all of `PLACEMENT`, by key."""
+    def placement_values(self) -> dict[str, Scalar]:
+        """Values of all of `PLACEMENT_KEYS`, by key."""
         resources = {f"resources.{key}": value for key, value in self.resources.model_dump().items()}
-        return {**resources, CONCURRENCY: self.search.concurrency}
+        return {**resources, CONCURRENCY_KEY: self.search.concurrency}
 
     def to_yaml(self) -> str:
         """Return the resolved study file as text; that of an exported configuration in few lines."""
@@ -350,18 +367,18 @@ class StudySpec:
     def hash(self) -> str:
         """Hash that is equal for two studies that run the same trials, whatever their names and resources.
 
-        Trials with another number of threads are not the same: `train.threads` follows `resources.cpu`. What `placed`
-        changes does not count.
+        Trials with another number of threads are not the same: `train.threads` follows `resources.cpu`. What
+        `with_placement` changes does not count.
         """
-        if self.of_file is not None:
-            return self.of_file.hash
+        if self.spec_of_file is not None:
+            return self.spec_of_file.hash
         document: dict[str, Section] = {section: self.base[section] for section in SECTIONS}
         for (section, key), absent in LATER_KEYS.items():
             if document[section].get(key) == absent:
                 document[section] = {other: value for other, value in document[section].items() if other != key}
-        document["search"] = mapping(self.to_document()["search"])
+        document["search"] = as_mapping(self.to_document()["search"])
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _compact(domain: Section) -> dict[str, Value]:
+def _drop_unset(domain: Section) -> dict[str, Value]:
     return {key: value for key, value in domain.items() if value is not None and value is not False and value != {}}

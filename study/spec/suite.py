@@ -13,18 +13,26 @@ from pydantic import Field, JsonValue
 
 from study.errors import UserError, nearest
 from study.knobs import MAX_INTEGER, Section, Value
-from study.metrics import available
+from study.metrics import available_metrics
 from study.metrics.selection_rules import RULES
-from study.spec.document import Document, Key, apply_profile, find, read, shipped_folder
-from study.spec.load import NAME_RULE, resolve
-from study.spec.schema import Positive, RuleName
-from study.spec.section_checks import Problems, Strict, validated
+from study.spec.key_errors import Problems, validate_as
+from study.spec.load import STUDY_NAME_PATTERN, check_and_complete
+from study.spec.schema import PositiveInteger, RuleName
+from study.spec.section_models import StrictModel
 from study.spec.study_spec import StudySpec
+from study.spec.yaml_document import (
+    Document,
+    Key,
+    apply_profile,
+    find_study_file,
+    read_study_file,
+    shipped_files_folder,
+)
 
 JsonSection = dict[str, JsonValue]
 
 
-class SuiteMethod(Strict):
+class SuiteMethod(StrictModel):
     """A row of the table: a `method` section, the `space` that is searched for it, and sections of its own.
 
     `enqueue` are configurations that each of its searches tries first; they count as trials.
@@ -37,7 +45,7 @@ class SuiteMethod(Strict):
     enqueue: list[JsonSection] = Field(default_factory=list)
 
 
-class BaseSearch(Strict):
+class BaseSearch(StrictModel):
     """Keys of `search` that are the same for every method."""
 
     sampler: JsonValue = None
@@ -49,7 +57,7 @@ class BaseSearch(Strict):
     retries: JsonValue = None
 
 
-class Base(Strict):
+class SuiteBase(StrictModel):
     """Sections that are the same for every method, unless a method's own section says otherwise."""
 
     model: JsonSection | None = None
@@ -58,18 +66,18 @@ class Base(Strict):
     resources: JsonSection = Field(default_factory=dict)
 
 
-class Budget(Strict):
+class SuiteBudget(StrictModel):
     """Budget of each search: so many `trials` of so many `epochs`.
 
     What the rules pick is judged on `seeds` fresh training seeds.
     """
 
-    trials: Positive
-    epochs: Positive
+    trials: PositiveInteger
+    epochs: PositiveInteger
     seeds: Annotated[int, Field(ge=2, le=1000)]
 
 
-class SuiteLayout(Strict):
+class SuiteLayout(StrictModel):
     """Outline of a suite file; the studies that its sections become check what these hold.
 
     `searches` is the number of independent searches of a method on a data set, each with a sampler's seed and training
@@ -78,27 +86,27 @@ class SuiteLayout(Strict):
     """
 
     name: str
-    base: Base = Base()
+    base: SuiteBase = SuiteBase()
     methods: Annotated[dict[str, SuiteMethod], Field(min_length=1)]
     data: Annotated[dict[str, JsonSection], Field(min_length=1)]
     rules: Annotated[list[RuleName], Field(min_length=1)]
     searches: Annotated[int, Field(ge=1, le=MAX_INTEGER)] = 3
-    budget: Budget
+    budget: SuiteBudget
     judge: str | None = None
 
 
 SHARED_SEARCH_KEYS = tuple(BaseSearch.model_fields)
 """Keys of `search` that are the same for every method."""
 
-SAMPLER = "random"
+DEFAULT_SAMPLER = "random"
 """Default sampler: it draws for no rule in particular, so that all rules choose among the same configurations."""
 
 
-def graft(source: Document, at: Key, target: Document, to: Key) -> None:
+def copy_locations(source: Document, at: Key, target: Document, to: Key) -> None:
     """Record in `target` below `to` where the keys of `source` below `at` stand."""
-    for key, place in source.places.items():
+    for key, place in source.locations.items():
         if key[: len(at)] == at:
-            target.places[*to, *key[len(at) :]] = place
+            target.locations[*to, *key[len(at) :]] = place
 
 
 def cell_document(suite: Document, checked: SuiteLayout, method: str, label: str) -> Document:
@@ -110,7 +118,7 @@ def cell_document(suite: Document, checked: SuiteLayout, method: str, label: str
     """
     base, own, budget = checked.base, checked.methods[method], checked.budget
     search: dict[str, Value] = {
-        "sampler": SAMPLER,
+        "sampler": DEFAULT_SAMPLER,
         **{key: value for key, value in base.search if value is not None},
         "space": own.space,
         "enqueue": own.enqueue,
@@ -121,31 +129,31 @@ def cell_document(suite: Document, checked: SuiteLayout, method: str, label: str
         "name": "cell",
         "data": dict(checked.data[label]),
         "method": dict(own.method),
-        "model": _model(base.model, own.model),
+        "model": _method_model(base.model, own.model),
         "train": {**base.train, **own.train, "epochs": budget.epochs},
         "search": search,
         "resources": dict(base.resources),
     }
     cell = Document(f"{suite.source}: methods.{method} on data.{label}", values)
     for section in ("model", "train", "search", "resources"):
-        graft(suite, ("base", section), cell, (section,))
+        copy_locations(suite, ("base", section), cell, (section,))
     for section in ("method", "model", "train"):
-        graft(suite, ("methods", method, section), cell, (section,))
+        copy_locations(suite, ("methods", method, section), cell, (section,))
     for section in ("space", "enqueue"):
-        graft(suite, ("methods", method, section), cell, ("search", section))
-    graft(suite, ("data", label), cell, ("data",))
-    graft(suite, ("budget", "trials"), cell, ("search", "trials"))
-    graft(suite, ("budget", "epochs"), cell, ("train", "epochs"))
-    graft(suite, ("budget",), cell, ("search", "confirm"))
+        copy_locations(suite, ("methods", method, section), cell, ("search", section))
+    copy_locations(suite, ("data", label), cell, ("data",))
+    copy_locations(suite, ("budget", "trials"), cell, ("search", "trials"))
+    copy_locations(suite, ("budget", "epochs"), cell, ("train", "epochs"))
+    copy_locations(suite, ("budget",), cell, ("search", "confirm"))
     return cell
 
 
-def _model(base: Section | None, own: Section | None) -> dict[str, Value]:
+def _method_model(base: Section | None, own: Section | None) -> dict[str, Value]:
     """Return a method's network: its own where it names one, else that of all with the keys that it gives."""
     return dict(own) if own and "name" in own else {**(base or {}), **(own or {})}
 
 
-def numbered(first: StudySpec, data: int, search: int, seeds: int) -> StudySpec:
+def derive_search(first: StudySpec, data: int, search: int, seeds: int) -> StudySpec:
     """Return a search of a method on a data set, made from the first one.
 
     All methods have the same seeds in the same search of the same data set, so that they can be compared in pairs.
@@ -155,18 +163,18 @@ def numbered(first: StudySpec, data: int, search: int, seeds: int) -> StudySpec:
         data, search: places of the data set and of the search, from 0.
         seeds: fresh training seeds of a study.
     """
-    turn = block(data, search)
+    turn = pair_number(data, search)
     train = {**first.base["train"], "seed": first.seed + turn * (len(first.seeds) + seeds)}
     return replace(first, base={**first.base, "train": train}, search=first.search.model_copy(update={"seed": turn}))
 
 
-def block(data: int, search: int) -> int:
+def pair_number(data: int, search: int) -> int:
     """Return a number of its own for each pair (Cantor's pairing), which no further data set or search changes."""
     total = data + search
     return total * (total + 1) // 2 + search
 
 
-FOLDER = "suites"
+SUITES_FOLDER = "suites"
 """Folder of the shipped suites, beside the shipped study files."""
 
 
@@ -209,19 +217,19 @@ class Suite:
     cells: tuple[SuiteSearch, ...]
 
     @cached_property
-    def by_place(self) -> Mapping[tuple[str, str], list[SuiteSearch]]:
+    def searches_by_place(self) -> Mapping[tuple[str, str], list[SuiteSearch]]:
         """Searches of each method on each data set, by their labels."""
         places: dict[tuple[str, str], list[SuiteSearch]] = {}
         for cell in self.cells:
             places.setdefault((cell.method, cell.data), []).append(cell)
         return places
 
-    def possible(self, rule: str, place: tuple[str, str]) -> bool:
+    def is_available(self, rule: str, place: tuple[str, str]) -> bool:
         """Return whether the validation split of a place has what a rule needs."""
-        spec = self.by_place[place][0].spec
-        facts = spec.describe(spec.base["data"]).on("val")
+        spec = self.searches_by_place[place][0].spec
+        facts = spec.describe(spec.base["data"]).for_split("val")
         inferred = spec.train.inferred_groups != "none"
-        return next(known for known in RULES if known.name == rule).possible(facts, inferred)
+        return next(known for known in RULES if known.name == rule).is_available(facts, inferred)
 
     def to_document(self) -> dict[str, Value]:
         """Return what the home remembers of it; each search has its own resolved study file."""
@@ -231,7 +239,7 @@ class Suite:
 
 def shipped_suites() -> dict[str, Path]:
     """Return the suite files that come with the project, by name."""
-    return {path.stem: path for path in sorted((shipped_folder() / FOLDER).glob("*.yaml"))}
+    return {path.stem: path for path in sorted((shipped_files_folder() / SUITES_FOLDER).glob("*.yaml"))}
 
 
 def find_suite(suite: str) -> Path:
@@ -242,7 +250,7 @@ def find_suite(suite: str) -> Path:
     """
     path = Path(suite)
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
-        return find(suite)
+        return find_study_file(suite)
     names = shipped_suites()
     if suite not in names:
         raise UserError(
@@ -258,24 +266,26 @@ def load_suite(suite: str) -> Suite:
     Raises:
         UserError: says everything that is wrong, each with file, line, key, what was given and what is allowed.
     """
-    document = read(find_suite(suite))
-    base_of_file(document)
+    document = read_study_file(find_suite(suite))
+    resolve_base(document)
     problems = Problems(document)
-    checked = validated(SuiteLayout, document.values, (), problems)
+    checked = validate_as(SuiteLayout, document.values, (), problems)
     problems.raise_any()
     assert checked is not None
     _check_labels(checked, problems)
-    _check_own(checked, problems)
+    _check_equal_terms(checked, problems)
     problems.raise_any()
-    firsts = _resolved(document, checked)
+    firsts = _first_searches(document, checked)
     judge = checked.judge or next(iter(firsts.values())).test_metric
     cells = []
     for number in range(1, checked.searches + 1):
         for (method, label), first in firsts.items():
             at = list(checked.data).index(label)
-            spec = numbered(first, at, number - 1, checked.budget.seeds)
+            spec = derive_search(first, at, number - 1, checked.budget.seeds)
             cells.append(
-                SuiteSearch(method, label, number, replace(spec, name=_name(checked.name, method, label, number)))
+                SuiteSearch(
+                    method, label, number, replace(spec, name=_search_name(checked.name, method, label, number))
+                )
             )
     found = Suite(
         checked.name,
@@ -287,21 +297,21 @@ def load_suite(suite: str) -> Suite:
         checked.budget.seeds,
         tuple(cells),
     )
-    _check_whole(found, problems)
+    _check_metric_and_rules(found, problems)
     problems.raise_any()
     return found
 
 
-def base_of_file(document: Document) -> None:
+def resolve_base(document: Document) -> None:
     """Replace a `base` that is a study file's name or path by what it has that is the same for all methods."""
     base = document.values.get("base")
     if not isinstance(base, str):
         return
     try:
-        source = read(find(base))
+        source = read_study_file(find_study_file(base))
         apply_profile(source, None)
     except UserError as error:
-        raise UserError(f"{document.place(('base',))}: base: {error}") from None
+        raise UserError(f"{document.location_of(('base',))}: base: {error}") from None
     taken: dict[str, Value] = {
         key: source.values[key] for key in ("model", "train", "resources") if key in source.values
     }
@@ -311,20 +321,20 @@ def base_of_file(document: Document) -> None:
     if isinstance(train := taken.get("train"), dict):
         taken["train"] = {key: value for key, value in train.items() if key not in ("epochs", "seed")}
     document.values["base"] = taken
-    graft(source, (), document, ("base",))
+    copy_locations(source, (), document, ("base",))
 
 
 def _check_labels(checked: SuiteLayout, problems: Problems) -> None:
     """Check names and labels, which together are names of studies."""
     for key, labels in (("name", [checked.name]), ("methods", checked.methods), ("data", checked.data)):
         for label in labels:
-            if not NAME_RULE.fullmatch(label):
+            if not STUDY_NAME_PATTERN.fullmatch(label):
                 at = (key,) if key == "name" else (key, label)
                 problems.add(at, f"{label!r} given. A label has letters, digits, '.', '_', '-', the first no sign")
     names: dict[str, tuple[str, str]] = {}
     for method in checked.methods:
         for label in checked.data:
-            name = _name(checked.name, method, label, checked.searches)
+            name = _search_name(checked.name, method, label, checked.searches)
             if len(name) > 100:
                 problems.add(("methods", method), f"the study's name {name!r} has more than 100 characters")
             if name in names:
@@ -334,10 +344,10 @@ def _check_labels(checked: SuiteLayout, problems: Problems) -> None:
         problems.add(("rules",), f"{checked.rules} given: one is repeated")
 
 
-def _check_own(checked: SuiteLayout, problems: Problems) -> None:
+def _check_equal_terms(checked: SuiteLayout, problems: Problems) -> None:
     """Refuse what would give a method another budget, or another data set, than the others."""
     methods: dict[Key, SuiteMethod] = {("methods", label): method for label, method in checked.methods.items()}
-    trained: dict[Key, Base | SuiteMethod] = {("base",): checked.base, **methods}
+    trained: dict[Key, SuiteBase | SuiteMethod] = {("base",): checked.base, **methods}
     for at, section in trained.items():
         for key, instead in (("epochs", "budget.epochs"), ("seed", "searches")):
             if key in section.train:
@@ -350,7 +360,7 @@ def _check_own(checked: SuiteLayout, problems: Problems) -> None:
             problems.add((*at, "model"), "is missing, here or in base")
 
 
-def _resolved(document: Document, checked: SuiteLayout) -> dict[tuple[str, str], StudySpec]:
+def _first_searches(document: Document, checked: SuiteLayout) -> dict[tuple[str, str], StudySpec]:
     """Return the first search of each method on each data set.
 
     Raises:
@@ -360,7 +370,7 @@ def _resolved(document: Document, checked: SuiteLayout) -> dict[tuple[str, str],
     for method in checked.methods:
         for label in checked.data:
             try:
-                found[method, label] = resolve(cell_document(document, checked, method, label))
+                found[method, label] = check_and_complete(cell_document(document, checked, method, label))
             except UserError as error:
                 lines |= dict.fromkeys(str(error).splitlines())
     if lines:
@@ -368,19 +378,19 @@ def _resolved(document: Document, checked: SuiteLayout) -> dict[tuple[str, str],
     return found
 
 
-def _check_whole(suite: Suite, problems: Problems) -> None:
+def _check_metric_and_rules(suite: Suite, problems: Problems) -> None:
     """Check what only the whole table shows: its metric and its rules."""
-    specs = {label: suite.by_place[suite.methods[0], label][0].spec for label in suite.data}
+    specs = {label: suite.searches_by_place[suite.methods[0], label][0].spec for label in suite.data}
     for label, spec in specs.items():
-        valid = [f"test/{name}" for name in available(spec.describe(spec.base["data"]).on("test"))]
+        valid = [f"test/{name}" for name in available_metrics(spec.describe(spec.base["data"]).for_split("test"))]
         if suite.judge not in valid:
             problems.add(
                 ("judge",), f"{suite.judge!r} given. {nearest(suite.judge, valid)}{label} has {', '.join(valid)}"
             )
     for place, rule in enumerate(suite.rules):
-        if not any(suite.possible(rule, at) for at in suite.by_place):
+        if not any(suite.is_available(rule, at) for at in suite.searches_by_place):
             problems.add(("rules", str(place)), f"{rule!r} given, but no data set has what it needs")
 
 
-def _name(suite: str, method: str, label: str, number: int) -> str:
+def _search_name(suite: str, method: str, label: str, number: int) -> str:
     return f"{suite}--{method}--{label}--{number}"

@@ -8,14 +8,15 @@ from typing import get_origin
 
 from study import data, methods, models
 from study.knobs import Knob, Params, Section, Value, knobs
-from study.spec.document import Key
-from study.spec.schema import Domain, among
-from study.spec.section_checks import Noted, Problems, check, one_of, plain, section_model
+from study.spec.domain import Domain, is_among_values
+from study.spec.key_errors import Problems, TrialProblems, check_section
+from study.spec.section_models import literal_type, plain_default, section_model
+from study.spec.yaml_document import Key
 from study.training import augment
 from study.training.config import SECTIONS, TrainOptions
 
 
-def _with(section: str, values: Section, switch: Knob, name: str) -> Iterable[tuple[str, Knob]]:
+def _knobs_of_switch(section: str, values: Section, switch: Knob, name: str) -> Iterable[tuple[str, Knob]]:
     return section_knobs(section, {**values, switch.key: name}).items()
 
 
@@ -27,15 +28,15 @@ def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
     """
     if section == "method" and values["name"] == methods.OWN:
         return methods.method_knobs(values)
-    declared, counted = _knobs(section, _start(values)), None
+    declared, counted = _section_knobs(section, _initial_section(values)), None
     while declared.keys() != counted:
         counted = declared.keys()
-        deciding = {key: values[key] for key in counted if key in values and _may_decide(declared[key], values[key])}
-        declared = _knobs(section, _start(values) | deciding)
+        deciding = {key: values[key] for key in counted if key in values and _can_decide(declared[key], values[key])}
+        declared = _section_knobs(section, _initial_section(values) | deciding)
     return declared
 
 
-def _may_decide(knob: Knob, value: Value) -> bool:
+def _can_decide(knob: Knob, value: Value) -> bool:
     """Return whether other keys may depend on this value: not on a list or mapping where a name is allowed."""
     return not isinstance(value, list | dict) or any(get_origin(kind) is tuple for kind in knob.kinds)
 
@@ -73,7 +74,7 @@ class Sections:
 
     def initial_values(self, section: str, params: Params) -> Section:
         """Return the values that a trial's section begins with; some may be of keys that it does not have."""
-        label = name_in(section, params)
+        label = section_name(section, params)
         if label is None:
             return self.own[section]
         labelled = self.alternatives.get(section, {})
@@ -81,37 +82,37 @@ class Sections:
 
     def form(self, section: str, params: Params) -> Section:
         """Return the section of a trial with only the parameters set that are names: other keys may depend on them."""
-        return self._form(section, params)[0]
+        return self._completed_section_and_knobs(section, params)[0]
 
     def knobs(self, section: str, params: Params) -> Mapping[str, Knob]:
         """Return the knobs of the section that `form` returns, by key."""
-        return self._form(section, params)[1]
+        return self._completed_section_and_knobs(section, params)[1]
 
-    def _form(self, section: str, params: Params) -> tuple[Section, Mapping[str, Knob]]:
-        words = named(section, params)
+    def _completed_section_and_knobs(self, section: str, params: Params) -> tuple[Section, Mapping[str, Knob]]:
+        words = params_that_are_names(section, params)
         this = (section, params.get(f"{section}.name"), frozenset(words.items()))
         if this not in self._forms:
             values = {**self.initial_values(section, params), **words}
             declared = section_knobs(section, values)
             applicable = {key: knob for key, knob in declared.items() if key in values or not knob.required}
-            whole = {key: values.get(key, plain(knob.default)) for key, knob in applicable.items()}
-            self._forms[this] = (_start(values) | whole, declared)
+            whole = {key: values.get(key, plain_default(knob.default)) for key, knob in applicable.items()}
+            self._forms[this] = (_initial_section(values) | whole, declared)
         return self._forms[this]
 
 
-def name_in(section: str, params: Params) -> str | None:
+def section_name(section: str, params: Params) -> str | None:
     """Return the name that parameters give a section, or the label of an alternative; None: they give none."""
     name = params.get(f"{section}.name")
     return None if name is None else str(name)
 
 
-def named(section: str, params: Params) -> dict[str, str]:
+def params_that_are_names(section: str, params: Params) -> dict[str, str]:
     """Return the parameters of a section that are names, on which its other keys may depend, without its `name`."""
     own = {key.removeprefix(f"{section}."): value for key, value in params.items() if key.startswith(f"{section}.")}
     return {key: value for key, value in own.items() if isinstance(value, str) and key != "name"}
 
 
-def _knobs(section: str, values: Section) -> Mapping[str, Knob]:
+def _section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
     if section == "train":
         return train_knobs()
     if section == "data":
@@ -119,11 +120,11 @@ def _knobs(section: str, values: Section) -> Mapping[str, Knob]:
     if section == "model":
         return models.model_knobs(values)
     hashable = ((key, tuple(value) if isinstance(value, list) else value) for key, value in values.items())
-    return _of_method(str(values["name"]), frozenset(hashable))
+    return _method_knobs(str(values["name"]), frozenset(hashable))
 
 
 @cache
-def _of_method(name: str, values: frozenset[tuple[str, Value]]) -> Mapping[str, Knob]:
+def _method_knobs(name: str, values: frozenset[tuple[str, Value]]) -> Mapping[str, Knob]:
     """Return the knobs of a method: the same are asked for again and again."""
     return {knob.key: knob for knob in methods.CATALOGUE.find(name).keys(dict(values))}
 
@@ -131,12 +132,12 @@ def _of_method(name: str, values: frozenset[tuple[str, Value]]) -> Mapping[str, 
 @cache
 def train_knobs() -> Mapping[str, Knob]:
     """Return the knobs of the `train` section, by key."""
-    augmentations = one_of(augment.names())
+    augmentations = literal_type(augment.names())
     declared = {knob.key: knob for knob in knobs(TrainOptions)}
     return declared | {"augmentation": replace(declared["augmentation"], type=augmentations)}
 
 
-def _start(values: Section) -> dict[str, Value]:
+def _initial_section(values: Section) -> dict[str, Value]:
     return {"name": values["name"]} if "name" in values else {}
 
 
@@ -147,7 +148,7 @@ CATALOGUES = {"data": data.CATALOGUE, "model": models.CATALOGUE, "method": metho
 
 
 @dataclass(frozen=True)
-class Form:
+class SectionForm:
     """Form that a section can have.
 
     Attributes:
@@ -162,11 +163,11 @@ class Form:
     @property
     def label(self) -> str | None:
         """Label of the alternative that it is a form of; None: the file's own section."""
-        return name_in(self.section, self.params)
+        return section_name(self.section, self.params)
 
 
 @dataclass(frozen=True)
-class Forms:
+class SectionForms:
     """Forms that the sections can have, if `when` is ignored.
 
     Attributes:
@@ -174,7 +175,7 @@ class Forms:
         deciders: for each key, the keys whose values decide whether a trial has it.
     """
 
-    all: list[Form] = field(default_factory=list)
+    all: list[SectionForm] = field(default_factory=list)
     deciders: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def knobs(self, key: str, domain: Domain | None = None) -> Iterator[Knob]:
@@ -184,7 +185,8 @@ class Forms:
         when = {decider: values for decider, values in (domain.when if domain else {}).items() if decider in deciding}
         for form in self.all:
             allowed = all(
-                decider in form.params and among(form.params[decider], values) for decider, values in when.items()
+                decider in form.params and is_among_values(form.params[decider], values)
+                for decider, values in when.items()
             )
             if form.section == section and name in form.knobs and allowed:
                 yield form.knobs[name]
@@ -195,14 +197,14 @@ class Forms:
         return list(dict.fromkeys(f"{form.section}.{name}" for form in self.all for name in form.knobs))
 
 
-def forms(sections: Sections, domains: Domains) -> Forms:
+def find_forms(sections: Sections, domains: Domains) -> SectionForms:
     """Find the forms of all sections with the values that the search may give to keys that take names."""
-    possible = Forms()
+    possible = SectionForms()
     for section in sections.own:
         name = domains.get(f"{section}.name")
-        for label in [None, *labels(sections, section, name)]:
+        for label in [None, *alternative_labels(sections, section, name)]:
             chosen = {} if label is None else {f"{section}.name": label}
-            _explore(possible, section, sections.initial_values(section, chosen), chosen, domains)
+            _add_reachable_forms(possible, section, sections.initial_values(section, chosen), chosen, domains)
         if name is not None:
             for key in domains:
                 if key.startswith(f"{section}.") and key != f"{section}.name":
@@ -210,26 +212,28 @@ def forms(sections: Sections, domains: Domains) -> Forms:
     return possible
 
 
-def labels(sections: Sections, section: str, domain: Domain | None) -> list[str]:
+def alternative_labels(sections: Sections, section: str, domain: Domain | None) -> list[str]:
     """Return the choices of a domain of `SECTION.name` that exist."""
     if domain is None or not domain.choices:
         return []  # without loading every method or network for its name
-    existing = {*sections.alternatives.get(section, {}), *names(section)}
+    existing = {*sections.alternatives.get(section, {}), *valid_names(section)}
     return [choice for choice in domain.choices if isinstance(choice, str) and choice in existing]
 
 
-def names(section: str) -> list[str]:
+def valid_names(section: str) -> list[str]:
     """Return every value of `SECTION.name` that is not a label; empty for `train`, which has no name."""
     return CATALOGUES[section].names() if section in CATALOGUES else []
 
 
-def _explore(possible: Forms, section: str, initial: Section, first: Params, domains: Domains) -> None:
+def _add_reachable_forms(
+    possible: SectionForms, section: str, initial: Section, first: Params, domains: Domains
+) -> None:
     """Add the forms that other values of the keys that take names lead to, and which key decides on which."""
     waiting, seen = [first], {frozenset(first.items())}
     while waiting:
         params = waiting.pop(0)
         knobs = _knobs_in_form(section, initial, params)
-        possible.all.append(Form(section, params, knobs))
+        possible.all.append(SectionForm(section, params, knobs))
         for name, knob in knobs.items():
             key = f"{section}.{name}"
             values = domains[key].choices or [] if key in domains else []
@@ -244,7 +248,7 @@ def _explore(possible: Forms, section: str, initial: Section, first: Params, dom
 
 
 def _knobs_in_form(section: str, initial: Section, params: Params) -> Mapping[str, Knob]:
-    return section_knobs(section, {**initial, **named(section, params)})
+    return section_knobs(section, {**initial, **params_that_are_names(section, params)})
 
 
 def check_names(sections: Sections, domains: Domains, problems: Problems) -> None:
@@ -257,16 +261,18 @@ def check_names(sections: Sections, domains: Domains, problems: Problems) -> Non
             given = values.get("name")
             is_unlisted = at == (section,) and isinstance(given, str) and given in catalogue.unlisted
             allowed = [str(values["name"])] if is_unlisted else catalogue.names()
-            model = section_model(section, (), name=(one_of(allowed), ...))
+            model = section_model(section, (), name=(literal_type(allowed), ...))
             name = {key: value for key, value in values.items() if key == "name"}
-            if check(model, name, at, problems) and (why := catalogue.problem(str(name["name"]))):
+            if check_section(model, name, at, problems) and (why := catalogue.problem(str(name["name"]))):
                 problems.add((*at, "name"), why)
-        for label in labels(sections, section, domains.get(f"{section}.name")):
+        for label in alternative_labels(sections, section, domains.get(f"{section}.name")):
             if label not in sections.alternatives.get(section, {}) and (why := catalogue.problem(label)):
                 problems.add(("search", "space", f"{section}.name"), why)
 
 
-def complete(sections: Sections, forms: Forms, trials: Iterable[Params], problems: Problems) -> Sections:
+def complete_sections(
+    sections: Sections, forms: SectionForms, trials: Iterable[Params], problems: Problems
+) -> Sections:
     """Return the checked sections with all defaults, each with every key that it has in one of these trials.
 
     Args:
@@ -274,17 +280,17 @@ def complete(sections: Sections, forms: Forms, trials: Iterable[Params], problem
         trials: parameters of trials, at least those that decide which keys there are.
     """
     everyone = [{}, *trials]
-    filled = _Filled(sections, forms, everyone, problems)
+    filled = _SectionCollector(sections, forms, everyone, problems)
     for params in everyone:
         for section in SECTIONS:
             filled.add(section, params)
     return Sections(filled.own, filled.alternatives)
 
 
-class _Filled:
+class _SectionCollector:
     """Collects the forms of the sections, one after the other."""
 
-    def __init__(self, sections: Sections, forms: Forms, trials: Iterable[Params], problems: Problems) -> None:
+    def __init__(self, sections: Sections, forms: SectionForms, trials: Iterable[Params], problems: Problems) -> None:
         self.own: dict[str, dict[str, Value]] = {section: {} for section in SECTIONS}
         self.alternatives: dict[str, dict[str, dict[str, Value]]] = {}
         self._sections, self._problems = sections, problems
@@ -294,7 +300,7 @@ class _Filled:
             self._known_keys.setdefault((form.section, form.label), {"name"}).update(form.knobs)
         for params in trials:
             for section in SECTIONS:
-                label = name_in(section, params)
+                label = section_name(section, params)
                 self._known_keys.setdefault((section, label), {"name"}).update(sections.knobs(section, params))
 
     def add(self, section: str, params: Params) -> None:
@@ -302,7 +308,7 @@ class _Filled:
 
         A form with a name that its key cannot take is left out: the checks of the search report it.
         """
-        label, words = name_in(section, params), named(section, params)
+        label, words = section_name(section, params), params_that_are_names(section, params)
         initial = self._sections.initial_values(section, params)
         knobs = section_knobs(section, {**initial, **words})
         words = {key: value for key, value in words.items() if key in knobs and knobs[key].names}
@@ -317,7 +323,7 @@ class _Filled:
             values |= {key: value for key, value in initial.items() if key not in self._known_keys[section, label]}
         which = {} if labelled or label is None else {f"{section}.name": label}
         which |= {f"{section}.{key}": value for key, value in words.items()}
-        whole = _checked(section, knobs, values | words, at, Noted(self._problems, which))
+        whole = _check_section(section, knobs, values | words, at, TrialProblems(self._problems, which))
         self._take(section, label, whole or {}, {key: initial.get(key, knobs[key].default) for key in words})
 
     def _take(self, section: str, label: str | None, whole: Section, words: Section) -> None:
@@ -333,7 +339,7 @@ class _Filled:
             target.setdefault(key, value)
 
 
-def _checked(
+def _check_section(
     section: str, knobs: Mapping[str, Knob], values: Section, at: Key, problems: Problems
 ) -> dict[str, Value] | None:
     """Return a section with defaults, or None if something is wrong.
@@ -344,11 +350,14 @@ def _checked(
     switches = [knob for knob in knobs.values() if knob.names]
     switch_values = {knob.key: values[knob.key] for knob in switches if knob.key in values}
     fixed = {"name": (str, ...)} if section in CATALOGUES else {}
-    if check(section_model(section, switches), switch_values, at, problems) is None:
+    if check_section(section_model(section, switches), switch_values, at, problems) is None:
         every = {
-            key: knob for one in switches for name in one.names or () for key, knob in _with(section, values, one, name)
+            key: knob
+            for one in switches
+            for name in one.names or ()
+            for key, knob in _knobs_of_switch(section, values, one, name)
         }
         others = {key: value for key, value in values.items() if key not in switch_values}
-        check(section_model(section, every.values(), **fixed), others, at, problems)
+        check_section(section_model(section, every.values(), **fixed), others, at, problems)
         return None
-    return check(section_model(section, knobs.values(), **fixed), values, at, problems)
+    return check_section(section_model(section, knobs.values(), **fixed), values, at, problems)

@@ -15,19 +15,26 @@ from typing import Literal, get_args
 from study import ranking
 from study.home import events
 from study.home.driver_requests import DriverRequest
-from study.home.events import ENDED, End, Event, Kind, Outcome, Stage
+from study.home.events import ENDED_STATES, Event, FailureKind, Stage, StudyOutcome, TrialOutcome
 from study.home.ledger import LeaseLostError, Ledger
-from study.home.record import BY_HAND, LARGEST, StudyRecord, TrialRecord, finite, infinite
+from study.home.record import (
+    MAX_METRIC_MAGNITUDE,
+    STOPPED_BY_USER,
+    StudyRecord,
+    TrialRecord,
+    finite_metrics,
+    why_infinite,
+)
 from study.ranking import Results, ablation_steps
-from study.ranking.picks import fresh_trials
+from study.ranking.picks import fresh_seed_trials
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.failures import Failure, StudyCannotContinueError
-from study.sweep.search_stage import Decision, SearchStage
+from study.sweep.search_stage import NextTrial, SearchStage
 
 
 @dataclass(frozen=True)
-class Job:
+class TrialJob:
     """What a worker is to run next: train a trial, or read the test split with a trained one."""
 
     kind: Literal["train", "test"]
@@ -43,7 +50,7 @@ class Job:
         return spec.objective.window is not None and (self.needs_model_file or bool(spec.train.final))
 
 
-NewJoined = Callable[[StudyRecord], Iterable[events.Joined]]
+NewFoldsJoined = Callable[[StudyRecord], Iterable[events.FoldsJoined]]
 """Function that yields events for configurations that have run on all folds since its last call."""
 
 
@@ -62,9 +69,9 @@ class LaterStages:
         """Results of the study so far, made anew as its record grows."""
         return Results(self._spec, self._record)
 
-    def next(self) -> Decision | None:
+    def next(self) -> NextTrial | None:
         """Return the next trial to decide on; None: there is none, as far as is known."""
-        return self._next_confirm() or ablation_step(self._results) or final_seed(self._spec, self._record)
+        return self._next_confirm() or next_ablation_trial(self._results) or next_final_trial(self._spec, self._record)
 
     def to_test(self) -> list[TrialRecord]:
         """Return the trials with whose models the test split is to be read.
@@ -75,62 +82,62 @@ class LaterStages:
         results = self._results
         chosen = [results.baseline]
         if not self.under_way("baseline", "search", "replicate", "confirm"):
-            chosen += results.tested
-        repeats = [trial for choice in chosen if choice for trial in choice.repeats]
-        repeats += [trial for pick in self._rule_picks() for trial in fresh_trials(self._record, pick.number)]
-        repeats += ablation_steps.to_test(results)
-        return repeats + [trial for trial in self._record.by_stage("final") if trial.state == "complete"]
+            chosen += results.candidates_to_test
+        repeats = [trial for choice in chosen if choice for trial in choice.confirm_trials]
+        repeats += [trial for pick in self._rule_picks() for trial in fresh_seed_trials(self._record, pick.number)]
+        repeats += ablation_steps.trials_to_test(results)
+        return repeats + [trial for trial in self._record.trials_of_stages("final") if trial.state == "complete"]
 
     def under_way(self, *stages: Stage) -> bool:
         """Return whether a trial of these stages has not ended, looking at the newest first."""
-        newest = (trial for stage in stages for trial in reversed(list(self._record.by_stage(stage))))
-        return any(trial.state not in ENDED for trial in newest)
+        newest = (trial for stage in stages for trial in reversed(list(self._record.trials_of_stages(stage))))
+        return any(trial.state not in ENDED_STATES for trial in newest)
 
-    def _next_confirm(self) -> Decision | None:
+    def _next_confirm(self) -> NextTrial | None:
         """Return the next repeat: of the baseline (even while the search runs), of the best, of the rules' picks."""
         results = self._results
-        best = results.to_confirm(top=not self.under_way("baseline", "search", "replicate"))
-        return repeat(results, "confirm", best, "confirm") or repeat(
+        best = results.trials_to_confirm(top=not self.under_way("baseline", "search", "replicate"))
+        return next_repeat(results, "confirm", best, "confirm") or next_repeat(
             results, "rule", self._rule_picks(), "confirm", "rule"
         )
 
     def _rule_picks(self) -> list[TrialRecord]:
         """Return the rules' picks, where they are to run again; empty until the search has ended for good."""
         results = self._results
-        asked = results.confirm.rules
+        asked = results.confirm_settings.rules
         if self._picked is None and asked and not self.under_way("baseline", "search", "replicate"):
-            self._picked = results.picked
+            self._picked = results.picked_trials
         return self._picked or []
 
 
-def repeat(results: Results, stage: Stage, chosen: Iterable[TrialRecord], *counted: Stage) -> Decision | None:
+def next_repeat(results: Results, stage: Stage, chosen: Iterable[TrialRecord], *counted: Stage) -> NextTrial | None:
     """Return the first fresh seed that a chosen configuration lacks in the `counted` stages; None: it lacks none."""
-    have = {(trial.repeats, trial.seed) for trial in results.record.by_stage(*counted)}
+    have = {(trial.repeated_trial, trial.seed) for trial in results.record.trials_of_stages(*counted)}
     seeds = results.confirm_seeds
     wanted = ((trial, seed) for trial in chosen for seed in seeds if (trial.number, seed) not in have)
     found = next(wanted, None)
     if found is None:
         return None
     trial, seed = found
-    return Decision(stage, trial.params, seed, repeats=trial.number, fold=results.spec.fresh_fold(seed))
+    return NextTrial(stage, trial.params, seed, repeats=trial.number, fold=results.spec.fresh_fold(seed))
 
 
-def ablation_step(results: Results) -> Decision | None:
+def next_ablation_trial(results: Results) -> NextTrial | None:
     """Return the next step of the ablation that was asked for, on one of its seeds; None: there is none."""
-    asked = ablation_steps.asked(results.record)
-    step = next(ablation_steps.missing(results, asked), None)
+    asked = ablation_steps.requested_ablation(results.record)
+    step = next(ablation_steps.missing_trials(results, asked), None)
     if asked is None or step is None:
         return None
-    repeated, params = asked.repeated(step[0]), asked.params(results.spec, step[0])
+    repeated, params = asked.endpoint_trial(step[0]), asked.params(results.spec, step[0])
     of = repeated.number if repeated else None
-    return Decision("ablation", params, step[1], repeats=of, fold=results.spec.fresh_fold(step[1]))
+    return NextTrial("ablation", params, step[1], repeats=of, fold=results.spec.fresh_fold(step[1]))
 
 
-def final_seed(spec: StudySpec, record: StudyRecord) -> Decision | None:
+def next_final_trial(spec: StudySpec, record: StudyRecord) -> NextTrial | None:
     """Return the next seed of a final training; None: there is none."""
-    have = {trial.seed for trial in record.by_stage("final")}
+    have = {trial.seed for trial in record.trials_of_stages("final")}
     seed = next((seed for seed in spec.final_seeds or () if seed not in have), None)
-    return None if seed is None else Decision("final", {}, seed)
+    return None if seed is None else NextTrial("final", {}, seed)
 
 
 class StoppingLedger:
@@ -147,26 +154,26 @@ class StoppingLedger:
 
     def append(self, event: Event) -> Event:
         """Append an event, see `Ledger.append`."""
-        with self._ends_the_study():
+        with self._end_study_on_error():
             return self._ledger.append(event)
 
     def check(self) -> None:
         """Check that this driver still has the study, see `Ledger.check`."""
-        with self._ends_the_study():
+        with self._end_study_on_error():
             self._ledger.check()
 
     @contextmanager
-    def _ends_the_study(self) -> Iterator[None]:
+    def _end_study_on_error(self) -> Iterator[None]:
         try:
             yield
         except (OSError, LeaseLostError) as problem:
             raise StudyCannotContinueError(problem, self._ledger.path) from problem
 
 
-__all__ = ["HOPELESS", "Agenda", "Job", "StudyCannotContinueError"]
+__all__ = ["MIN_ALIKE_FAILURES", "Agenda", "StudyCannotContinueError", "TrialJob"]
 
-HOPELESS = 3
-"""A study stops when the first `HOPELESS` or more of its trials to end have all failed in the same way."""
+MIN_ALIKE_FAILURES = 3
+"""A study stops when the first `MIN_ALIKE_FAILURES` or more of its trials to end have all failed in the same way."""
 
 
 class Agenda:
@@ -181,45 +188,48 @@ class Agenda:
     """
 
     def __init__(
-        self, spec: StudySpec, ledger: Ledger, record: StudyRecord, rule: EarlyStopping, joins: NewJoined | None = None
+        self,
+        spec: StudySpec,
+        ledger: Ledger,
+        record: StudyRecord,
+        rule: EarlyStopping,
+        joins: NewFoldsJoined | None = None,
     ) -> None:
         self._joins = joins
         self.spec, self.record, self.journal = spec, record, StoppingLedger(ledger)
-        self.stopping: Outcome | None = None
+        self.stopping: StudyOutcome | None = None
         self._search, self._later = SearchStage(spec, record, rule), LaterStages(spec, record)
         self._testing: set[int] = set()  # under way
         self._untestable: set[int] = set()
         self._test_losses: Counter[int] = Counter()
         self._done = False
         self._changed, self._waits = 0, -1  # number of changes but reports; that number when there was nothing to do
-        self._finish_what_was_cut_off()
+        self._end_interrupted_trials()
         self._unfinished = deque(
             trial
             for trial in record.trials.values()
-            if trial.state not in ENDED or (trial.stage == "final" and trial.state == "failed")
+            if trial.state not in ENDED_STATES or (trial.stage == "final" and trial.state == "failed")
         )
 
-    def next(self) -> Job | Literal["done"] | None:
+    def next(self) -> TrialJob | Literal["done"] | None:
         """Return the next job; None: wait for one that runs; "done": nothing will follow."""
         if self.stopping:
             return "done"
         if self._waits == self._changed:  # asked after each report, though no report leads to a job
             return "done" if self._done else None
-        if trial := self._next_unfinished(alone=False):
-            return Job("train", trial)
-        decision = self._search.next()
-        if decision is None:
-            if trial := self._next_unfinished(alone=True):
-                return Job("train", trial)
-            decision = self._later.next()
-        if decision is not None:
-            return Job("train", self._decide(decision))
+        if trial := self._next_waiting_trial(alone=False):
+            return TrialJob("train", trial)
+        next_trial = self._search.next()
+        if next_trial is None:
+            if trial := self._next_waiting_trial(alone=True):
+                return TrialJob("train", trial)
+            next_trial = self._later.next()
+        if next_trial is not None:
+            return TrialJob("train", self._add_trial(next_trial))
         for trial in self._later.to_test():
-            if trial is not self.record.trials[trial.number]:
-                continue  # its state before it was extended, whose weights will change
-            if not trial.tested and trial.number not in self._testing | self._untestable:
+            if not trial.test_metrics and trial.number not in self._testing | self._untestable:
                 self._testing.add(trial.number)
-                return Job("test", trial)
+                return TrialJob("test", trial)
         self._done = not self._later.under_way(*get_args(Stage)) and not self._testing
         self._waits = self._changed
         return "done" if self._done else None
@@ -230,11 +240,11 @@ class Agenda:
         return None if self.spec.final_seeds is not None else self._search.over
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> StudyOutcome:
         """End of the study: stopped, failed (nothing is complete, or a final seed is missing) or complete."""
-        trials = list(self.record.by_stage("baseline", "search", "final"))
+        trials = list(self.record.trials_of_stages("baseline", "search", "final"))
         finals = [trial.state == "complete" for trial in trials if trial.stage == "final"]
-        fine = all(finals) if finals else any(each.state == "complete" for trial in trials for each in trial.versions)
+        fine = all(finals) if finals else any(trial.state == "complete" for trial in trials)
         return self.stopping or ("complete" if fine else "failed")
 
     @property
@@ -261,62 +271,64 @@ class Agenda:
             note: why it does not go on after a later epoch.
         """
         trial = self.record.trials[number]
-        if trial.state in ENDED and trial.stage != "final":
+        if trial.state in ENDED_STATES and trial.stage != "final":
             return False  # a replicate, whose first seed ended meanwhile
-        self._write(events.Started(number, node, epoch, note, None if device is None else dict(device)))
+        self._append_event(events.TrialStarted(number, node, epoch, note, None if device is None else dict(device)))
         return True
 
     def unusable(self, node: str, reason: str) -> None:
         """Write that no more trials are placed on a node; `reason`: why, and the remedy."""
-        self._write(events.Unusable(node, reason))
+        self._append_event(events.NodeExcluded(node, reason))
 
     def reported(self, number: int, epoch: int, metrics: Mapping[str, float]) -> bool:
         """Write a trial's epoch; return whether the trial goes on. If not, its end is in the ledger."""
         trial = self.record.trials[number]
-        if trial.state != "running" or epoch != trial.epochs + 1:
+        if trial.state != "running" or epoch != trial.n_epochs + 1:
             return trial.state == "running"  # Tune repeats the last result when a trial returns
-        self._write(events.Report(number, epoch, finite(metrics), infinite(metrics)))
-        if epoch == trial.total(self.spec.epochs):
-            self._complete(trial, {name: value for name, value in metrics.items() if abs(value) > LARGEST})
+        self._append_event(events.EpochReported(number, epoch, finite_metrics(metrics), why_infinite(metrics)))
+        if epoch == self.spec.epochs:
+            self._complete_trial(
+                trial, {name: value for name, value in metrics.items() if abs(value) > MAX_METRIC_MAGNITUDE}
+            )
         else:
-            self._follow(trial, self._search.should_prune(trial, epoch))
+            self._end_if_pruned_or_stopped(trial, self._search.should_prune(trial, epoch))
         return trial.state == "running"
 
     def judged(self, number: int, predicted: str) -> None:
         """Write the predictions of a trial's network for the samples of its fold."""
         if self.record.trials[number].state == "running":
-            self._write(events.Judged(number, predicted))
+            self._append_event(events.FoldPredicted(number, predicted))
 
-    def _join(self) -> None:
+    def _write_joined_folds(self) -> None:
         """Write the joined metrics of configurations that have run on all folds by now."""
         for joined in self._joins(self.record) if self._joins else ():
-            self._write(joined)
+            self._append_event(joined)
 
-    def _follow(self, trial: TrialRecord, prune: bool) -> None:
+    def _end_if_pruned_or_stopped(self, trial: TrialRecord, prune: bool) -> None:
         """End a trial before its last epoch if early stopping or a user wants that."""
         if prune:
-            self._end(trial, "pruned", self._search.rule.name)
+            self._end_trial(trial, "pruned", self._search.rule.name)
         elif trial.is_stopped:
-            self._end(trial, "pruned", BY_HAND)
+            self._end_trial(trial, "pruned", STOPPED_BY_USER)
 
     def obey(self, request: DriverRequest) -> None:
         """Do what a user asks for, or refuse it; the answer is in the ledger. Answer each request once."""
-        if request.id in self.record.requests:
+        if request.id in self.record.request_refusals:
             return
-        if why := self._search.refuses(request) or ("the study is over" if self._done else None):
-            self._write(events.Refused(request.id, why))
+        if why := self._search.refusal_reason(request) or ("the study is over" if self._done else None):
+            self._append_event(events.RequestRefused(request.id, why))
         elif request.kind == "enqueue":
-            self._write(events.Enqueued(request.id, dict(request.params)))
+            self._append_event(events.ConfigurationEnqueued(request.id, dict(request.params)))
             self._search.enqueued(request.params)
         elif request.kind == "stop":
-            self._write(events.Stopping(request.id, request.trial))
+            self._append_event(events.TrialStopRequested(request.id, request.trial))
         else:
-            self._write(events.Ending(request.id))
+            self._append_event(events.SearchEndRequested(request.id))
 
     def refuse(self, request: str, reason: str) -> None:
         """Refuse what cannot be read as a request, by its id; do nothing if it was answered."""
-        if request not in self.record.requests:
-            self._write(events.Refused(request, reason))
+        if request not in self.record.request_refusals:
+            self._append_event(events.RequestRefused(request, reason))
 
     def failed(self, number: int, failure: Failure) -> None:
         """Make a trial that was cut off run again where that can help, else write that it has failed.
@@ -324,18 +336,20 @@ class Agenda:
         Do nothing if it had ended before its worker died.
         """
         trial = self.record.trials[number]
-        if trial.state in ENDED:
+        if trial.state in ENDED_STATES:
             return
-        if failure.may_run_again(trial, self.spec, before=trial.losses):
+        if failure.may_run_again(trial, self.spec, before=trial.n_retries_used):
             alone, node_died = failure.alone or None, failure.node_died or None
-            self._write(events.Lost(number, trial.attempt + 1, failure.kind, failure.reason, alone, node_died))
+            self._append_event(
+                events.RunLost(number, trial.attempt + 1, failure.kind, failure.reason, alone, node_died)
+            )
             self._unfinished.append(trial)
             return
-        self._end(trial, "failed", failure.reason, failure.kind)
-        trials = self.record.by_stage("baseline", "search", "confirm", "rule", "ablation", "final")
-        tried = [other for other in trials if other.state in ENDED or other.is_extended]
-        if len(tried) >= HOPELESS and all(
-            other.searched.state == "failed" and other.kind == failure.kind for other in tried
+        self._end_trial(trial, "failed", failure.reason, failure.kind)
+        trials = self.record.trials_of_stages("baseline", "search", "confirm", "rule", "ablation", "final")
+        tried = [other for other in trials if other.state in ENDED_STATES]
+        if len(tried) >= MIN_ALIKE_FAILURES and all(
+            other.state == "failed" and other.failure_kind == failure.kind for other in tried
         ):
             self.stopping = "failed"
 
@@ -343,12 +357,12 @@ class Agenda:
         """Write the metrics that a trial's model has on the test split."""
         self._changed += 1
         self._testing.discard(number)
-        if not self.record.trials[number].tested:
-            self._write(events.SplitTested(number, {**finite(metrics)}, infinite(metrics)))
+        if not self.record.trials[number].test_metrics:
+            self._append_event(events.TrialTested(number, {**finite_metrics(metrics)}, why_infinite(metrics)))
 
-    def referenced(self, event: events.Referenced) -> None:
+    def referenced(self, event: events.ReferenceFitted) -> None:
         """Write that a reference was fitted, or could not be; the search does not learn of it."""
-        self._write(event)
+        self._append_event(event)
 
     def untested(self, number: int, failure: Failure) -> None:
         """Retry reading the test split with a trial's model where that can help, else write why it cannot be read."""
@@ -359,64 +373,66 @@ class Agenda:
             self._test_losses[number] += 1
         else:
             self._untestable.add(number)
-            self._write(events.Untested(number, failure.reason))
+            self._append_event(events.TrialUntested(number, failure.reason))
 
-    def _finish_what_was_cut_off(self) -> None:
+    def _end_interrupted_trials(self) -> None:
         """End the trials whose driver died after their last report, before it wrote their end."""
         for trial in list(self.record.trials.values()):
-            if trial.state in ENDED:
+            if trial.state in ENDED_STATES:
                 self._end_replicates(trial)
-            elif trial.epochs == trial.total(self.spec.epochs):
-                self._complete(trial)
+            elif trial.n_epochs == self.spec.epochs:
+                self._complete_trial(trial)
             else:
-                self._follow(trial, not trial.until and self._search.to_prune.get(trial.number, False))
-        self._join()
+                self._end_if_pruned_or_stopped(trial, self._search.to_prune.get(trial.number, False))
+        self._write_joined_folds()
 
-    def _complete(self, trial: TrialRecord, beyond: Mapping[str, float] | None = None) -> None:
+    def _complete_trial(self, trial: TrialRecord, beyond: Mapping[str, float] | None = None) -> None:
         """End a trial after its last epoch; `beyond`: its metrics that are too large to compute with."""
-        validated, needed = not self.spec.train.with_val, self.spec.objective.needed
+        validated, needed = not self.spec.train.with_val, self.spec.objective.needed_metrics
         if validated and ranking.mean_score(self.spec.objective, [trial]) is None:
             large = [f"{name} is {value:.4g}" for name, value in (beyond or {}).items() if name in needed]
-            allowed = f"the largest that a metric may be is {LARGEST:g}, in size"
+            allowed = f"the largest that a metric may be is {MAX_METRIC_MAGNITUDE:g}, in size"
             reason = f"{large[0]}: {allowed}" if large else f"{' or '.join(needed)} is not a number"
-            self._end(trial, "failed", reason, "DIVERGED")
+            self._end_trial(trial, "failed", reason, "DIVERGED")
         else:
-            self._end(trial, "complete")
+            self._end_trial(trial, "complete")
             if trial.stage == "confirm":
-                self._join()
+                self._write_joined_folds()
 
-    def _end(self, trial: TrialRecord, state: End, reason: str | None = None, kind: Kind | None = None) -> None:
-        self._write(events.Ended(trial.number, state, kind, reason))
+    def _end_trial(
+        self, trial: TrialRecord, state: TrialOutcome, reason: str | None = None, kind: FailureKind | None = None
+    ) -> None:
+        self._append_event(events.TrialEnded(trial.number, state, kind, reason))
         self._search.ended(trial)
         self._end_replicates(trial)
 
     def _end_replicates(self, leader: TrialRecord) -> None:
         """End a configuration's other seeds where its first one was pruned or failed."""
         if leader.stage in ("baseline", "search") and leader.state in ("pruned", "failed"):
-            for trial in self.record.repeats_of(leader.number, "replicate"):
-                if trial.state not in ENDED:
-                    self._end(trial, "pruned", f"trial {leader.number}, its first seed, was {leader.state}")
+            for trial in self.record.repeat_trials(leader.number, "replicate"):
+                if trial.state not in ENDED_STATES:
+                    self._end_trial(trial, "pruned", f"trial {leader.number}, its first seed, was {leader.state}")
 
-    def _write(self, event: Event) -> None:
+    def _append_event(self, event: Event) -> None:
         self.record.apply(self.journal.append(event))
-        self._changed += not isinstance(event, events.Report)
+        self._changed += not isinstance(event, events.EpochReported)
 
-    def _next_unfinished(self, alone: bool) -> TrialRecord | None:
+    def _next_waiting_trial(self, alone: bool) -> TrialRecord | None:
         """Return a trial that is to run again; None: there is none.
 
         One that needs a GPU to itself comes after the rest of the search: as long as shares of a GPU are handed out, it
         would wait for ever.
         """
         for trial in list(self._unfinished):
-            if trial.alone == alone:
+            if trial.has_gpu_alone == alone:
                 self._unfinished.remove(trial)
-                if trial.state not in ENDED or trial.stage == "final":
+                if trial.state not in ENDED_STATES or trial.stage == "final":
                     return trial
         return None
 
-    def _decide(self, decision: Decision) -> TrialRecord:
-        number, params, enqueued = len(self.record.trials), dict(decision.params), decision.enqueued or None
-        of = decision.stage, params, decision.seed, decision.repeats, enqueued, decision.fold
-        self._write(events.Decided(number, *of))
+    def _add_trial(self, next_trial: NextTrial) -> TrialRecord:
+        number, params, enqueued = len(self.record.trials), dict(next_trial.params), next_trial.enqueued or None
+        of = next_trial.stage, params, next_trial.seed, next_trial.repeats, enqueued, next_trial.fold
+        self._append_event(events.TrialDecided(number, *of))
         self._search.decided(self.record.trials[number])
         return self.record.trials[number]

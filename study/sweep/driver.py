@@ -10,40 +10,37 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from study import data
-from study.data import Dataset, inventory
+from study.data import Dataset, summarise_datasets
 from study.data.cells import group_sizes
 from study.data.dataset import DatasetSummary
 from study.errors import StudyStoppedError, UserError
-from study.files import FileDigest, parts
-from study.home.events import Closed, Opened, Outcome
+from study.files import FileDigest, unfinished_files
+from study.home.events import ENDED_STATES, SessionClosed, SessionOpened, StudyOutcome
 from study.home.folder import StudyFolder
 from study.home.ledger import LeaseLostError, Ledger
-from study.home.provenance import owner, provenance
+from study.home.provenance import provenance, study_owner
 from study.home.record import StudyRecord
-from study.home.sharing import Limits
 from study.knobs import Section
-from study.models.initial_weights import places as weights_places
+from study.models.initial_weights import locate_weights
 from study.spec import StudySpec
 from study.sweep import PREPARING, STARTING, STOPPING
-from study.sweep.adapters import RequestInbox
-from study.sweep.agenda import Agenda, NewJoined, StudyCannotContinueError
-from study.sweep.early_stopping import early_stopping
-from study.sweep.kept_states import KeptStates, tidy
-from study.sweep.own_ray import OwnRay, Processes, RayStartError
-from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, fitting, gpus, nothing, ray_runtime
-from study.sweep.reference_process import References
-from study.sweep.share import Share, new_peer
+from study.sweep.agenda import Agenda, NewFoldsJoined, StudyCannotContinueError
+from study.sweep.early_stopping import EarlyStopping
+from study.sweep.fair_share import Share, new_peer
+from study.sweep.own_ray import OwnRay, RayStartError
+from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, gpus, ignore_text, ray_runtime
+from study.sweep.reference_process import ReferenceFitter
+from study.sweep.tune_adapters import RequestInbox
 from study.text import tell, typed
 from study.training import function_loading
-from study.upstream.interrupt import NUMBERS, dropped_ones_come_again, has_come, once
-from study.upstream.ray_internals import end_at_once, is_job, job_metadata, let_trials_inherit_environment
-from study.upstream.tune import do_not_block_for_trials
+from study.upstream.interrupt import NUMBERS, has_signal_come, ignore_from_now_on, resend_dropped_interrupts
+from study.upstream.ray_internals import count_memory_kills_as_deaths, end_at_once, is_job
 
 if TYPE_CHECKING:
     from study.sweep.nodes import Nodes
@@ -79,7 +76,7 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         now = time.monotonic()
         if signum == signal.SIGHUP:
             before[signum] = signal.SIG_IGN
-            once(signum)
+            ignore_from_now_on(signum)
         if first and signum == first[0][0] and now - first[0][1] < TWICE:
             return
         if agenda.stopping:
@@ -105,8 +102,8 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
     descriptor = signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
     before = {number: signal.getsignal(number) for number in NUMBERS}
     try:
-        with dropped_ones_come_again() as dropped:
-            if has_come():
+        with resend_dropped_interrupts() as dropped:
+            if has_signal_come():
                 agenda.stopping = "interrupted"
                 tell(STOPPING)
             for number in NUMBERS:
@@ -129,10 +126,10 @@ def check_same_data(spec: StudySpec, datasets: Mapping[str, Dataset], record: St
     """Raise a UserError, with the data sets and files that changed, if the data are not those of the last session.
 
     Args:
-        datasets: those of `spec.data_sections`, by `data.key`.
+        datasets: those of `spec.data_sections`, by `data.section_key`.
     """
     last = record.sessions[-1] if record.sessions else None
-    if last is None or data.unchanged(last.data, last.digests, datasets):
+    if last is None or data.is_unchanged(last.data, last.data_fingerprints, datasets):
         return
     told = " ".join(_differences(spec, datasets, last))
     raise UserError(
@@ -141,15 +138,16 @@ def check_same_data(spec: StudySpec, datasets: Mapping[str, Dataset], record: St
     )
 
 
-def _differences(spec: StudySpec, datasets: Mapping[str, Dataset], last: Opened) -> Iterator[str]:
+def _differences(spec: StudySpec, datasets: Mapping[str, Dataset], last: SessionOpened) -> Iterator[str]:
     """Yield a sentence on each data set that differs from those of the last session, and one on its files."""
     told = list((last.datasets or {}).values())
     known: Sequence[DatasetSummary | None] = told if len(told) == len(datasets) else [None] * len(datasets)
     for section, dataset, before in zip(spec.data_sections, datasets.values(), known, strict=True):
         if before and before["digest"] != dataset.fingerprint:
-            place = f" ({', '.join(before['sources'])})" if before["sources"] else ""
+            places = [place for place in before["sources"] if place != before["title"]]
+            place = f" ({', '.join(places)})" if places else ""
             yield f"{before['title']}{place}: fingerprint {dataset.fingerprint}, was {before['digest']}."
-            written = _written_since(data.files(section), last.time)
+            written = _written_since(data.user_files(section), last.time)
             if written:
                 more = f" and {len(written) - NAMED} more" if len(written) > NAMED else ""
                 yield f"Written since then: {', '.join(str(file) for file in written[:NAMED])}{more}."
@@ -171,7 +169,7 @@ class RayEndedError(Exception):
     """One of Ray's processes has ended under a running study; the message says which, and how."""
 
 
-def let_rays_objects_go() -> None:
+def hide_ray_destructor_errors() -> None:
     """Hide the errors of Ray's destructors that fail because Ray has ended: what they would free is gone."""
     before = sys.unraisablehook
 
@@ -185,18 +183,18 @@ def let_rays_objects_go() -> None:
     sys.unraisablehook = show
 
 
-def _joins(spec: StudySpec, datasets: Mapping[str, Dataset]) -> NewJoined | None:
+def _fold_joiner(spec: StudySpec, datasets: Mapping[str, Dataset]) -> NewFoldsJoined | None:
     """Return the function that joins the folds of the study's data; None: there are no folds."""
     (dataset, *others) = datasets.values() or (None,)
     if dataset is None or dataset.folds is None or others:
         return None
-    from study.sweep.joined import Joiner  # imports PyTorch
+    from study.sweep.joined_folds import FoldJoiner  # imports PyTorch
 
-    return Joiner(spec, dataset).new
+    return FoldJoiner(spec, dataset).new
 
 
 @contextmanager
-def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[None]:
+def stop_when_ray_ends(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[None]:
     """Make the agenda stop soon after one of Ray's processes has ended.
 
     Ray itself would notice within a minute, print, and end this process.
@@ -213,11 +211,11 @@ def watched(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[No
     def watch() -> None:
         while not over.wait(POLL_INTERVAL_S):
             if ended := ray.ended():
-                let_rays_objects_go()
+                hide_ray_destructor_errors()
                 lost.append(ended)
                 agenda.stopping = agenda.stopping or "interrupted"
                 if not over.wait(ray.grace):
-                    ray.kill(ray.all())
+                    ray.kill()
                     tell(f"error: {ended}. {remedy}", sys.stderr)
                     end_at_once()
                 return
@@ -244,7 +242,7 @@ def drive(
     ledger: Ledger,
     record: StudyRecord,
     address: str | None = None,
-    tell: Callable[[str], None] = nothing,
+    tell: Callable[[str], None] = ignore_text,
     start_ray: StartsRay = ray_runtime,
 ) -> None:
     """Run a study, or resume one, until it is complete or stopped.
@@ -254,7 +252,7 @@ def drive(
     their last checkpoints.
 
     Args:
-        datasets: those of `spec.data_sections`, by `data.key`.
+        datasets: those of `spec.data_sections`, by `data.section_key`.
         record: what the ledger says; its `state` tells afterwards how the study ended: complete, interrupted or
             failed (no trial is complete, or a seed of a final training is not).
         address: of the cluster that trials run on; None: this machine.
@@ -267,66 +265,66 @@ def drive(
         StudyStoppedError: the disk is full, another driver took the study over, or Ray cannot start, or has ended.
         KeyboardInterrupt: a signal came while Ray was starting, or a second one.
     """
-    record.close_after_the_dead(ledger)
+    record.close_dead_session(ledger)
     check_same_data(spec, datasets, record)
-    function = _function(spec, folder)
+    function = _function_files(spec, folder)
     changed = any((before.function or function) != function for before in record.sessions[-1:])
-    opened = Opened(
+    opened = SessionOpened(
         **provenance(),
-        owner=record.owner or owner(),
+        owner=record.owner or study_owner(),
         data=data.joint_fingerprint(datasets),
-        dataset=", ".join(spec.data_titles),
+        dataset=", ".join(spec.dataset_titles),
         spec=spec.hash,
-        datasets=inventory(datasets),
+        datasets=summarise_datasets(datasets),
         weights=initial_weights(spec, record) or None,
         function=function or None,
         placement=spec.placement or None,
         groups=group_sizes(datasets),
     )
     record.apply(ledger.append(opened))
-    state: Outcome = "interrupted"
+    state: StudyOutcome = "interrupted"
     enough, is_told = None, False
     remedy = f"Nothing is lost; then go on with it: study resume {spec.name}"
-    without_ray = remedy if address is None else _on_a_cluster(spec.name, address)
-    _tidy(folder, spec, record)
+    without_ray = remedy if address is None else _cluster_ended_remedy(spec.name, address)
+    _remove_stale_checkpoints(folder, record)
     tell(STARTING)
     if function and changed:
         tell(
             f"warning: {function[0]['file']} has changed since this study last ran; trials from here on run it as it is"
         )
     try:
-        agenda = Agenda(spec, ledger, record, early_stopping(spec), _joins(spec, datasets))
-        processes = _processes(spec) if address is None else None
+        agenda = Agenda(spec, ledger, record, EarlyStopping(spec), _fold_joiner(spec, datasets))
+        cards = gpus() if spec.resources.gpu and address is None else None
         with (
             stopped_by_signals(agenda, tell),
-            start_ray(address, folder.path, processes, tell, lambda: agenda.stopping is not None) as ray,
-            watched(ray, agenda, without_ray),
+            start_ray(address, folder.path, cards, tell, lambda: agenda.stopping is not None) as ray,
+            stop_when_ray_ends(ray, agenda, without_ray),
         ):
             tell(PREPARING)
-            inbox = RequestInbox(agenda, folder.requests)
-            inbox.obey()  # what users asked for while no driver ran comes before what the search draws
-            with closing(References(agenda, folder)) as references:
-                _tune(agenda, folder, datasets, processes, tell, references)
+            inbox = RequestInbox(agenda, folder.requests_folder)
+            inbox.obey_pending_requests()  # what users asked for while no driver ran comes before what the search draws
+            with closing(ReferenceFitter(agenda, folder)) as references:
+                _run_tune(agenda, folder, datasets, address is None, tell, references)
                 references.finish(tell)
-        inbox.obey()  # requests that came too late are answered, so that no later driver obeys them
+        inbox.obey_pending_requests()  # requests that came too late are answered, so that no later driver obeys them
         state, enough = agenda.outcome, agenda.enough
-        _tidy(folder, spec, record)
-        record.apply(agenda.journal.append(Closed(state, enough)))
+        _remove_stale_checkpoints(folder, record)
+        record.apply(agenda.journal.append(SessionClosed(state, enough)))
         is_told = True
     except RayStartError as trouble:
         raise StudyStoppedError(f"Ray cannot start on this machine: {trouble}\n{remedy}") from trouble
     except RayEndedError as trouble:
-        let_rays_objects_go()  # those that the error's frames still hold
+        hide_ray_destructor_errors()  # those that the error's frames still hold
         raise StudyStoppedError(f"{trouble}. {without_ray}") from trouble
     except StudyCannotContinueError as trouble:
         raise StudyStoppedError(f"{trouble}. {remedy}") from trouble
     finally:
         if not is_told:
             with suppress(OSError, LeaseLostError):  # a ledger that is not closed reads as interrupted
-                record.apply(ledger.append(Closed(state, enough)))
+                record.apply(ledger.append(SessionClosed(state, enough)))
 
 
-def _on_a_cluster(name: str, address: str) -> str:
+def _cluster_ended_remedy(name: str, address: str) -> str:
     """Return what to do once a cluster has ended under a study; a restarted cluster has forgotten its jobs."""
     lost = "Nothing is lost; once the cluster is up again, go on with it:"
     if is_job():
@@ -353,41 +351,36 @@ def initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDigest]:
     return now
 
 
-def _function(spec: StudySpec, folder: StudyFolder) -> list[FileDigest]:
-    """Return the file of the user's training function, see `function_loading.source`; empty where there is none."""
+def _function_files(spec: StudySpec, folder: StudyFolder) -> list[FileDigest]:
+    """Return the file of the user's training function, by `function_loading.source_files`; empty without one."""
     return (
-        function_loading.source(spec.function, function_loading.place(spec.function, folder.path))
+        function_loading.source_files(spec.function, function_loading.import_place(spec.function, folder.path))
         if spec.function
         else []
     )
 
 
-def _tidy(folder: StudyFolder, spec: StudySpec, record: StudyRecord) -> None:
+def _remove_stale_checkpoints(folder: StudyFolder, record: StudyRecord) -> None:
     """Remove checkpoints that no trial will go on from, and partly written weights; killed processes leave some."""
-    tidy(folder, spec, record)
-    for path in parts(folder.models):
+    needed = {
+        folder.checkpoint_file(trial.number) for trial in record.trials.values() if trial.state not in ENDED_STATES
+    }
+    for path in {*folder.checkpoints_folder.glob("*"), *unfinished_files(folder.models_folder)} - needed:
         path.unlink(missing_ok=True)
 
 
-def _processes(spec: StudySpec) -> Processes:
-    """Return the processes that Ray starts at once: one for each trial that this machine can run at the beginning."""
-    trials = len(spec.final_seeds) if spec.final_seeds is not None else spec.trials
-    count = min(trials, fitting(spec.resources, spec.search.concurrency))
-    return Processes(count, max(1, int(spec.resources.cpu)), gpus=gpus() if spec.resources.gpu else None)
-
-
-def _tune(
+def _run_tune(
     agenda: Agenda,
     folder: StudyFolder,
     datasets: Mapping[str, Dataset],
-    processes: Processes | None,
+    is_own: bool,
     tell: Callable[[str], None],
-    references: References,
+    references: ReferenceFitter,
 ) -> None:
     """Make Ray Tune do what the agenda says.
 
     Args:
-        processes: of the study's own Ray; None: on a cluster.
+        is_own: whether Ray is the driver's own, not a cluster.
         references: polled meanwhile.
 
     Raises:
@@ -397,51 +390,50 @@ def _tune(
     import ray
     from ray import tune
 
-    from study.sweep import tune_errors
-    from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler, StudyOverSignal
-    from study.sweep.nodes import Nodes, wish
+    from study.sweep import tune_adapters
+    from study.sweep.nodes import Nodes, placement_group
     from study.sweep.own_ray import run_job
 
     spec = agenda.spec
-    places = weights_places(spec.model_sections)
-    taken = spec.resources if processes is None else spec.resources.model_copy(update={"accelerator": None})
+    places = locate_weights(spec.model_sections)
+    taken = spec.resources.model_copy(update={"accelerator": None}) if is_own else spec.resources
     nodes = Nodes(taken, ray.nodes)
     given = datasets
-    if processes is None:
+    if not is_own:
         nodes.wait(spec.search.concurrency is not None, tell, lambda: agenda.stopping is not None)
-        with suppress(StudyOverSignal):
+        with suppress(tune_adapters.StudyOverSignal):
             given = with_features(spec, datasets, places, tell, lambda: agenda.stopping is not None)
     shared = {key: ray.put(dataset) for key, dataset in given.items()}
     work = tune.with_parameters(run_job, datasets=shared, weights=places)
-    slots = Slots(nodes.available, spec.resources, spec.search.concurrency, grows=processes is None)
+    slots = Slots(nodes.available, spec.resources, spec.search.concurrency, grows=not is_own)
 
-    states = KeptStates(folder, spec, agenda.record)
-    share = None if processes is not None else _share(agenda, folder, nodes, slots)
-    tuner = tune.Tuner(
-        tune.with_resources(work, wish),
-        tune_config=tune.TuneConfig(
-            metric=None,
-            search_alg=JobSearcher(agenda, folder, nodes, slots, share, states),
-            scheduler=ReportingScheduler(agenda, folder, nodes, tell, share, states, references),
-            num_samples=-1,
-            reuse_actors=True,
-            trial_dirname_creator=lambda trial: "{0.kind}-{0.trial:05d}".format(trial.config["job"]),
-        ),
-        run_config=tune.RunConfig(
-            name=f"session-{len(agenda.record.sessions):03d}",
-            storage_path=str(folder.scratch),
-            stop=AgendaStopper(agenda),
-            verbose=0,
-        ),
-    )
-    tune_errors.tell_them()
-    if processes is not None:
-        let_trials_inherit_environment()
-        processes.wait(ray.cluster_resources().get("CPU", 1.0), lambda: agenda.stopping is not None)
-    else:
-        do_not_block_for_trials()
-    with closing(share) if share else nullcontext(), suppress(StudyOverSignal), old_objects_left_alone():
-        tuner.fit()
+    share = None if is_own else _join_share(agenda, folder, nodes, slots)
+    searcher = tune_adapters.JobSearcher(agenda, folder, nodes, slots, share)
+    scheduler = tune_adapters.ReportingScheduler(agenda, folder, nodes, tell, share, references)
+    count_memory_kills_as_deaths()
+    with closing(share) if share else nullcontext(), suppress(tune_adapters.StudyOverSignal), freeze_old_objects():
+        sessions = (f"session-{len(agenda.record.sessions):03d}-{turn}" for turn in count(1))
+        while not agenda.is_over:
+            if not searcher.has_room():
+                scheduler.wait_for_turn()
+                continue
+            tune.Tuner(
+                tune.with_resources(work, placement_group),
+                tune_config=tune.TuneConfig(
+                    metric=None,
+                    search_alg=searcher,
+                    scheduler=scheduler,
+                    num_samples=-1,
+                    reuse_actors=True,
+                    trial_dirname_creator=lambda trial: "{0.kind}-{0.trial:05d}".format(trial.config["job"]),
+                ),
+                run_config=tune.RunConfig(
+                    name=next(sessions),
+                    storage_path=str(folder.tune_folder),
+                    stop=tune_adapters.AgendaStopper(agenda),
+                    verbose=0,
+                ),
+            ).fit()
 
 
 def with_features(
@@ -451,7 +443,7 @@ def with_features(
     tell: Callable[[str], None],
     stopping: Callable[[], bool],
 ) -> Mapping[str, Dataset]:
-    """Return the data for trials on other machines, with the features of frozen networks by `features.key`.
+    """Return the data for trials on other machines, with the features of frozen networks by `features.features_key`.
 
     Features that this machine does not keep are computed by one task that takes what a trial takes. The images are left
     out where no other network sees them.
@@ -467,8 +459,8 @@ def with_features(
     import ray
     import torch
 
-    from study.sweep.adapters import StudyOverSignal
     from study.sweep.own_ray import compute_features
+    from study.sweep.tune_adapters import StudyOverSignal
     from study.training import features
 
     compute: Any = ray.remote(num_cpus=spec.resources.cpu, num_gpus=spec.resources.gpu)(compute_features)
@@ -498,12 +490,14 @@ def with_features(
     found = {} if len(frozen) == len(spec.model_sections) else dict(datasets)
     for model, (key, dataset) in product(frozen, datasets.items()):
         computed = partial(by_a_task, model)
-        found[features.key(model, key)] = features.of_frozen(model, dataset, torch.device("cpu"), elsewhere=computed)
+        found[features.features_key(model, key)] = features.with_frozen_features(
+            model, dataset, torch.device("cpu"), elsewhere=computed
+        )
     return found
 
 
 @contextmanager
-def old_objects_left_alone() -> Iterator[None]:
+def freeze_old_objects() -> Iterator[None]:
     """Make Python's garbage collection look only at what the block makes: most older objects are libraries', and stay.
 
     A collection of all of them keeps the driver from hearing reports for a third of a second.
@@ -515,19 +509,18 @@ def old_objects_left_alone() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _share(agenda: Agenda, folder: StudyFolder, nodes: "Nodes", slots: Slots) -> Share | None:
+def _join_share(agenda: Agenda, folder: StudyFolder, nodes: "Nodes", slots: Slots) -> Share | None:
     """Return the study's share of the cluster; None where the home cannot be written, as then nobody learns of it."""
     import ray
 
-    spec, limits = agenda.spec, Limits.of(job_metadata())
-    most = limits.slots
-    cluster, of = ray.get_runtime_context().gcs_address, agenda.record.owner or owner()
-    mine = new_peer(of, cluster, spec.resources, limits.share, most or slots())
+    spec = agenda.spec
+    cluster, of = ray.get_runtime_context().gcs_address, agenda.record.owner or study_owner()
+    mine = new_peer(of, cluster, spec.resources, slots())
     with suppress(OSError):
         return Share(
             folder.path.parent,
             mine,
-            slots if most is None else lambda: min(slots(), most),
+            slots,
             nodes.available,
             ray.available_resources,
             grows=spec.search.concurrency is not None,

@@ -5,25 +5,26 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from study.errors import disk_remedy, of_disk, said
+from study.errors import UserError, disk_remedy, message_of, of_disk
 from study.knobs import Value
-from study.sweep.host_memory import KILLED, Memory
+from study.sweep.host_memory import KILL_MESSAGE, MemoryLimit
 from study.text import printed, shortened
-from study.training.gpu_errors import Sign, sign_in
+from study.training.function_loading import function_frames, function_line
+from study.training.gpu_errors import ErrorPattern, find_pattern
 
 if TYPE_CHECKING:  # takes tenths of a second, and workers do not need it
-    from study.home.events import Kind
+    from study.home.events import FailureKind
     from study.home.ledger import LeaseLostError
     from study.home.record import TrialRecord
     from study.spec import StudySpec
 
-NODES = 100
+MAX_ATTEMPTS_AFTER_NODE_DEATHS = 100
 """Attempts of one trial after which a dead node counts as any other failure: perhaps the trial is what kills nodes."""
 
-NODE_DIED = "because its node has died"
+NODE_DIED_TEXT = "because its node has died"
 """Part of Ray's message about a process whose node is gone."""
 
-LONGEST_TEXT = 2**20
+MAX_TRACEBACK_CHARACTERS = 2**20
 """Most characters of a traceback that are kept."""
 
 
@@ -40,7 +41,7 @@ class Failure:
         node_died: the node or GPU died under the trial, which is no fault of the trial's.
     """
 
-    kind: "Kind"
+    kind: "FailureKind"
     reason: str
     alone: bool = False
     node_died: bool = False
@@ -49,17 +50,17 @@ class Failure:
         """Return whether the trial gets another attempt.
 
         Within `search.retries`; once after running out of memory, which other trials may have taken, and then alone on
-        a GPU; up to `NODES` attempts where nodes die.
+        a GPU; up to `MAX_ATTEMPTS_AFTER_NODE_DEATHS` attempts where nodes die.
 
         Args:
             before: attempts that were lost so far.
         """
         if self.node_died:
-            return trial.attempt < NODES
+            return trial.attempt < MAX_ATTEMPTS_AFTER_NODE_DEATHS
         most = min(1, spec.search.retries) if self.kind == "OOM" else spec.search.retries
         if self.kind in ("DIVERGED", "BUG") or before >= most:
             return False
-        return not self.alone or (not trial.alone and spec.resources.gpu < 1)
+        return not self.alone or (not trial.has_gpu_alone and spec.resources.gpu < 1)
 
     def with_remedy(self, spec: "StudySpec", *, others: bool) -> "Failure":
         """Return this failure, with a remedy where the machine's memory ran out.
@@ -111,17 +112,20 @@ class TrialFailedError(Exception):
         return self.text
 
     @classmethod
-    def by(cls, error: BaseException, memory: Memory) -> "TrialFailedError":
+    def from_exception(cls, error: BaseException, memory: MemoryLimit) -> "TrialFailedError":
         """Build one from what was raised in a trial, in characters that every file and database takes.
 
         Args:
             memory: of its process when the trial began. A process that the trial started may have been ended for it.
         """
-        found, text = _raised(error), "".join(traceback.format_exception(error)).rstrip()
-        if KILLED.search(said(error)) and memory.more_kills() > 0:
+        found = _classify_exception(error)
+        text = "".join(traceback.format_exception(type(error), error, function_frames(error))).rstrip()
+        if at := function_line(error):
+            found = replace(found, reason=f"{at}: {found.reason}")
+        if KILL_MESSAGE.search(message_of(error)) and memory.kills_since_start() > 0:
             limit = f"memory is limited to {memory.limit / 2**30:.1f} GiB"
             found = Failure("OOM", f"the kernel's OOM killer ended a process of the trial's: {limit}. {found.reason}")
-        return cls(found, printed(shortened(text, LONGEST_TEXT)))
+        return cls(found, printed(shortened(text, MAX_TRACEBACK_CHARACTERS)))
 
     def to_document(self) -> tuple[Value, ...]:
         """Return plain values, for `from_document`."""
@@ -134,7 +138,7 @@ class TrialFailedError(Exception):
         return cls(Failure(*failure), text)
 
 
-def failure(error: BaseException) -> Failure:
+def to_failure(error: BaseException) -> Failure:
     """Return what an error that ended a trial's run means.
 
     Args:
@@ -142,47 +146,44 @@ def failure(error: BaseException) -> Failure:
     """
     from ray import exceptions
 
-    from study.sweep.tune_errors import MemoryKillError, ProcessBusyError
-
     if isinstance(error, exceptions.RayTaskError):
         error = error.cause
     if isinstance(error, TrialFailedError):
         return error.failure
     if isinstance(error, NodeUnusableError):
         return Failure("PREEMPTED", f"{error.host} is not used: {error.reason}"[:300], node_died=True)
-    if isinstance(error, MemoryKillError):
-        return Failure("OOM", _reason(error))
+    if isinstance(error, exceptions.OutOfMemoryError):
+        return Failure("OOM", _exception_line(error))
     if isinstance(error, exceptions.NodeDiedError):
         return NODE_LOST
-    if isinstance(error, ProcessBusyError):
-        return Failure("PREEMPTED", "its process was still busy with the trial before it")
     if isinstance(error, exceptions.RayActorError):
-        if NODE_DIED in str(error):
+        if NODE_DIED_TEXT in str(error):
             return NODE_LOST
-        return Failure("BUG", _reason(error)) if error.actor_init_failed else PROCESS_DIED
+        return Failure("BUG", _exception_line(error)) if error.actor_init_failed else PROCESS_DIED
     if isinstance(error, exceptions.RayError):
-        return Failure("PREEMPTED", _reason(error))  # a node, or an object that was lost with one
-    return _raised(error)
+        return Failure("PREEMPTED", _exception_line(error))  # a node, or an object that was lost with one
+    return _classify_exception(error)
 
 
-def _raised(error: BaseException) -> Failure:
+def _classify_exception(error: BaseException) -> Failure:
     """Return what an error of a trial's own code means."""
     import torch
 
     if isinstance(error, torch.OutOfMemoryError):
-        return Failure("OOM", _reason(error), alone=True)
+        return Failure("OOM", _exception_line(error), alone=True)
     if isinstance(error, MemoryError):
-        return Failure("OOM", _reason(error))
-    sign = sign_in(said(error))
-    return _of_gpu(sign, _reason(error)) if sign else Failure("BUG", _reason(error))
+        return Failure("OOM", _exception_line(error))
+    sign = find_pattern(message_of(error))
+    return _gpu_failure(sign, _exception_line(error)) if sign else Failure("BUG", _exception_line(error))
 
 
-def _reason(error: BaseException) -> str:
-    """Return an error's class and the first line of its message."""
-    return printed(f"{type(error).__name__}: {said(error)}".strip(": \n").splitlines()[0][:300])[:300]
+def _exception_line(error: BaseException) -> str:
+    """Return the first line of an error's message, after its class where it is not one of this software."""
+    of_class = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+    return printed(f"{of_class}{message_of(error)}".strip(": \n").splitlines()[0][:300])[:300]
 
 
-def _of_gpu(sign: Sign, reason: str) -> Failure:
+def _gpu_failure(sign: ErrorPattern, reason: str) -> Failure:
     """Return what a sign of a GPU fault in an error's message means."""
     if sign.meaning in ("memory", "host memory"):
         return Failure("OOM", reason, alone=sign.meaning == "memory")

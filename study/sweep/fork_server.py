@@ -14,6 +14,7 @@ import atexit
 import ctypes  # noqa: F401 (each trial uses it, and the import takes a hundredth of a second)
 import faulthandler
 import gc
+import inspect
 import json
 import os
 import pickle
@@ -31,18 +32,19 @@ from typing import NamedTuple, NoReturn
 
 import psutil
 import safetensors.numpy  # noqa: F401 (as it is imported for each trial)
+import torch
 
 from study.errors import UserError
 from study.knobs import Value
-from study.sweep import course
+from study.sweep import job_course
 from study.sweep.failures import TrialFailedError
-from study.sweep.host_memory import Memory
+from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload
 from study.training import FunctionTrial, TrialConfig
 from study.training.device import NoDeviceError
 from study.training.function_loading import Function
-from study.training.function_trial import loaded
-from study.upstream.end_with_parent import end_with_parent
+from study.training.function_trial import load_seeded
+from study.upstream.child_process import end_with_parent
 
 GO, END = b"g", b"e"
 """Bytes that tell this process to run a trial, and to end it."""
@@ -103,7 +105,7 @@ def main(control: int, fresh: bool) -> NoReturn:
     files = server.serve()
     if files is None:
         os._exit(0)
-    _run(files, server.task, server.function)
+    _run_trial(files, server.task, server.function)
 
 
 class Server:
@@ -132,25 +134,25 @@ class Server:
             if self._wait(None):
                 self._reap()
                 if self._stops:
-                    self._leave()
+                    self._end_trial()
                     return None
                 continue
             told, files, *_ = socket.recv_fds(self._control, 1, 2)
             if told == END:
                 self._kill()
             elif told != GO:
-                self._leave()
+                self._end_trial()
                 return None
-            elif self._forks(Forked(*files)):
+            elif self._fork_into_trial(Forked(*files)):
                 return Forked(*files)
 
     def _stop(self, *_: object) -> None:
         self._stops = True
 
-    def _forks(self, files: Forked) -> bool:
+    def _fork_into_trial(self, files: Forked) -> bool:
         """Begin a trial; return whether this is its process."""
         self.task = pickle.loads(Connection(os.dup(files.channel)).recv_bytes())  # sent by who started this process
-        if self.function is None and not self._fresh and not self._loads(files.output):
+        if self.function is None and not self._fresh and not self._load_function(files.output):
             self._control.sendall(ANSWER_FORM.pack(UNFIT, 0, 0))
             os._exit(0)
         server = os.getpid()
@@ -172,7 +174,7 @@ class Server:
         self._control.close()
         return True
 
-    def _loads(self, output: int) -> bool:
+    def _load_function(self, output: int) -> bool:
         """Load the function, printing into a file; return whether trials may share what that has made.
 
         An error of the import is left to the trial, which imports the function again and reports it.
@@ -180,13 +182,15 @@ class Server:
         _print_into(output)
         job = self.task.job
         assert job.function is not None
-        course.log_apart(job)
-        before = _shared(job)
+        job_course.log_into_trial_folder(job)
+        before = _shared_state(job)
         try:
-            function = loaded(str(json.loads(job.document)["method"]["function"]), job.function)
+            function = load_seeded(str(json.loads(job.document)["method"]["function"]), job.function)
+            if _uses_torch(function):
+                torch.compiler.disable(lambda: None)  # imports what each call of an optimizer would import in a trial
         except BaseException:
             return False
-        if _shared(job) != before or _threads() or psutil.Process().children():
+        if _shared_state(job) != before or _threads_lost_by_fork() or psutil.Process().children():
             return False
         self.function = function
         gc.collect()
@@ -216,7 +220,7 @@ class Server:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._child, signal.SIGKILL)
 
-    def _leave(self) -> None:
+    def _end_trial(self) -> None:
         """End the trial with time to clean up; kill it where it does not end by itself."""
         if self._child:
             with suppress(ProcessLookupError):
@@ -228,7 +232,7 @@ class Server:
         self._kill()
 
 
-def _threads() -> list[str]:
+def _threads_lost_by_fork() -> list[str]:
     """Return the names of the threads that a fork of this process would lose.
 
     Those of OpenBLAS end before a fork and restart with the next product, so a fork is tried first.
@@ -242,7 +246,13 @@ def _threads() -> list[str]:
     return [name for path in threads if (name := (path / "comm").read_text().strip()) not in SAFE_THREADS]
 
 
-def _shared(job: JobPayload) -> tuple[str, int, list[Path]]:
+def _uses_torch(function: Function) -> bool:
+    """Return whether a function's module names PyTorch, or a part of it."""
+    used = getattr(inspect.unwrap(function), "__globals__", {}).values()
+    return any(getattr(value, "__name__", "").partition(".")[0] == "torch" for value in used if inspect.ismodule(value))
+
+
+def _shared_state(job: JobPayload) -> tuple[str, int, list[Path]]:
     """Return what forks of this process would share: working folder, number of open files, runs of MLflow."""
     runs = sorted(job.own_runs.rglob("*")) if job.own_runs is not None else []
     return os.getcwd(), psutil.Process().num_fds(), runs
@@ -296,7 +306,7 @@ class ToWorker:
             raise Stopped from None
 
 
-def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
+def _run_trial(files: Forked, task: Task, function: Function | None) -> NoReturn:
     """Run a trial in this process, which ends with it."""
     ended_by: list[int] = []
 
@@ -311,22 +321,22 @@ def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
         os.set_inheritable(descriptor, False)
     listener, job = ToWorker(Connection(files.channel)), task.job
     end: tuple[Value, ...] | None = ("ended",)
-    memory = Memory.here()
+    memory = MemoryLimit.here()
     try:
         _print_into(files.output)
         faulthandler.enable()
         os.chdir(task.folder)
         config = TrialConfig.from_document(json.loads(job.document))
-        course.log_apart(job)
-        course.prepare(job, config, task.try_gpu)
+        job_course.log_into_trial_folder(job)
+        job_course.prepare_process(job, config, task.try_gpu)
         assert job.function is not None
         trial = FunctionTrial(config, job.function, job.needed, job.device, function, job.fold)
-        course.run(lambda: trial, job, listener)
+        job_course.run(lambda: trial, job, listener)
     except Stopped:
         end = None
     except BaseException as error:
         # the function may have turned `Stopped` into another error
-        end = None if ended_by else _end(error, job.device, memory)
+        end = None if ended_by else _error_values(error, job.device, memory)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with suppress(Stopped):
         if end is not None:
@@ -341,9 +351,9 @@ def _run(files: Forked, task: Task, function: Function | None) -> NoReturn:
     os._exit(0)
 
 
-def _end(error: BaseException, device: str, memory: Memory) -> tuple[Value, ...]:
-    """Convert an error to plain values for the other process; `raised` makes it an error again."""
-    told = course.error_for_driver(error, device, memory)
+def _error_values(error: BaseException, device: str, memory: MemoryLimit) -> tuple[Value, ...]:
+    """Convert an error to plain values for the other process; `error_from_values` makes it an error again."""
+    told = job_course.error_for_driver(error, device, memory)
     if isinstance(told, NoDeviceError):
         return "unusable", str(told)
     if isinstance(told, OSError):
@@ -351,7 +361,7 @@ def _end(error: BaseException, device: str, memory: Memory) -> tuple[Value, ...]
     return "broken", *told.to_document()
 
 
-def raised(name: str, *given: Value) -> Exception:
+def error_from_values(name: str, *given: Value) -> Exception:
     """Return the error that ended a trial, from what its process sent."""
     kinds: Mapping[str, Callable[..., Exception]] = {
         "unusable": NoDeviceError,

@@ -6,22 +6,22 @@ import pickle
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import IO
 
-from study.files import clear_scratch
 from study.knobs import Value
-from study.sweep.course import Listener
 from study.sweep.failures import Failure, TrialFailedError
-from study.sweep.fork_server import ANSWER_FORM, END, GO, ON, STOP, UNFIT, Task, raised
-from study.sweep.host_memory import Memory
+from study.sweep.fork_server import ANSWER_FORM, END, GO, ON, STOP, UNFIT, Task, error_from_values
+from study.sweep.host_memory import MemoryLimit
+from study.sweep.job_course import Listener
 from study.sweep.job_payload import JobPayload
+from study.upstream.child_process import python_command
+from study.upstream.scratch import clear_scratch
 
-CLEAN_UP = 60.0
+CLEAN_UP_S = 60.0
 """Seconds that a trial gets to clean up once it is told to stop or has told its end: then its process is killed."""
 
 MOST_OUTPUT = 2**20
@@ -29,11 +29,9 @@ MOST_OUTPUT = 2**20
 
 LEFT_OUT = b"[... what was printed before is left out]\n"
 
-START = """
-import json, sys
-sys.path[:] = json.loads(sys.argv[1])
+FORK_SERVER_PROGRAM = """
 from study.sweep.fork_server import main
-main(int(sys.argv[2]), sys.argv[3] == "fresh")
+main(int(sys.argv[1]), sys.argv[2] == "fresh")
 """
 
 
@@ -52,7 +50,7 @@ class ForkServer:
         self.fresh, self._tried = fresh, False
         self.control, theirs = socket.socketpair()
         environment = {"PYTHONHASHSEED": "0"} | os.environ  # so that sets of names have the same order in each process
-        command = [sys.executable, "-c", START, json.dumps(sys.path), str(theirs.fileno()), "fresh" if fresh else ""]
+        command = python_command(FORK_SERVER_PROGRAM, str(theirs.fileno()), "fresh" if fresh else "")
         with theirs:
             self._process = subprocess.Popen(
                 command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, start_new_session=True
@@ -109,7 +107,7 @@ class ForkServer:
         """Let the server end."""
         self.control.close()
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(CLEAN_UP)
+            self._process.wait(CLEAN_UP_S)
 
 
 _servers: dict[tuple[str, str], ForkServer] = {}
@@ -120,13 +118,13 @@ def run_fresh(job: JobPayload, listener: Listener) -> None:
     """Run a job of a training function in a process of its own, which is gone afterwards with all that it started.
 
     Raises:
-        NoDeviceError, OSError, TrialFailedError: see `study.sweep.course.error_for_driver`.
+        NoDeviceError, OSError, TrialFailedError: see `study.sweep.job_course.error_for_driver`.
     """
-    with _output(job.output) as output:
+    with _trial_output(job.output) as output:
         try:
-            if not _ran(_server(job), job, listener, output):
-                _server(job, fresh=True)
-                _ran(_server(job), job, listener, output)
+            if not _run_on_server(_server_for(job), job, listener, output):
+                _server_for(job, fresh=True)
+                _run_on_server(_server_for(job), job, listener, output)
         except ServerEndedError:
             _servers.clear()
             raise TrialFailedError(Failure("PREEMPTED", "the process that starts its own has ended"), "") from None
@@ -135,7 +133,7 @@ def run_fresh(job: JobPayload, listener: Listener) -> None:
             raise
 
 
-def _server(job: JobPayload, fresh: bool = False) -> ForkServer:
+def _server_for(job: JobPayload, fresh: bool = False) -> ForkServer:
     """Return the server for a job's function; start one where there is none, or none that suits."""
     key = str(json.loads(job.document)["method"]["function"]), str(job.function)
     if key not in _servers or _servers[key].has_ended or (fresh and not _servers[key].fresh):
@@ -146,34 +144,34 @@ def _server(job: JobPayload, fresh: bool = False) -> ForkServer:
     return _servers[key]
 
 
-def _ran(server: ForkServer, job: JobPayload, listener: Listener, output: IO[bytes]) -> bool:
+def _run_on_server(server: ForkServer, job: JobPayload, listener: Listener, output: IO[bytes]) -> bool:
     """Run a job; return False if the server is unfit for the function."""
-    memory, channel = Memory.here(), server.begin(job, output)
+    memory, channel = MemoryLimit.here(), server.begin(job, output)
     status = None
     with closing(channel):
         try:
             while True:
-                message = _message(server, channel)
+                message = _next_message(server, channel)
                 if isinstance(message, tuple):
                     kind, status, held = message
                     if kind == UNFIT:
                         return False
-                    raise _died(status, held, memory)
+                    raise _died_error(status, held, memory)
                 name, given = str(message[0]), message[1:]
                 if name == "ended":
                     return True
                 if name not in ("starts", "reports", "judges", "diverged"):
-                    raise raised(name, *given)
+                    raise error_from_values(name, *given)
                 server.tried()
                 getattr(listener, name)(*given)
                 with suppress(OSError):  # its end comes next
                     channel.send_bytes(ON)
         finally:
             if status is None:
-                _ends(server, channel)
+                _end_trial(server, channel)
 
 
-def _message(server: ForkServer, channel: "Connection[bytes, bytes]") -> list[Value] | tuple[bytes, int, int]:
+def _next_message(server: ForkServer, channel: "Connection[bytes, bytes]") -> list[Value] | tuple[bytes, int, int]:
     """Return the trial's next message, or the server's word that it has ended, in the order in which they were sent."""
     wait([channel, server.control])
     with suppress(EOFError, OSError):  # the trial has closed its end: it has ended, or is about to
@@ -185,17 +183,17 @@ def _message(server: ForkServer, channel: "Connection[bytes, bytes]") -> list[Va
     return answer
 
 
-def _ends(server: ForkServer, channel: "Connection[bytes, bytes]") -> None:
+def _end_trial(server: ForkServer, channel: "Connection[bytes, bytes]") -> None:
     """Make the trial end here, and wait until its process is gone."""
     with suppress(OSError):
         channel.send_bytes(STOP)
     with suppress(ServerEndedError):
-        if server.answer(CLEAN_UP) is None:
+        if server.answer(CLEAN_UP_S) is None:
             server.end_trial()
             server.answer()
 
 
-def _died(status: int, held: int, memory: Memory) -> TrialFailedError:
+def _died_error(status: int, held: int, memory: MemoryLimit) -> TrialFailedError:
     """Return the error of a trial's process that ended before it told so.
 
     Args:
@@ -215,13 +213,13 @@ def _died(status: int, held: int, memory: Memory) -> TrialFailedError:
 
 
 @contextmanager
-def _output(path: Path | None) -> Iterator[IO[bytes]]:
+def _trial_output(path: Path | None) -> Iterator[IO[bytes]]:
     """Yield the file that a trial prints into; afterwards keep its last part, or remove it where it is empty."""
     if path is None:
         with open(os.devnull, "wb") as nothing:
             yield nothing
         return
-    with _opened(path) as file:
+    with _open_output(path) as file:
         try:
             yield file
         finally:
@@ -238,7 +236,7 @@ def _output(path: Path | None) -> Iterator[IO[bytes]]:
                     path.parent.rmdir()
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open_output(path: Path) -> IO[bytes]:
     while True:
         path.parent.mkdir(exist_ok=True)
         with suppress(FileNotFoundError):  # another trial, which printed nothing, has removed the folder meanwhile

@@ -13,13 +13,13 @@ import psutil
 
 from study.upstream import cgroup
 
-KILLED = re.compile(r"killed|SIGKILL|terminated abruptly|exited unexpectedly")
+KILL_MESSAGE = re.compile(r"killed|SIGKILL|terminated abruptly|exited unexpectedly")
 """Words of PyTorch's DataLoader, joblib, `concurrent.futures` and `subprocess` about a process that was ended."""
 
-FRESH = 30.0
+MAX_READING_AGE_S = 30.0
 """Seconds for which a counted kill may belong to a process whose end is heard of only now; older ones do not."""
 
-GREEDY = 0.5
+LARGE_SHARE_OF_LIMIT = 0.5
 """Share of the memory from which a process that vanished was most likely ended for what it held."""
 
 ANSWER_TIMEOUT_S = 20.0
@@ -27,7 +27,7 @@ ANSWER_TIMEOUT_S = 20.0
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryLimit:
     """What a process may hold, and where the kernel counts the processes that it ended for lack of memory.
 
     Attributes:
@@ -41,15 +41,15 @@ class Memory:
     kills: int = 0
 
     @classmethod
-    def here(cls) -> "Memory":
+    def here(cls) -> "MemoryLimit":
         """Return that of this process."""
-        total, counter = psutil.virtual_memory().total, cgroup.kill_counter()
+        total, counter = psutil.virtual_memory().total, cgroup.kill_counter_file()
         limit = min(total, cgroup.memory_limit() or total)
-        return cls(limit) if counter is None else cls(limit, str(counter), cgroup.kills(counter) or 0)
+        return cls(limit) if counter is None else cls(limit, str(counter), cgroup.count_kills(counter) or 0)
 
-    def more_kills(self) -> int:
+    def kills_since_start(self) -> int:
         """Return how many processes were ended since, as counted on this machine."""
-        return 0 if self.counter is None else (kills(self.counter) or 0) - self.kills
+        return 0 if self.counter is None else (oom_kills(self.counter) or 0) - self.kills
 
     def cause_of_death(self, held: int) -> str | None:
         """Return why a process of this machine that vanished since was ended by memory; None: nothing says so.
@@ -57,29 +57,29 @@ class Memory:
         Args:
             held: bytes that it held when it was last looked at, or at most.
         """
-        return self.explained(self.more_kills() > 0, held)
+        return self.explained(self.kills_since_start() > 0, held)
 
     def explained(self, is_counted: bool, held: int) -> str | None:
         """Return the text of `cause_of_death`; `is_counted`: the kernel counts a kill that may be of the process."""
         limit = self.limit / 2**30
         if is_counted:
             return f"the kernel's OOM killer ended its process: memory is limited to {limit:.1f} GiB"
-        if held >= GREEDY * self.limit:
+        if held >= LARGE_SHARE_OF_LIMIT * self.limit:
             return f"its process died; it had held {held / 2**30:.1f} of {limit:.1f} GiB of memory"
         return None
 
 
-def kills(counter: str) -> int | None:
+def oom_kills(counter: str) -> int | None:
     """Return the count in a file, see `cgroup.kills`."""
-    return cgroup.kills(Path(counter))
+    return cgroup.count_kills(Path(counter))
 
 
-def kills_at(machine: str, counter: str) -> int | None:
+def oom_kills_on_node(machine: str, counter: str) -> int | None:
     """Return the count on another node, by Ray's id of it; None: it does not answer in time."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    ask = ray.remote(num_cpus=0, max_retries=0)(kills)
+    ask = ray.remote(num_cpus=0, max_retries=0)(oom_kills)
     there = NodeAffinitySchedulingStrategy(machine, soft=False)
     with suppress(ray.exceptions.RayError):
         count: int | None = ray.get(ask.options(scheduling_strategy=there).remote(counter), timeout=ANSWER_TIMEOUT_S)
@@ -88,10 +88,10 @@ def kills_at(machine: str, counter: str) -> int | None:
 
 
 @dataclass
-class _Process:
+class _WatchedProcess:
     host: str
     pid: int
-    memory: Memory
+    memory: MemoryLimit
     machine: str = ""
     held: int = 0
 
@@ -103,16 +103,16 @@ class OomDetector:
         ask: returns the count in another node's file.
     """
 
-    def __init__(self, ask: Callable[[str, str], int | None] = kills_at) -> None:
+    def __init__(self, ask: Callable[[str, str], int | None] = oom_kills_on_node) -> None:
         self._ask, self._here = ask, socket.gethostname()
-        self._unknown = _Process(self._here, os.getpid(), Memory.here())
-        self._processes: dict[str, _Process] = {}
+        self._unknown = _WatchedProcess(self._here, os.getpid(), MemoryLimit.here())
+        self._processes: dict[str, _WatchedProcess] = {}
         self._explained: dict[tuple[str, str], int] = {}
         self._old: dict[
             str, tuple[float, int, int]
         ] = {}  # time of the last look, the count then and at the look before
 
-    def began(self, process: str, node: str, memory: Memory, machine: str = "") -> None:
+    def began(self, process: str, node: str, memory: MemoryLimit, machine: str = "") -> None:
         """Note where a process is, as it has told.
 
         Args:
@@ -120,7 +120,7 @@ class OomDetector:
             machine: Ray's id of the node, to ask another host for its count.
         """
         host, _, pid = node.rpartition(":")
-        self._processes[process] = _Process(host, int(pid), memory, machine)
+        self._processes[process] = _WatchedProcess(host, int(pid), memory, machine)
 
     def look(self, running: Iterable[str]) -> None:
         """Note what the processes on this machine hold, and the count by now."""
@@ -128,13 +128,13 @@ class OomDetector:
         for process in [self._processes[name] for name in running if name in self._processes]:
             if process.host != self._here:
                 continue
-            process.held = _resident(process.pid) or process.held
+            process.held = _resident_bytes(process.pid) or process.held
             counter = process.memory.counter
-            if counter and now - self._old.get(counter, (-FRESH, 0, 0))[0] >= FRESH:
+            if counter and now - self._old.get(counter, (-MAX_READING_AGE_S, 0, 0))[0] >= MAX_READING_AGE_S:
                 before = self._old.get(counter, (0.0, process.memory.kills, 0))[1]
-                self._old[counter] = now, kills(counter) or 0, before
+                self._old[counter] = now, oom_kills(counter) or 0, before
 
-    def of_memory(self, name: str, hosts: set[str]) -> str | None:
+    def oom_cause(self, name: str, hosts: set[str]) -> str | None:
         """Return why a process that has died was ended by memory; None: nothing says so. Ask once for each.
 
         Args:
@@ -145,12 +145,12 @@ class OomDetector:
             return None
         return process.memory.explained(self._was_killed(process), process.held)
 
-    def _was_killed(self, process: _Process) -> bool:
+    def _was_killed(self, process: _WatchedProcess) -> bool:
         counter = process.memory.counter
         if counter is None:
             return False
         is_here = process.host == self._here
-        count = (kills(counter) if is_here else self._ask(process.machine, counter)) or 0
+        count = (oom_kills(counter) if is_here else self._ask(process.machine, counter)) or 0
         place = (process.host, counter)
         old = self._old[counter][2] if is_here and counter in self._old else 0
         explained = max(process.memory.kills, old, self._explained.get(place, 0))
@@ -160,7 +160,7 @@ class OomDetector:
         return True
 
 
-def _resident(pid: int) -> int | None:
+def _resident_bytes(pid: int) -> int | None:
     with suppress(OSError, ValueError, IndexError):
         return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return None

@@ -1,6 +1,6 @@
 """What a worker is told of a job."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypedDict
@@ -16,7 +16,7 @@ class JobPayload:
     that nobody reads. It is never changed, so that its deep copy is itself.
 
     Attributes:
-        kind: train a trial, or load a trained one and read the test split.
+        kind: `train` a trial; `test`: load a trained one and read the test split; `release` the process.
         trial: its number.
         run: how often it was begun before.
         heard: number of epochs in the ledger.
@@ -27,8 +27,6 @@ class JobPayload:
         whole: whether no other trial has a share of its GPU.
         checkpoint: file of the state to go on from and to write.
         model: file of the weights to write or to read; None: neither.
-        kept: files of the weights to write on the way, by epoch.
-        end: file of the state after the last epoch; None: it is not kept.
         goal: the study's objective as JSON, where it chooses the epoch whose weights are taken; None: the last.
         function: where the user's training function is found; None: there is none.
         needed: metrics that the function must yield.
@@ -37,10 +35,10 @@ class JobPayload:
         own_runs: the folder in which MLflow keeps the runs that the function logs.
         driver_folder: the driver's working folder, which Ray puts first in the module path; None: it was removed.
         is_judged: whether the predictions for the samples of its fold are sent.
-        fold: on which it is validated, see `study.data.folds.of_fold`.
+        fold: on which it is validated, see `study.data.folds.select_fold`.
     """
 
-    kind: Literal["train", "test"]
+    kind: Literal["train", "test", "release"]
     trial: int
     run: int
     heard: int
@@ -51,8 +49,6 @@ class JobPayload:
     whole: bool
     checkpoint: Path
     model: Path | None
-    kept: Mapping[int, Path]
-    end: Path | None
     goal: str | None
     function: str | None
     needed: Sequence[str]

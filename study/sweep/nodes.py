@@ -85,7 +85,9 @@ class Nodes:
         gpu = max(1.0, resources.gpu) if alone else resources.gpu
         bundle = {"CPU": resources.cpu, "GPU": gpu}
         if kind := resources.accelerator:
-            if any(f"{ACCELERATOR}{kind}" in node["Resources"] for node in self._alive()) or not self._labelled(kind):
+            if any(
+                f"{ACCELERATOR}{kind}" in node["Resources"] for node in self._alive()
+            ) or not self._has_labelled_node(kind):
                 bundle[f"{ACCELERATOR}{kind}"] = SOME
             else:
                 labels[TYPE] = kind
@@ -131,56 +133,56 @@ class Nodes:
         if self.fitting():
             return
         if grows:
-            tell(f"{self._missing()}. Trials wait until one has joined")
+            tell(f"{self._missing_text()}. Trials wait until one has joined")
             return
-        tell(f"{self._missing()}. Waiting {JOINING:g} s for one to join")
+        tell(f"{self._missing_text()}. Waiting {JOINING:g} s for one to join")
         deadline = time.monotonic() + JOINING
         while not self.fitting() and not stopping():
             if time.monotonic() > deadline:
                 grow = "for a cluster that grows by itself say search.concurrency"
-                raise UserError(f"{self._missing()}; {grow}")
+                raise UserError(f"{self._missing_text()}; {grow}")
             time.sleep(0.2)
 
     def _alive(self) -> list[Node]:
         return [node for node in self._there() if node["Alive"]]
 
-    def _labelled(self, kind: str) -> bool:
+    def _has_labelled_node(self, kind: str) -> bool:
         return any(node.get("Labels", {}).get(TYPE) == kind for node in self._alive())
 
     def _fits(self, node: Node) -> bool:
         resources, has = self._resources, node["Resources"]
         if resources.cpu > has.get("CPU", 0.0) or resources.gpu > has.get("GPU", 0.0):
             return False
-        return resources.accelerator is None or resources.accelerator in kinds(node)
+        return resources.accelerator is None or resources.accelerator in gpu_kinds(node)
 
-    def _missing(self) -> str:
+    def _missing_text(self) -> str:
         """Return what a trial takes that no node has, and what there is."""
         resources, nodes = self._resources, self._alive()
         takes = f"resources.cpu: {resources.cpu:g}" + (f", gpu: {resources.gpu:g}" if resources.gpu else "")
         if not (kind := resources.accelerator):
             most = max((node["Resources"].get("GPU", 0.0), node["Resources"].get("CPU", 0.0)) for node in nodes)
             return f"{takes}: no node of the cluster has so much; the largest has {most[1]:g} CPUs and {most[0]:g} GPUs"
-        there = sorted({found for node in nodes for found in kinds(node)})
+        there = sorted({found for node in nodes for found in gpu_kinds(node)})
         told = f"there are: {', '.join(there)}" if there else "Ray recognises no GPU's kind on any of them"
         return f"{takes}, accelerator: {kind}: no node of the cluster has it; {nearest(kind, there)}{told}"
 
 
-def kinds(node: Node) -> set[str]:
+def gpu_kinds(node: Node) -> set[str]:
     """Return the kinds of GPU that Ray says a node has, as `H100`, by its resources and its label."""
     found = {name.removeprefix(ACCELERATOR) for name in node["Resources"] if name.startswith(ACCELERATOR)}
     return found | {label for label in (node.get("Labels", {}).get(TYPE),) if label}
 
 
-def wish(config: Mapping[str, JobPayload | Scalar]) -> "PlacementGroupFactory":
+def placement_group(config: Mapping[str, JobPayload | Scalar]) -> "PlacementGroupFactory":
     """Return what Ray sets aside for a trial with this configuration of Tune's.
 
     Tune calls a copy of this, which knows nothing of the study but what the configuration holds.
     """
-    return _wish(str(config["place"]))
+    return _cached_placement_group(str(config["place"]))
 
 
 @cache
-def _wish(place: str) -> "PlacementGroupFactory":
+def _cached_placement_group(place: str) -> "PlacementGroupFactory":
     """Return the same object for the same text: Tune compares them many times for each trial."""
     from ray.tune import PlacementGroupFactory
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,19 +17,22 @@ import psutil
 
 from study.address import LOOPBACK, token_for
 from study.errors import StartInterruptedError
-from study.files import OWNER, RUN, scratch_folder
-from study.places import for_sockets
-from study.sweep.host_memory import Memory
+from study.files import lock
+from study.places import folder_for_sockets
+from study.sweep.host_memory import MemoryLimit
 from study.upstream.cgroup import processors
+from study.upstream.child_process import python_command
 from study.upstream.logging import is_verbose
 from study.upstream.ray_internals import (
+    HOOK,
+    JOB,
+    PLACE,
     SESSION,
     end_without_ray,
-    lean_node,
-    preloading,
+    start_apart_and_quiet,
     with_own_signals,
-    without_rays_own_lines,
 )
+from study.upstream.scratch import CLEAN_UP_S, KILL_TIMEOUT_S, OWNER, RUN, end_processes, processes_of, scratch_folder
 
 if TYPE_CHECKING:
     from ray import ObjectRef
@@ -38,16 +41,6 @@ if TYPE_CHECKING:
     from study.knobs import Section
     from study.sweep.job_payload import TuneConfig
     from study.training.features import Inputs
-
-PRELOAD = "study.sweep.preload"
-"""The module that each worker imports before it takes a trial, while the driver still prepares itself."""
-
-FOLDER = "STUDY_PROCESSES"
-"""Variable that names the folder in which each worker says that it has imported it."""
-
-WORKER_TIMEOUT_S = 300.0
-"""Most seconds that trials wait for workers: six on an idle machine, minutes on a busy one. Ray starts those that are
-missing then."""
 
 
 def run_job(
@@ -60,70 +53,28 @@ def run_job(
 
 
 def compute_features(model: "Section", dataset: "Dataset", weights: Mapping[str, tuple[str, str]]) -> "Inputs":
-    """Compute features in a task of Ray's, on a GPU where Ray gave it one; see `study.training.features.computed`."""
+    """Compute features in a task of Ray's, on a GPU where Ray gave it one; by `training.features.load_or_compute`."""
     from study.models import initial_weights
     from study.training import features
-    from study.training.device import best
+    from study.training.device import best_device
 
-    initial_weights.take_places(weights)
-    return features.computed(model, dataset, best(), lambda done, total: None)
-
-
-def say_ready() -> None:
-    """Note in the folder of `FOLDER`, where that is set, that this process can take a trial."""
-    if folder := os.environ.get(FOLDER):
-        (Path(folder) / str(os.getpid())).touch()
-
-
-class Processes:
-    """The workers that a Ray of this process's own starts at once.
-
-    Args:
-        count: as many as trials run at once.
-        threads: of each, for libraries that read the environment when they are imported; Ray sets them only when a
-            trial begins, too late for what is imported by then.
-        gpus: number that Ray is told; None: it counts them itself.
-    """
-
-    def __init__(self, count: int, threads: int, gpus: int | None = None) -> None:
-        self.count, self.gpus = count, gpus
-        self._threads = threads
-        self._folder: Path | None = None
-
-    def variables(self, folder: Path) -> dict[str, str]:
-        """Make the folder in which the workers say that they are ready; return the variables that tell them of it."""
-        folder.mkdir(exist_ok=True)
-        self._folder = folder
-        threads = {} if "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": str(self._threads)}
-        return {FOLDER: str(folder), **threads}
-
-    def wait(self, cpus: float, stopping: Callable[[], bool]) -> None:
-        """Wait until the workers are ready: for a trial that came before, Ray would start another one.
-
-        Args:
-            cpus: of this Ray, which starts no more workers than that at once, and others only when a trial needs them.
-            stopping: returns whether the wait is to end.
-        """
-        if self._folder is None:
-            return
-        started = min(self.count, max(1, int(cpus)))
-        deadline = time.monotonic() + WORKER_TIMEOUT_S
-        while len(os.listdir(self._folder)) < started and time.monotonic() < deadline and not stopping():
-            time.sleep(0.02)
+    initial_weights.use_located_weights(weights)
+    return features.load_or_compute(model, dataset, best_device(), lambda done, total: None)
 
 
 START_TRIES = 3
 
-STEP_TIMEOUT_S = 120.0
-"""Seconds that a step of the start may take, without those in which Ray's processes waited for a processor."""
+NEEDED = ("gcs_server", "raylet")
+"""Names of the processes that Ray cannot do without."""
+
+TURN_TIMEOUT_CPU_S = 600.0
+"""Most processor seconds of this machine that a start waits for those of other drivers: many processors start many."""
 
 SLOW_START_S = 20.0
 """Seconds after which the user is told that a start takes long."""
 
-
 TAIL = 3
 """Lines of a process's last words that are shown."""
-
 
 MIN_FREE_BYTES = 2**20
 """Bytes that Ray's folder needs, for the logs of its processes and its sockets."""
@@ -140,25 +91,28 @@ class OwnRay:
     """The processes of one start of Ray.
 
     Attributes:
-        started: those that this process started, by Ray's names for them; they start the others.
+        folder: in which their files are.
         grace: seconds that a driver gets to end by itself once one of them has ended.
     """
 
     grace = 10.0
 
     def __init__(self, folder: Path) -> None:
-        self.started: dict[str, subprocess.Popen[bytes]] = {}
-        self._folder, self._memory = folder, Memory.here()
+        self.folder, self._memory = folder, MemoryLimit.here()
+        self._before = {*psutil.Process().children()}
+        self._started: dict[psutil.Process, str] = {}
 
-    def add(self, name: str, process: "subprocess.Popen[bytes]") -> None:
-        self.started[name] = process
+    def look(self) -> None:
+        """Take in the processes that this one has started since it had none of Ray's."""
+        for process in {*psutil.Process().children()} - self._before:
+            with suppress(psutil.Error):
+                self._started[process] = process.name()
 
     def ended(self) -> str | None:
-        """Return which of them has ended, and how; None while all live."""
-        for name, process in self.started.items():
-            if (status := process.poll()) is not None:
-                how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-                if status == -signal.SIGKILL and self._memory.more_kills() > 0:
+        """Return which of `NEEDED` has ended, and how; None while all live."""
+        for process, name in self._started.items():
+            if name in NEEDED and (how := _how_ended(process)):
+                if how.endswith("SIGKILL") and self._memory.kills_since_start() > 0:
                     limit = f"memory is limited to {self._memory.limit / 2**30:.1f} GiB"
                     how += f", by the kernel's OOM killer: {limit}. Fewer trials at once: --set search.concurrency=N"
                 return f"Ray's {name} {how}"
@@ -170,38 +124,28 @@ class OwnRay:
 
     def last_words(self) -> str:
         """Return the last lines that they wrote to their logs of errors."""
-        lines = [line for file in self._folder.glob("*/session_2*/logs/*.err") for line in _lines(file)[-TAIL:]]
+        lines = [line for file in self.folder.glob("*/session_2*/logs/*.err") for line in _last_lines(file)[-TAIL:]]
         return "".join(f"\n{line}" for line in lines)
 
-    def starved(self) -> float:
-        """Return the seconds in which they waited for a processor; 0 where the system does not count them."""
-        total = 0.0
-        for process in self.started.values():
-            with suppress(OSError, ValueError, IndexError):
-                total += int(Path(f"/proc/{process.pid}/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
-        return total
-
-    def all(self) -> list[psutil.Process]:
-        """Return these processes and all that they started."""
-        tree = []
-        for process in self.started.values():
-            with suppress(psutil.Error):
-                top = psutil.Process(process.pid)
-                tree += [top, *top.children(recursive=True)]
-        return tree
-
-    def kill(self, tree: list[psutil.Process]) -> None:
-        """Kill what still runs of a tree that `all` returned, and wait for its end."""
-        for process in tree:
-            with suppress(psutil.Error):
-                process.kill()
-        for started in self.started.values():
-            with suppress(subprocess.TimeoutExpired):
-                started.wait(timeout=10)
-        psutil.wait_procs(tree, timeout=10)  # after the children of this process, whose status it would take
+    def kill(self) -> None:
+        """Kill what still runs of them and of what they started, and wait for its end."""
+        end_processes(self.folder)
+        psutil.wait_procs(self._started, timeout=KILL_TIMEOUT_S)  # the system forgets those that have ended then
 
 
-def _lines(file: Path) -> list[str]:
+def _how_ended(process: psutil.Process) -> str | None:
+    """Return how a process that this one started has ended; None while it lives."""
+    try:
+        end = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return "has ended"
+    if end is None:
+        return None
+    is_exit = end.si_code == os.CLD_EXITED
+    return f"ended with status {end.si_status}" if is_exit else f"was ended by {signal.Signals(end.si_status).name}"
+
+
+def _last_lines(file: Path) -> list[str]:
     with suppress(OSError):
         return file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     return []
@@ -227,11 +171,11 @@ def disconnect() -> None:
 
 
 @contextmanager
-def own_ray(processes: Processes | None, tell: Callable[[str], None], stopping: Callable[[], bool]) -> Iterator[OwnRay]:
+def own_ray(gpus: int | None, tell: Callable[[str], None], stopping: Callable[[], bool]) -> Iterator[OwnRay]:
     """Start a Ray of this process's own, on loopback, and end it after the block. Workers inherit the environment.
 
     Args:
-        processes: the workers that it starts at once; None: each when it is needed.
+        gpus: number that Ray is told; None: it counts them itself.
         tell: is told what the start waits for.
         stopping: returns whether the start is to be given up.
 
@@ -240,92 +184,133 @@ def own_ray(processes: Processes | None, tell: Callable[[str], None], stopping: 
         RayStartError: each of `START_TRIES` starts failed.
         KeyboardInterrupt: `stopping` says so.
     """
-    with scratch_folder(RUN, for_sockets(MAX_FOLDER_CHARACTERS)) as folder, token_for(folder):
-        ray = _started(folder, processes, tell, stopping)
+    with (
+        scratch_folder(RUN, folder_for_sockets(MAX_FOLDER_CHARACTERS)) as folder,
+        _guard_folder(folder),
+        token_for(folder),
+    ):
+        ray = _start_with_retries(folder, gpus, tell, stopping)
         try:
             yield ray
         finally:
-            _end(ray, end_without_ray if ray.ended() else disconnect)
+            _end_ray(ray, end_without_ray if ray.ended() else disconnect)
 
 
-def _started(
-    folder: Path,
-    processes: Processes | None,
-    tell: Callable[[str], None],
-    stopping: Callable[[], bool],
+GUARD_PROGRAM = """
+from pathlib import Path
+from study.upstream.scratch import remove_after_death
+remove_after_death(Path(sys.argv[1]))
+"""
+
+
+@contextmanager
+def _guard_folder(folder: Path) -> Iterator[None]:
+    """Have a process end what is left of Ray, and remove the folder, if this one dies within the block.
+
+    Ray's agents outlive their node by a minute and more (Ray's issue 52385).
+    """
+    command, nothing = python_command(GUARD_PROGRAM, str(folder)), subprocess.DEVNULL
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing, start_new_session=True)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # it was killed
+            process.communicate(b"ended in order")
+
+
+def _start_with_retries(
+    folder: Path, gpus: int | None, tell: Callable[[str], None], stopping: Callable[[], bool]
 ) -> OwnRay:
     """Return the first start that succeeds; no process of a failed one is left when the next begins."""
     for attempt in range(1, START_TRIES + 1):
         if attempt > 1:
             tell(f"starting Ray, attempt {attempt}")
-        ray = OwnRay(folder)
+        ray, waiter = OwnRay(folder), StartWaiter(tell, stopping)
         try:
-            patience = StartWaiter(ray, tell, stopping)
-            _start(ray, folder, processes, patience)
-            if attempt > 1 or patience.told:
+            try:
+                _start_once(folder, gpus, waiter)
+            finally:
+                ray.look()
+            if attempt > 1 or waiter.told:
                 tell("Ray runs")
             return ray
         except Exception as error:  # Ray raises what it likes, bare Exception too
             why = f"{ray.ended() or str(error).strip() or repr(error)}{ray.last_words()}"
-            _end(ray)
+            _end_ray(ray)
         except BaseException:
-            _end(ray)
+            _end_ray(ray, partial(end_without_ray, StartInterruptedError.exit_status))
             raise
-    raise RayStartError(f"{why}{no_room(folder)}")
+    raise RayStartError(f"{why}{no_room_text(folder)}")
 
 
-def no_room(folder: Path) -> str:
+def no_room_text(folder: Path) -> str:
     """Return that a folder has no room, if so: Ray's processes end without a word of it."""
     if shutil.disk_usage(folder).free >= MIN_FREE_BYTES:
         return ""
     return f"\n{folder.parent}: {os.strerror(errno.ENOSPC)}. Make room there, or name another folder: TMPDIR=..."
 
 
-def _start(ray: OwnRay, folder: Path, processes: Processes | None, patience: "StartWaiter") -> None:
+def _start_once(folder: Path, gpus: int | None, waiter: "StartWaiter") -> None:
     from ray import init
     from ray.util import get_node_ip_address
 
     if (address := get_node_ip_address()) != LOOPBACK:
         raise RayStartError(f"it would listen at {address}, for everybody")
-    variables = {**preloading(PRELOAD), **processes.variables(folder / "ready")} if processes else {}
-    count = processes.count if processes else 0
-    variables[OWNER] = str(folder)
     logs = is_verbose()
-    with lean_node(count, variables, ray.add, patience.wait, folder, logs=logs), without_rays_own_lines(logs):
-        start = partial(
-            init,
-            address="local",
-            num_cpus=processors(),
-            num_gpus=processes.gpus if processes else None,
-            include_dashboard=False,
-            log_to_driver=logs,
-            configure_logging=False,
-            namespace="study",
-        )
-        with_own_signals(start)
+    start = partial(
+        init,
+        address="local",
+        num_cpus=processors(),
+        num_gpus=gpus,
+        include_dashboard=False,
+        log_to_driver=logs,
+        configure_logging=False,
+        namespace="study",
+    )
+    variables = _process_variables({PLACE: str(folder), OWNER: str(folder)})
+    with waiter.turn(folder.parent), variables, start_apart_and_quiet(logs=logs):
+        with_own_signals(start, waiter.look)
+
+
+@contextmanager
+def _process_variables(given: Mapping[str, str]) -> Iterator[None]:
+    """Give Ray's processes these variables, and none of those of a job or a hook of a cluster's.
+
+    They stay where a start is given up, which goes on in its thread until this process ends.
+    """
+    hidden = {name: os.environ.pop(name) for name in (JOB, HOOK, *given) if name in os.environ}
+    os.environ |= given
+    is_given_up = False
+    try:
+        yield
+    except KeyboardInterrupt:
+        is_given_up = True
+        raise
+    finally:
+        if not is_given_up:
+            for name in given:
+                del os.environ[name]
+            os.environ |= hidden
 
 
 FORK_SERVER = "study.sweep.fork_server"
 """Module by whose name in their command the servers are found that fork processes for training functions."""
 
-CLEAN_UP = 6.0
-"""Seconds that these servers get to end, in which the trials' functions clean up."""
 
-
-def _let_functions_clean_up(tree: list[psutil.Process]) -> None:
+def _let_functions_clean_up(folder: Path) -> None:
     """End the servers of training functions with time to clean up: Ray would kill its processes and theirs at once."""
     servers = []
-    for process in tree:
+    for process in processes_of(folder):
         with suppress(psutil.Error):
             if _is_server(process) and not _is_server(psutil.Process(process.ppid())):  # forks have the same command
                 process.terminate()
                 servers.append(process)
-    until = time.monotonic() + CLEAN_UP
-    while any(map(_lives, servers)) and time.monotonic() < until:
+    until = time.monotonic() + CLEAN_UP_S
+    while any(map(_is_alive, servers)) and time.monotonic() < until:
         time.sleep(0.02)
 
 
-def _lives(process: psutil.Process) -> bool:
+def _is_alive(process: psutil.Process) -> bool:
     """Return whether a process has not ended; a zombie has, though its parent has not asked yet."""
     with suppress(psutil.NoSuchProcess):
         return process.status() != psutil.STATUS_ZOMBIE
@@ -336,49 +321,57 @@ def _is_server(process: psutil.Process) -> bool:
     return any(FORK_SERVER in word for word in process.cmdline()[:4])
 
 
-def _end(ray: OwnRay, part: Callable[[], None] = disconnect) -> None:
-    tree = ray.all()
+def _end_ray(ray: OwnRay, part: Callable[[], None] = disconnect) -> None:
     try:
-        _let_functions_clean_up(tree)
+        _let_functions_clean_up(ray.folder)
         part()
     except KeyboardInterrupt:  # a second signal; what is left of Ray here would wait for a dead one when Python ends
         end_without_ray(StartInterruptedError.exit_status)
         raise
     finally:
-        ray.kill(tree)
+        ray.kill()
 
 
 class StartWaiter:
-    """Waiting for the steps of a start, for as long as the machine makes progress with them.
+    """Waiting for a start.
 
     Attributes:
         told: whether the user was told that this takes long.
     """
 
-    def __init__(self, ray: OwnRay, tell: Callable[[str], None], stopping: Callable[[], bool]) -> None:
-        self._ray, self._tell, self._stopping = ray, tell, stopping
+    def __init__(self, tell: Callable[[str], None], stopping: Callable[[], bool]) -> None:
+        self._tell, self._stopping = tell, stopping
         self._began = time.monotonic()
         self.told = False
 
-    def wait(self, there: Callable[[], bool]) -> None:
-        """Wait until `there` returns True.
+    @contextmanager
+    def turn(self, place: Path) -> Iterator[None]:
+        """Run the block while no other driver starts a Ray below a folder, or after `TURN_TIMEOUT_CPU_S` anyway.
+
+        A node ends itself where its agents take 15 s to start (Ray's issue 65983), and starts at once make each other
+        slow: on two busy cores, of eight, none may succeed.
 
         Raises:
-            RayStartError: one of Ray's processes has ended, or they make no progress.
             KeyboardInterrupt: the start is to be given up.
         """
-        began, starved = time.monotonic(), self._ray.starved()
-        while not there():
-            if self._stopping():
-                raise KeyboardInterrupt
-            if ended := self._ray.ended():
-                raise RayStartError(ended)
-            if time.monotonic() - began - (self._ray.starved() - starved) > STEP_TIMEOUT_S:
-                raise RayStartError(f"nothing happened in {STEP_TIMEOUT_S:g} s")
-            self._tell_if_slow()
-            time.sleep(0.05)
+        until = time.monotonic() + TURN_TIMEOUT_CPU_S / processors()
+        with ExitStack() as open_folder:
+            with suppress(OSError):  # a system may let nobody list it, a file system may lock no folders
+                turn = os.open(place, os.O_RDONLY)
+                open_folder.callback(os.close, turn)
+                while not lock(turn) and time.monotonic() < until:
+                    self.look("other studies of this machine start theirs first")
+                    time.sleep(0.05)
+            yield
 
-    def _tell_if_slow(self) -> None:
+    def look(self, reason: str | None = None) -> None:
+        """Tell the user if it takes long, and why; None: the machine is busy.
+
+        Raises:
+            KeyboardInterrupt: the start is to be given up.
+        """
+        if self._stopping():
+            raise KeyboardInterrupt
         if not self.told and time.monotonic() - self._began > SLOW_START_S:
-            self._tell(f"starting Ray; this machine is busy (load {os.getloadavg()[0]:.0f})")
+            self._tell(f"starting Ray; {reason or f'this machine is busy (load {os.getloadavg()[0]:.0f})'}")
             self.told = True

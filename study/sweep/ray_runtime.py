@@ -19,21 +19,29 @@ from typing import Any, Protocol, Self
 import psutil
 from packaging.requirements import Requirement
 
-from study.address import HOST_PORT, check_cluster, check_token, give_token, is_loopback, refused, token
+from study.address import (
+    HOST_PORT,
+    check_cluster,
+    check_token,
+    is_loopback,
+    pass_token_to_ray,
+    token,
+    token_refused_error,
+)
 from study.errors import UserError
 from study.files import writing
 from study.spec.schema import Resources
-from study.sweep.own_ray import OwnRay, Processes, disconnect, own_ray
+from study.sweep.own_ray import OwnRay, disconnect, own_ray
 from study.upstream.cgroup import processors
 from study.upstream.environment import LOOPBACK_ALONE, RECONNECT, ProcessKind, set_here
-from study.upstream.logging import hush, is_verbose
+from study.upstream.logging import hide_library_messages, is_verbose
 from study.upstream.ray_internals import (
     end_without_ray,
     gcs_answer,
     is_job,
     other_versions,
+    start_apart_and_quiet,
     with_own_signals,
-    without_rays_own_lines,
 )
 
 POLL_INTERVAL_S = 1.0
@@ -71,7 +79,7 @@ class JoinedRay:
         self._head, self._node = head, node
         self._asked, self._missed_since = 0.0, float("inf")
         is_final = is_job() and self._is_here() and not os.environ.get("RAY_REDIS_ADDRESS")
-        self._patience = FINAL if is_final else max(FINAL, _reconnects() - SOONER)
+        self._patience = FINAL if is_final else max(FINAL, _reconnect_timeout_s() - SOONER)
         self._ended: str | None = None
 
     @property
@@ -97,11 +105,7 @@ class JoinedRay:
             return f"Ray's head (its gcs_server, at {self._head[0]}:{self._head[1]}) does not answer any more"
         return None
 
-    def all(self) -> list[psutil.Process]:
-        """Return no processes: the cluster is not this process's."""
-        return []
-
-    def kill(self, tree: list[psutil.Process]) -> None:
+    def kill(self) -> None:
         """Do nothing: the cluster is not this process's."""
 
     def _is_here(self) -> bool:
@@ -122,7 +126,7 @@ def _is_gone(place: tuple[str, int], is_here: bool) -> bool:
     return False
 
 
-def _reconnects() -> float:
+def _reconnect_timeout_s() -> float:
     with suppress(ValueError):
         return float(os.environ.get(RECONNECT, RAYS_OWN))
     return RAYS_OWN
@@ -150,7 +154,7 @@ def check_machine(resources: Resources) -> None:
     Raises:
         UserError: says what a trial takes and what there is.
     """
-    machine = _machine(resources)
+    machine = _machine_resources(resources)
     for name, amount in (("CPU", resources.cpu), ("GPU", resources.gpu)):
         if amount > machine[name]:
             key = f"resources.{name.lower()}"
@@ -168,26 +172,26 @@ def check_machine(resources: Resources) -> None:
 
 def _check_gpus(resources: Resources) -> None:
     """Refuse GPUs that are counted but cannot be used, and another kind than the one that is asked for."""
-    from study.training.device import name, unusable
+    from study.training.device import gpu_name, why_no_gpu
 
-    if why := unusable():
+    if why := why_no_gpu():
         given = f"resources.gpu: {resources.gpu:g} given, but this machine's GPU cannot be used"
         raise UserError(f"{given}: {why}. On the CPU: --set resources.gpu=0")
     if kind := resources.accelerator:
         pattern = r"\b" + re.escape(kind).replace(r"\-", "[ -]") + r"\b"
-        if not re.search(pattern, there := name(0)):
+        if not re.search(pattern, there := gpu_name(0)):
             raise UserError(f"resources.accelerator: {kind} given, this machine's GPU is: {there}")
 
 
-def fitting(resources: Resources, concurrency: int | None) -> int:
+def n_trials_at_once(resources: Resources, concurrency: int | None) -> int:
     """Return how many trials of a study (`search.concurrency`) would run at once on this machine, 0 where none fits."""
-    machine = _machine(resources)
+    machine = _machine_resources(resources)
     if resources.cpu > machine["CPU"] or resources.gpu > machine["GPU"]:
         return 0
     return Slots(lambda: machine, resources, concurrency, grows=False)()
 
 
-def _machine(resources: Resources) -> dict[str, float]:
+def _machine_resources(resources: Resources) -> dict[str, float]:
     """Return this machine's CPUs and GPUs; count no GPUs for a trial without one, as PyTorch takes seconds for that."""
     machine = {"CPU": float(processors()), "GPU": 0.0}
     if resources.gpu:
@@ -203,7 +207,7 @@ def gpus() -> int:
     return len(visible) if all(name.startswith("MIG-") for name in visible) else torch.cuda.device_count()
 
 
-def nothing(text: str) -> None:
+def ignore_text(text: str) -> None:
     """Ignore a text."""
 
 
@@ -214,7 +218,7 @@ def set_variables(address: str | None) -> None:
         address: see `ray_runtime`.
     """
     set_here(ProcessKind.DRIVER, *([ProcessKind.OWN_RAY] if address is None else []))
-    if address is None or is_loopback(_named(address).rpartition(":")[0]):
+    if address is None or is_loopback(_resolved_address(address).rpartition(":")[0]):
         os.environ |= LOOPBACK_ALONE  # whatever the user has set
 
 
@@ -222,8 +226,8 @@ def set_variables(address: str | None) -> None:
 def ray_runtime(
     address: str | None,
     home: Path | None,
-    processes: Processes | None = None,
-    tell: Callable[[str], None] = nothing,
+    gpus: int | None = None,
+    tell: Callable[[str], None] = ignore_text,
     stopping: Callable[[], bool] = bool,
 ) -> Iterator[OwnRay | JoinedRay]:
     """Provide Ray until the block is left: that of the cluster at an address, else one of its own.
@@ -231,7 +235,7 @@ def ray_runtime(
     Args:
         address: `auto` or HOST:PORT, for a driver within the cluster's network.
         home: the folder that every node of a cluster must see; None: there is none.
-        processes: the workers that a Ray of its own starts at once; None: each when it is needed.
+        gpus: number that a Ray of its own is told; None: it counts them itself.
         tell: is told what a start that takes long waits for.
         stopping: returns whether the start is to be given up.
 
@@ -243,15 +247,15 @@ def ray_runtime(
     set_variables(address)
     import ray  # noqa: F401 (it sets up the loggers)
 
-    hush("ray", "ray.tune", level=logging.CRITICAL)
+    hide_library_messages("ray", "ray.tune", level=logging.CRITICAL)
     if address is None:
-        with own_ray(processes, tell, stopping) as own:
+        with own_ray(gpus, tell, stopping) as own:
             yield own
         return
     joined = None
     try:
-        _join(address)
-        joined = _joined()
+        _connect(address)
+        joined = _joined_ray()
         if home is not None:
             check_nodes(home)
         yield joined
@@ -259,7 +263,7 @@ def ray_runtime(
         end_without_ray() if joined and joined.missing() else disconnect()
 
 
-def _join(address: str) -> None:
+def _connect(address: str) -> None:
     """Connect to a cluster.
 
     Raises:
@@ -267,15 +271,17 @@ def _join(address: str) -> None:
     """
     import ray
 
-    give_token()
+    pass_token_to_ray()
     logs = is_verbose()
     join = partial(ray.init, address=address, log_to_driver=logs, configure_logging=False, namespace="study")
     try:
-        with without_rays_own_lines(logs):
+        with start_apart_and_quiet(logs=logs):
             with_own_signals(join)
     except Exception as error:  # Ray raises what it likes, bare Exception too
         if (differing := other_versions(str(error))) is not None:
-            raise ClusterUnreachableError(f"--address {address}: {_of_other_versions(differing, str(error))}") from None
+            raise ClusterUnreachableError(
+                f"--address {address}: {_version_mismatch_text(differing, str(error))}"
+            ) from None
         lines = str(error).strip().splitlines()
         raise ClusterUnreachableError(
             f"--address {address}: no Ray cluster answers: {lines[0] if lines else error!r}"
@@ -283,7 +289,7 @@ def _join(address: str) -> None:
     check_token(ray.get_runtime_context().gcs_address.rsplit(":", 1)[0])
 
 
-def _of_other_versions(differing: Mapping[str, tuple[str, str]], message: str) -> str:
+def _version_mismatch_text(differing: Mapping[str, tuple[str, str]], message: str) -> str:
     """Return what is wrong with a cluster of another Ray or Python version, and what helps.
 
     Args:
@@ -315,14 +321,14 @@ def _is_allowed(version: str) -> bool:
         return True
 
 
-def check_taken(address: str) -> None:
+def check_cluster_answers(address: str) -> None:
     """Refuse a cluster that does not answer, or does not take the token, before anything is made for a study.
 
     Raises:
         ClusterUnreachableError: nothing answers there.
         UserError: the token is refused.
     """
-    if not HOST_PORT.fullmatch(address := _named(address)):
+    if not HOST_PORT.fullmatch(address := _resolved_address(address)):
         return
     sent = token() if os.environ.get("RAY_AUTH_MODE") == "token" else None
     until = time.monotonic() + GCS_PATIENCE
@@ -331,15 +337,15 @@ def check_taken(address: str) -> None:
     if answer == "UNAVAILABLE":
         raise ClusterUnreachableError(f"--address {address}: no Ray cluster answers")
     if answer == "UNAUTHENTICATED":
-        raise refused(address)
+        raise token_refused_error(address)
 
 
-def _named(address: str) -> str:
+def _resolved_address(address: str) -> str:
     """Return the address that `auto` stands for where `RAY_ADDRESS` is set."""
     return os.environ.get("RAY_ADDRESS", address) if address == "auto" else address
 
 
-def _joined() -> JoinedRay:
+def _joined_ray() -> JoinedRay:
     """Return the cluster that this process has joined."""
     import ray
 
@@ -373,7 +379,7 @@ def check_nodes(home: Path) -> None:
             if node["Alive"]
         }
         answered, silent = ray.wait(list(asked), num_returns=len(asked), timeout=NODE_PATIENCE)
-        failed = [*silent, *(reference for reference in answered if not _answer(reference))]
+        failed = [*silent, *(reference for reference in answered if not _sees_home(reference))]
         blind = [asked[reference] for reference in failed]
     finally:
         Path(marker).unlink(missing_ok=True)
@@ -387,7 +393,7 @@ def _exists(path: str) -> bool:
     return Path(path).exists()
 
 
-def _answer(reference: Any) -> bool:
+def _sees_home(reference: Any) -> bool:
     """Return whether a node sees the file; True for one that is lost meanwhile, as no trial will run there."""
     import ray
 
@@ -470,7 +476,7 @@ class StartsRay(Protocol):
         self,
         address: str | None,
         home: Path | None,
-        processes: Processes | None,
+        gpus: int | None,
         tell: Callable[[str], None],
         stopping: Callable[[], bool],
     ) -> AbstractContextManager[OwnRay | JoinedRay]: ...
@@ -501,17 +507,17 @@ class SharedRay:
         self,
         address: str | None,
         home: Path | None,
-        processes: Processes | None,
+        gpus: int | None,
         tell: Callable[[str], None],
         stopping: Callable[[], bool],
     ) -> Iterator[OwnRay | JoinedRay]:
         """Provide the shared Ray, see `ray_runtime`; the arguments of later studies change nothing."""
         if address is not None:
-            with ray_runtime(address, home, processes, tell, stopping) as joined:
+            with ray_runtime(address, home, gpus, tell, stopping) as joined:
                 yield joined
             return
         if self._ray is None:
-            self._ray = self._open.enter_context(ray_runtime(address, home, processes, tell, stopping))
+            self._ray = self._open.enter_context(ray_runtime(address, home, gpus, tell, stopping))
         try:
             yield self._ray
         finally:

@@ -9,7 +9,6 @@ import math
 import os
 import queue
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -20,54 +19,52 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from study import data, models
-from study.data.folds import of_fold
-from study.errors import said
-from study.home.events import Referenced
+from study.data.folds import select_fold
+from study.errors import message_of
+from study.home.events import ReferenceFitted
 from study.home.folder import StudyFolder
-from study.home.record import StudyRecord, finite, is_tested
+from study.home.record import StudyRecord, finite_metrics, has_test_metrics
 from study.ranking import Results
 from study.spec import StudySpec
-from study.spec.reference_models import wanted
+from study.spec.reference_models import requested_references
 from study.text import printed
-from study.upstream.end_with_parent import end_with_parent
+from study.upstream.child_process import end_with_parent, python_command
 
 if TYPE_CHECKING:
     from study.sweep.agenda import Agenda
     from study.training.reference_fitting import ReferenceRows
 
-LATER = 5
+PROCESS_NICENESS = 5
 """Niceness of that process: trials come first."""
 
 POLL_INTERVAL_S = 0.1
 """Seconds between two looks at the results, when only references are left."""
 
-START = """\
-import json, sys
-sys.path = json.loads(sys.argv[1])
-from study.sweep.reference_process import main
-main(*sys.argv[2:])
-"""
-"""Program of that process. Arguments: this one's module paths, the folder, whether test is read, and names."""
+FITTING_PROGRAM = "from study.sweep.reference_process import main; main(*sys.argv[1:])"
+"""Program of that process. Arguments: the folder, whether test is read, and names."""
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-def reads_test(spec: StudySpec, record: StudyRecord) -> bool:
+def reads_test_split(spec: StudySpec, record: StudyRecord) -> bool:
     """Return whether the test split is read with the references, as with the baseline."""
-    return "test" in spec.facts.splits and (Results(spec, record).confirm.top > 0 or spec.train.report_test)
+    return "test" in spec.data_facts.splits and (
+        Results(spec, record).confirm_settings.top > 0 or spec.train.report_test
+    )
 
 
-def missing(spec: StudySpec, record: StudyRecord) -> list[str]:
+def missing_references(spec: StudySpec, record: StudyRecord) -> list[str]:
     """Return the names of the references that are still to be fitted."""
-    tests, known = bool(names := list(wanted(spec))) and reads_test(spec, record), record.references
+    names, known = list(requested_references(spec)), record.reference_events
+    tests = bool(names) and reads_test_split(spec, record)
     return [
         name
         for name in names
-        if name not in known or (tests and known[name].reason is None and not is_tested(known[name]))
+        if name not in known or (tests and known[name].reason is None and not has_test_metrics(known[name]))
     ]
 
 
-class References:
+class ReferenceFitter:
     """The process that fits the missing references, and its results; there is none where nothing is missing.
 
     Args:
@@ -75,15 +72,15 @@ class References:
     """
 
     def __init__(self, agenda: "Agenda", folder: StudyFolder) -> None:
-        self._agenda, self._left = agenda, missing(agenda.spec, agenda.record)
+        self._agenda, self._left = agenda, missing_references(agenda.spec, agenda.record)
         self._lines = queue.SimpleQueue[str | None]()
         self._process: subprocess.Popen[str] | None = None
         if not self._left:
             return
         self._complaints = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115  # until `close`
-        tests = "yes" if reads_test(agenda.spec, agenda.record) else "no"
+        tests = "yes" if reads_test_split(agenda.spec, agenda.record) else "no"
         self._process = subprocess.Popen(
-            [sys.executable, "-c", START, json.dumps(sys.path), str(folder.path), tests, *self._left],
+            python_command(FITTING_PROGRAM, str(folder.path), tests, *self._left),
             env={**os.environ, **ONE_THREAD},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -91,10 +88,10 @@ class References:
             start_new_session=True,
             text=True,
         )
-        self._reader = threading.Thread(target=self._read, name="references", daemon=True)
+        self._reader = threading.Thread(target=self._read_lines, name="references", daemon=True)
         self._reader.start()
 
-    def _read(self) -> None:
+    def _read_lines(self) -> None:
         assert self._process
         assert self._process.stdout
         with self._process.stdout as lines:
@@ -113,9 +110,9 @@ class References:
                 line = self._lines.get_nowait()
                 if line is None:
                     ended = self._how_it_ended()
-                    events = [Referenced(name, reason=ended) for name in self._left]
+                    events = [ReferenceFitted(name, reason=ended) for name in self._left]
                 else:
-                    events = [Referenced(**json.loads(line))]
+                    events = [ReferenceFitted(**json.loads(line))]
                 for event in events:
                     self._left.remove(event.name)
                     self._agenda.referenced(event)
@@ -149,7 +146,7 @@ class References:
             self._complaints.close()
 
 
-def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Referenced], None]) -> None:
+def fit_references(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[ReferenceFitted], None]) -> None:
     """Fit references on the training split and judge them on validation, and on test where that is to be read.
 
     One that cannot be fitted fails alone. With folds each is fitted to all folds but one, in turn.
@@ -163,59 +160,63 @@ def events_of(spec: StudySpec, tests: bool, names: list[str], tell: Callable[[Re
         try:
             if dataset is None:
                 dataset = data.load(spec.data_sections[0])
-            parts = parts or list(_parts(spec, dataset, tests))
-            metrics, draws = _measured(name, spec, dataset, parts)
-            event = Referenced(name, dict(finite(metrics)), round(time.process_time() - begun, 3), draws=draws)
+            parts = parts or list(_split_rows(spec, dataset, tests))
+            metrics, draws = _measure_reference(name, spec, dataset, parts)
+            event = ReferenceFitted(
+                name, dict(finite_metrics(metrics)), round(time.process_time() - begun, 3), draws=draws
+            )
         except Exception as error:  # whatever a library makes of such data
-            event = Referenced(name, reason=printed(f"{type(error).__name__}: {' '.join(said(error).split())}"))
+            event = ReferenceFitted(
+                name, reason=printed(f"{type(error).__name__}: {' '.join(message_of(error).split())}")
+            )
         tell(event)
         begun = time.process_time()
 
 
-def _parts(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapping[str, "ReferenceRows"]]:
+def _split_rows(spec: StudySpec, dataset: data.Dataset, tests: bool) -> Iterator[Mapping[str, "ReferenceRows"]]:
     """Yield the rows of each split, for each fold or once, as trials have them; with a frozen network, its features."""
     import torch
 
-    from study.training.features import of_frozen
-    from study.training.loop import with_share
+    from study.training.features import with_frozen_features
+    from study.training.loop import with_data_share
     from study.training.reference_fitting import ReferenceRows
 
     model, share = spec.model_sections[0], spec.train.data_share
     for fold in range(spec.folds) if spec.folds else (None,):
-        part = dataset if fold is None else of_fold(dataset, fold)
-        part = with_share(of_frozen(model, part, torch.device("cpu")), share)
-        facts = models.without_maps(model, part.facts)
+        part = dataset if fold is None else select_fold(dataset, fold)
+        part = with_data_share(with_frozen_features(model, part, torch.device("cpu")), share)
+        facts = models.facts_without_maps(model, part.facts)
         judged = {split: part.splits[split] for split in ("val", *(["test"] if tests else []))}
         yield {
-            "train": ReferenceRows.training(part.splits["train"], facts, spec.seed),
-            **{split: ReferenceRows.of(samples, facts) for split, samples in judged.items()},
+            "train": ReferenceRows.for_fitting(part.splits["train"], facts, spec.seed),
+            **{split: ReferenceRows.from_split(samples, facts) for split, samples in judged.items()},
         }
 
 
-def _measured(
+def _measure_reference(
     name: str, spec: StudySpec, dataset: data.Dataset, parts: Sequence[Mapping[str, "ReferenceRows"]]
 ) -> tuple[Mapping[str, float], dict[str, list[float]] | None]:
-    """Return the metrics of a reference, and with folds the draws of `Joiner.judged`.
+    """Return the metrics of a reference, and with folds the draws of `FoldJoiner.judged`.
 
     With folds, validation metrics are those of all samples outside test together; test metrics are means over folds.
     """
-    from study.sweep.joined import FoldPredictions, Joiner
-    from study.training.reference_fitting import fitted, judge, measured, outputs
+    from study.sweep.joined_folds import FoldJoiner, FoldPredictions
+    from study.training.reference_fitting import fit_and_measure, fit_reference, measure, predictions_and_losses
 
     if dataset.folds is None:
         (rows,) = parts
-        return measured(
+        return fit_and_measure(
             name, rows["train"], {split: rows[split] for split in rows if split != "train"}, spec.seed
         ), None
     verdicts, tested = list[FoldPredictions](), dict[str, list[float]]()
     for rows in parts:
-        model = fitted(name, rows["train"], spec.seed)
-        verdicts.append(FoldPredictions(*outputs(model, rows["val"], spec.seed)))
-        on_test = judge(model, {split: rows[split] for split in rows if split == "test"}, spec.seed)
+        model = fit_reference(name, rows["train"], spec.seed)
+        verdicts.append(FoldPredictions(*predictions_and_losses(model, rows["val"], spec.seed)))
+        on_test = measure(model, {split: rows[split] for split in rows if split == "test"}, spec.seed)
         for metric, value in on_test.items():
             tested.setdefault(metric, []).append(value)
-    members = [dataset.folds.numbers == fold for fold in range(len(parts))]
-    found, draws = Joiner(spec, dataset).judged([FoldPredictions.joined(verdicts, members)])
+    members = [dataset.folds.fold_of_sample == fold for fold in range(len(parts))]
+    found, draws = FoldJoiner(spec, dataset).judged([FoldPredictions.joined(verdicts, members)])
     together = {metric: math.nan if value is None else value for metric, value in found.items()}
     return {**together, **{metric: fmean(values) for metric, values in tested.items()}}, draws
 
@@ -223,13 +224,13 @@ def _measured(
 def main(folder: str, tests: str, *names: str) -> None:
     """Print the events of references, a line for each."""
     end_with_parent()
-    os.nice(LATER)
+    os.nice(PROCESS_NICENESS)
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)  # a library must not print among the results
 
-        def tell(event: Referenced) -> None:
+        def tell(event: ReferenceFitted) -> None:
             known = {key: value for key, value in vars(event).items() if key not in ("time", "asleep")}
             out.write(f"{json.dumps(known)}\n")
             out.flush()
 
-        events_of(StudyFolder(Path(folder)).spec(), tests == "yes", list(names), tell)
+        fit_references(StudyFolder(Path(folder)).spec(), tests == "yes", list(names), tell)

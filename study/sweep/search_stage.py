@@ -15,24 +15,22 @@ import optuna
 from optuna.trial import FrozenTrial
 
 from study.home.driver_requests import DriverRequest
-from study.home.events import ENDED, Stage, State
-from study.home.record import EVERY_CONFIGURATION, Epoch, StudyRecord, TrialRecord
+from study.home.events import ENDED_STATES, Stage, TrialState
+from study.home.record import SPACE_EXHAUSTED, EpochMetrics, StudyRecord, TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import mean_score
-from study.ranking.epochs import EpochChoice, scores
-from study.ranking.remaining_gain import SoFar, unsuitable
+from study.ranking.epochs import EpochChoice, scores_by_epoch
 from study.spec import StudySpec
-from study.spec.configuration import faults
+from study.spec.configuration import find_invalid_values, is_same_configuration
 from study.spec.objective import Score
-from study.spec.schema import same
 from study.spec.space import grid_cells
 from study.sweep.early_stopping import EarlyStopping
-from study.sweep.history import History, TrialEnd
-from study.sweep.samplers import strategy
+from study.sweep.optuna_history import OptunaHistory, TrialEnd
+from study.sweep.samplers import STRATEGIES
 
 
-class Budget:
-    """The limits of a search besides its number of trials: time, GPU hours, a plateau, and too little left to gain.
+class SearchLimits:
+    """The limits of a search besides its number of trials: time and GPU hours.
 
     They are read from the record, so that a resumed study counts on. A study that was extended by a number of trials
     runs these, whatever its other limits say.
@@ -40,62 +38,26 @@ class Budget:
 
     def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
         self._search, self._record = spec.search, record
-        self._gpu = (spec.of_file or spec).resources.gpu
-        self._front: list[Score] = []
-        self._since = 0
-        self._spec, self._so_far = spec, SoFar()
+        self._gpu = (spec.spec_of_file or spec).resources.gpu
 
     @property
     def spent(self) -> str | None:
         """Limit that is reached, None if none is."""
         search, record = self._search, self._record
-        if record.extended is not None:
+        if record.extended_n_configurations is not None:
             return None
-        if search.time is not None and record.worked >= search.time:
+        if search.time is not None and record.total_driver_seconds >= search.time:
             return "time"
-        if search.gpu_hours is not None and record.taken("gpu", self._gpu) >= search.gpu_hours * 3600:
+        if search.gpu_hours is not None and record.device_seconds("gpu", self._gpu) >= search.gpu_hours * 3600:
             return "gpu_hours"
-        if search.plateau is not None and self._since >= search.plateau.trials:
-            return "plateau"
-        return "stop" if self._gains_little else None
-
-    @property
-    def _gains_little(self) -> bool:
-        """Whether as many trials again would gain `stop.gain` at most."""
-        stop, so_far = self._search.stop, self._so_far
-        if stop is None or so_far.ended < stop.trials or unsuitable(self._spec) or so_far.lacks(self._spec):
-            return False
-        return so_far.gain(self._spec, stop.confidence, checked_often=True) <= stop.gain
-
-    def settled(self, score: Score | None, drawn: bool = True) -> None:
-        """Count a configuration that has ended.
-
-        It is progress, which a plateau lacks, if it is better than the best before by more than `plateau.by`, or with
-        several metrics if none before dominates it.
-
-        Args:
-            score: of a complete configuration, else None.
-            drawn: whether the sampler drew it; else it was given.
-        """
-        self._so_far.add(score, drawn)
-        self._since += 1
-        if score is not None and all(self._adds_to(other, score) for other in self._front):
-            self._since = 0
-            self._front = [other for other in self._front if not score.dominates(other)] + [score]
-
-    def _adds_to(self, other: Score, score: Score) -> bool:
-        if len(score.gains) > 1:
-            return score != other and not other.dominates(score)
-        margin = self._search.plateau.by if self._search.plateau else 0.0
-        feasible = score.violation == other.violation == 0
-        return score.gains[0] > other.gains[0] + margin if feasible else score.dominates(other)
+        return None
 
 
-DRAWS = 100
+MAX_DRAWS = 100
 """Draws in search of a configuration that was not tried, before all that are left are listed."""
 
 
-class SuggestionSource:
+class UntriedSuggestions:
     """The source of a search's parameters, which hears how they did.
 
     Each suggestion depends only on the seed, the trial's number and the history: on the `ask`, `adopt` and `tell`
@@ -107,44 +69,38 @@ class SuggestionSource:
     def __init__(self, spec: StudySpec) -> None:
         optuna.logging.set_verbosity(optuna.logging.ERROR)  # the user can do nothing about its warnings
         self._space, self._seed = spec.space, spec.search.seed
-        self._history = History(spec)
-        self._strategy = strategy(spec, self._history)
+        self._history = OptunaHistory(spec)
+        self._strategy = STRATEGIES[spec.search.sampler](spec, self._history)
 
     def ask(self, number: int) -> dict[str, Scalar] | None:
         """Return parameters that no trial has, for the trial of this number; None where every configuration has one."""
         params = self._strategy.suggest(number)
-        if params is not None and self._history.knows(params):
-            params = self._untried(number)
+        if params is not None and self._history.has_params(params):
+            params = self._draw_untried(number)
         if params is not None:
             self.adopt(number, params)
         return params
 
-    def _untried(self, number: int) -> dict[str, Scalar] | None:
+    def _draw_untried(self, number: int) -> dict[str, Scalar] | None:
         """Draw from the configurations that no trial has, where the strategy has nothing new; None: there is none."""
         draw = random.Random(f"{self._seed} {number}")
-        for _ in range(DRAWS):
-            params = self._space.walk(lambda key, domain: self._history.at(key, draw.random()))
-            if not self._history.knows(params):
+        for _ in range(MAX_DRAWS):
+            params = self._space.suggest_params(lambda key, domain: self._history.at(key, draw.random()))
+            if not self._history.has_params(params):
                 return params
         with suppress(ValueError):  # a range without steps: its configurations have no end
-            left = [cell for cell in grid_cells(self._space, every=True) if not self._history.knows(cell)]
+            left = [cell for cell in grid_cells(self._space, every=True) if not self._history.has_params(cell)]
             return draw.choice(left) if left else None
         return None
 
-    def adopt(self, number: int, params: Params, given: bool = False) -> None:
-        """Add a trial whose parameters were decided elsewhere; one outside the space is left out.
-
-        Args:
-            given: whether the search was given them, rather than an earlier driver's sampler having drawn them.
-        """
+    def adopt(self, number: int, params: Params) -> None:
+        """Add a trial whose parameters were decided elsewhere; one outside the space is left out."""
         if self._space.contains(params):
-            self._history.adopt(number, params, given)
-            self._strategy.adopted(number, params)
+            self._history.add_trial(number, params)
 
     def tell(self, end: TrialEnd) -> None:
         """Tell how an ended configuration did; ignore one that was never adopted."""
-        if self._history.tell(end):
-            self._strategy.ended(end)
+        self._history.tell(end)
 
     def history(self) -> list[FrozenTrial]:
         """Return the trials as Optuna sees them, with the ledger's numbers."""
@@ -152,8 +108,8 @@ class SuggestionSource:
 
 
 @dataclass(frozen=True)
-class Decision:
-    """A trial that is to be added, with the fields of its `Decided` event."""
+class NextTrial:
+    """A trial that is to be added, with the fields of its `TrialDecided` event."""
 
     stage: Stage
     params: Params
@@ -177,19 +133,18 @@ class SearchStage:
         self.spec, self.record, self.rule = spec, record, rule
         search = spec.search
         self._given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
-        self._sampler, self._budget = SuggestionSource(spec), Budget(spec, record)
+        self._sampler, self._limits = UntriedSuggestions(spec), SearchLimits(spec, record)
         self._decided = 0
-        self._given_trials: set[int] = set()
         self._ended: set[int] = set()
         self._choices: dict[int, EpochChoice] = {}  # of running trials
-        self._wanted: list[Decision] = []
+        self._wanted: list[NextTrial] = []
         self._enqueued: deque[Params] = deque()
         self._exhausted = False
         self.to_prune: dict[int, bool] = {}
         """Decision on each trial at its last epoch that was heard."""
-        self._replay()
+        self._replay_record()
 
-    def next(self) -> Decision | None:
+    def next(self) -> NextTrial | None:
         """Return the next trial to decide on, to be followed by `decided`; None: the search adds no more."""
         for decision in list(self._wanted):
             self._wanted.remove(decision)
@@ -201,28 +156,28 @@ class SearchStage:
         if self._decided < len(self._given):
             has_baseline = spec.search.baseline is not None and self._decided == 0
             stage: Stage = "baseline" if has_baseline else "search"
-            return Decision(stage, self._given[self._decided], spec.seed, fold=self._fold)
+            return NextTrial(stage, self._given[self._decided], spec.seed, fold=self._next_fold)
         if self._enqueued:
-            return Decision("search", self._enqueued[0], spec.seed, enqueued=True, fold=self._fold)
+            return NextTrial("search", self._enqueued[0], spec.seed, enqueued=True, fold=self._next_fold)
         params = self._sampler.ask(number)
         if params is None:
             self._exhausted = True
             return None
-        return Decision("search", params, spec.seed, fold=self._fold)
+        return NextTrial("search", params, spec.seed, fold=self._next_fold)
 
     @property
-    def _fold(self) -> int | None:
+    def _next_fold(self) -> int | None:
         """Fold of the next configuration."""
         return self.spec.runs(self._decided)[0][1]
 
     @property
     def over(self) -> str | None:
         """Why no further configuration is tried, None if one is."""
-        if self._decided >= self.record.limit(self.spec.trials):
+        if self._decided >= self.record.max_configurations(self.spec.trials):
             return "trials"
-        if self.record.ending:
+        if self.record.has_search_end_request:
             return "a user"
-        return EVERY_CONFIGURATION if self._exhausted else self._budget.spent
+        return SPACE_EXHAUSTED if self._exhausted else self._limits.spent
 
     def decided(self, trial: TrialRecord, asked: bool = True) -> None:
         """Note that a trial of `next` is in the record.
@@ -232,71 +187,68 @@ class SearchStage:
         """
         if trial.stage not in ("baseline", "search"):
             return
-        given = trial.enqueued or self._decided < len(self._given)
+        given = trial.is_enqueued or self._decided < len(self._given)
         if not asked or given:
-            self._sampler.adopt(trial.number, trial.params, given)
-        if given:
-            self._given_trials.add(trial.number)
-        if trial.enqueued:
+            self._sampler.adopt(trial.number, trial.params)
+        if trial.is_enqueued:
             self._enqueued.popleft()
         for seed, fold in self.spec.runs(self._decided)[1:]:
-            self._wanted.append(Decision("replicate", trial.params, seed, repeats=trial.number, fold=fold))
+            self._wanted.append(NextTrial("replicate", trial.params, seed, repeats=trial.number, fold=fold))
         self._decided += 1
 
     def enqueued(self, params: Params) -> None:
         """Queue a configuration that a user asked for, and that the record has: it is tried next."""
         self._enqueued.append(params)
 
-    def refuses(self, request: DriverRequest) -> str | None:
+    def refusal_reason(self, request: DriverRequest) -> str | None:
         """Return why a request cannot be met, None if it can."""
         if request.kind == "stop":
-            return self._cannot_stop(request.trial)
+            return self._why_not_stoppable(request.trial)
         if self.spec.final_seeds is not None:
             return "a final training has no search"
         if self.over is not None:
             return "the search is over"
         if request.kind == "end":
             return None
-        if not self.spec.space.contains(request.params) or faults(self.spec.space, request.params):
+        if not self.spec.space.contains(request.params) or find_invalid_values(self.spec.space, request.params):
             return "the search could not give this configuration"
-        tried = self.record.by_stage("baseline", "search")
-        if known := [trial for trial in tried if same(trial.params, request.params)]:
+        tried = self.record.trials_of_stages("baseline", "search")
+        if known := [trial for trial in tried if is_same_configuration(trial.params, request.params)]:
             return f"trial {known[0].number} has this configuration"
-        return "it is enqueued already" if any(same(one, request.params) for one in self._enqueued) else None
+        is_enqueued = any(is_same_configuration(one, request.params) for one in self._enqueued)
+        return "it is enqueued already" if is_enqueued else None
 
-    def _cannot_stop(self, number: int) -> str | None:
+    def _why_not_stoppable(self, number: int) -> str | None:
         trial = self.record.trials.get(number)
         if trial is None:
             return f"there is no trial {number}"
-        if trial.state in ENDED:
+        if trial.state in ENDED_STATES:
             return f"trial {number} has ended: {trial.state}"
         if trial.stage not in ("search", "replicate"):
             return f"trial {number} is one of stage {trial.stage}; only trials of the search can be stopped"
-        return f"trial {number} ends at its next report already" if trial.stops_at is not None else None
+        return f"trial {number} ends at its next report already" if trial.stop_epoch is not None else None
 
-    def should_prune(self, trial: TrialRecord, epoch: int, reports: Sequence[Epoch] | None = None) -> bool:
+    def should_prune(self, trial: TrialRecord, epoch: int, reports: Sequence[EpochMetrics] | None = None) -> bool:
         """Return whether early stopping ends a trial after one of its epochs but the last.
 
         Args:
             reports: those up to this epoch, as they were when it was reported; None: those in the record.
         """
-        if trial.until is not None:  # extended: early stopping has nothing to say
-            return False
         prune = False
         if trial.stage == "search":
             score = self._score(trial.number, trial.reports if reports is None else reports)
             prune = score is not None and self.rule.should_prune(trial.number, epoch, score)
-        if any(same(trial.params, params) for params in self.spec.incumbents):
+        if any(is_same_configuration(trial.params, params) for params in self.spec.incumbents):
             prune = False  # others are compared with incumbents, which run whole as the baseline does
         self.to_prune[trial.number] = prune
         return prune
 
-    def _leader(self, trial: TrialRecord) -> TrialRecord:
-        if trial.stage != "replicate" or trial.repeats is None:
+    def _leader_trial(self, trial: TrialRecord) -> TrialRecord:
+        if trial.stage != "replicate" or trial.repeated_trial is None:
             return trial
-        return self.record.trials[trial.repeats].searched
+        return self.record.trials[trial.repeated_trial]
 
-    def _score(self, number: int, reports: Sequence[Epoch]) -> Score | None:
+    def _score(self, number: int, reports: Sequence[EpochMetrics]) -> Score | None:
         """Return the score that a trial would have had it ended after its last report.
 
         Epochs come one by one, or again after a loss.
@@ -305,53 +257,46 @@ class SearchStage:
         if choice is None or choice.heard != len(reports) - 1:
             choice = self._choices[number] = EpochChoice(self.spec.objective)
             for report in reports[:-1]:
-                choice.hear(report)
-        choice.hear(reports[-1])
+                choice.update(report)
+        choice.update(reports[-1])
         return choice.score
 
     def ended(self, trial: TrialRecord) -> None:
-        """Note that a trial has ended, and score its configuration once all its trials have.
-
-        Trials that were extended are ignored: their later scores do not compare.
-        """
-        if trial.until is not None:
-            return
+        """Note that a trial has ended, and score its configuration once all its trials have."""
         self._ended.add(trial.number)
         self._choices.pop(trial.number, None)
-        leader = self._leader(trial)
+        leader = self._leader_trial(trial)
         if leader.stage not in ("baseline", "search") or leader.number not in self._ended:
             return
-        replicates = (seed.searched for seed in self.record.repeats_of(leader.number, "replicate"))
-        seeds = [leader, *(seed for seed in replicates if seed.until is None)]
+        seeds = [leader, *self.record.repeat_trials(leader.number, "replicate")]
         short = leader.state == "complete" and len(seeds) < len(self.spec.runs())
         if short or not all(seed.number in self._ended for seed in seeds):
             return
-        state: State = next((seed.state for seed in seeds if seed.state != "complete"), "complete")
+        state: TrialState = next((seed.state for seed in seeds if seed.state != "complete"), "complete")
         score = mean_score(self.spec.objective, seeds) if state == "complete" else None
-        course = list(scores(self.spec.objective, leader.reports))
+        course = list(scores_by_epoch(self.spec.objective, leader.reports))
         self._sampler.tell(TrialEnd(leader.number, state, course, score))
-        self._budget.settled(score, drawn=leader.number not in self._given_trials)
 
     def history(self) -> list[FrozenTrial]:
         """Return the trials as Optuna sees them, with the ledger's numbers."""
         return self._sampler.history()
 
-    def _replay(self) -> None:
+    def _replay_record(self) -> None:
         """Bring sampler, early stopping and budget to where the record is, in the order in which it happened."""
         trials, full = self.record.trials, self.spec.epochs
-        past: dict[int, list[Epoch]] = {}
-        for event, number, epoch, report in self.record.story:
+        past: dict[int, list[EpochMetrics]] = {}
+        for event, number, epoch, report in self.record.history:
             if event == "enqueued":
-                self.enqueued(self.record.enqueued[number])
+                self.enqueued(self.record.enqueued_configurations[number])
                 continue
-            trial = trials[number].searched
+            trial = trials[number]
             if event == "trial":
                 self.decided(trial, asked=False)
-            elif event == "ended" and trial.state in ENDED:
+            elif event == "ended" and trial.state in ENDED_STATES:
                 self.ended(trial)
             elif report is not None and epoch < full:
                 reports = past.setdefault(number, [])
                 reports[epoch - 1 :] = [report]
                 self.should_prune(trial, epoch, reports)
-        have = {(trial.repeats, trial.seed, trial.fold) for trial in self.record.by_stage("replicate")}
+        have = {(trial.repeated_trial, trial.seed, trial.fold) for trial in self.record.trials_of_stages("replicate")}
         self._wanted = [one for one in self._wanted if (one.repeats, one.seed, one.fold) not in have]

@@ -4,21 +4,23 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
+from typing import Any
 
 import ray
 from ray import ObjectRef, tune
 
 from study import data
-from study.data.folds import of_fold
+from study.data.folds import select_fold
 from study.models import initial_weights
-from study.sweep import course
+from study.sweep import job_course
 from study.sweep.failures import NodeUnusableError
 from study.sweep.fresh_process import run_fresh
-from study.sweep.host_memory import Memory
+from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload, TuneConfig
 from study.training import FunctionTrial, Trial, TrialConfig, features
 from study.training.device import CPU, NoDeviceError, free_memory
@@ -32,58 +34,71 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
 
     Args:
         config: of the trial.
-        datasets: the study's data by `data.key` of their sections, and features of frozen networks by `features.key`:
-            references to one copy each in the machine's shared memory.
-        weights: where the driver found the weights that trials begin from, see `study.models.initial_weights.places`.
+        datasets: the study's data by `data.section_key` of their sections, and features of frozen networks by
+            `features.features_key`: references to one copy each in the machine's shared memory.
+        weights: where the driver found the weights that trials begin from, see
+            `study.models.initial_weights.locate_weights`.
 
     Raises:
+        WorkerReleasedError: the process is to be given back.
         NodeUnusableError: a GPU is asked for, and the one that Ray gave this process cannot be used, or not any more.
         OSError: the disk is full or fails, whatever a library made of that.
         TrialFailedError: the trial has failed otherwise.
     """
     job = config["job"]
-    listener, memory = ToTune(job.heard), Memory.here()
+    if job.kind == "release":
+        raise WorkerReleasedError
+    listener, memory = ToTune(job.heard), MemoryLimit.here()
     try:
         if job.fresh:
             run_fresh(job, listener)
         else:
             _run(job, datasets, weights, listener)
     except Exception as error:
-        told = course.error_for_driver(error, job.device, memory)
-        raise (_unusable(str(told)) if isinstance(told, NoDeviceError) else told) from None
+        told = job_course.error_for_driver(error, job.device, memory)
+        raise (_node_unusable_error(str(told)) if isinstance(told, NoDeviceError) else told) from None
     finally:
         with suppress(RuntimeError):  # from a GPU that has failed; the error that ended the trial must not be hidden
             free_memory()  # the process stays for other trials
+        listener.is_over.set()
 
 
 def _run(
     job: JobPayload,
     datasets: Mapping[str, ObjectRef],
     weights: Mapping[str, tuple[str, str]],
-    listener: course.Listener,
+    listener: job_course.Listener,
 ) -> None:
     """Run a job in this process."""
-    initial_weights.take_places(weights)
+    initial_weights.use_located_weights(weights)
     config = TrialConfig.from_document(json.loads(job.document))
-    course.prepare(job, config)
+    job_course.prepare_process(job, config)
     if job.function is None:
         _search_last(job.driver_folder)
-        key = data.key(config.data)
-        given = datasets.get(features.key(config.model, key)) or datasets[key]
-        dataset = of_fold(ray.get(given), job.fold)
-        course.run(partial(Trial, config, dataset, job.device, begins=job.kind != "test"), job, listener)
+        key = data.section_key(config.data)
+        given = datasets.get(features.features_key(config.model, key)) or datasets[key]
+        dataset = select_fold(ray.get(given), job.fold)
+        job_course.run(partial(Trial, config, dataset, job.device, begins=job.kind != "test"), job, listener)
         return
-    course.log_apart(job)
+    job_course.log_into_trial_folder(job)
     trial = FunctionTrial(config, job.function, job.needed, job.device, fold=job.fold)
     try:
-        course.run(lambda: trial, job, listener)
+        job_course.run(lambda: trial, job, listener)
     finally:
-        trial.forget()
+        trial.unload()
 
 
 def _search_last(folder: str | None) -> None:
     """Move a folder to the end of `sys.path`: it must not hide a library."""
     sys.path.sort(key=lambda place: place == folder)
+
+
+CLEAN_UP_S = 600.0
+"""Seconds that a trial which is stopped gets to end, to free its GPU or to clean up."""
+
+
+class WorkerReleasedError(Exception):
+    """This process is given back: Tune keeps none whose trial has failed."""
 
 
 class ToTune:
@@ -95,18 +110,30 @@ class ToTune:
 
     def __init__(self, heard: int) -> None:
         self._heard = heard
+        self.is_over = threading.Event()
 
     def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
-        tell_start(self._heard, behind, note, device)
+        self._tell(tell_start, self._heard, behind, note, device)
 
     def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
-        tell(metrics, epoch)
+        self._tell(tell, metrics, epoch)
 
     def judges(self, predicted: str) -> None:
-        tune.report({"predicted": predicted})
+        self._tell(tune.report, {"predicted": predicted})
 
     def diverged(self, why: str) -> None:
-        tune.report({"diverged": why})
+        self._tell(tune.report, {"diverged": why})
+
+    def _tell(self, report: Callable[..., None], *told: Any) -> None:
+        """Report, and end this process `CLEAN_UP_S` after Tune has stopped the trial, unless that ends by then.
+
+        Tune drops a trial for which a process is not free in time, and tells nobody; of a process that died it tells.
+        """
+        try:
+            report(*told)
+        except SystemExit:
+            threading.Thread(target=lambda: self.is_over.wait(CLEAN_UP_S) or os._exit(1), daemon=True).start()
+            raise
 
 
 def tell(metrics: Mapping[str, float], epoch: int | None = None) -> None:
@@ -118,7 +145,7 @@ def tell(metrics: Mapping[str, float], epoch: int | None = None) -> None:
     tune.report(report if epoch is None else {"epoch": epoch, **report})
 
 
-def _unusable(why: str) -> NodeUnusableError:
+def _node_unusable_error(why: str) -> NodeUnusableError:
     return NodeUnusableError(ray.get_runtime_context().get_node_id(), socket.gethostname(), why)
 
 
@@ -137,6 +164,6 @@ def tell_start(heard: int, behind: int = 0, note: str | None = None, device: Map
         return
     place = {"node": f"{socket.gethostname()}:{os.getpid()}", "machine": ray.get_runtime_context().get_node_id()}
     # text, as Tune would flatten a nested value
-    place |= {"device": json.dumps(device or {"name": CPU}), "memory": json.dumps(asdict(Memory.here()))}
+    place |= {"device": json.dumps(device or {"name": CPU}), "memory": json.dumps(asdict(MemoryLimit.here()))}
     tune.report({**place, "behind": behind, "note": note})
     _is_known = True

@@ -16,30 +16,30 @@ from urllib.parse import urlsplit
 
 from study.address import is_loopback
 from study.errors import UserError, disk_remedy, of_disk
-from study.home.folder import Home, address_of, path_of
-from study.text import public
+from study.home.folder import Home, sqlite_path, sqlite_uri
+from study.text import without_password
 from study.upstream.environment import FILE_STORE, ProcessKind, set_here
-from study.upstream.logging import hush
+from study.upstream.logging import hide_library_messages
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-Found = TypeVar("Found", covariant=True)
+FoundItem = TypeVar("FoundItem", covariant=True)
 
 
-class Page(Protocol[Found]):
+class SearchPage(Protocol[FoundItem]):
     """A page of what a search of MLflow's client finds; `token` asks for the next one, empty: there is none."""
 
     @property
     def token(self) -> str | None: ...
 
-    def __iter__(self) -> Iterator[Found]: ...
+    def __iter__(self) -> Iterator[FoundItem]: ...
 
 
-LEAST_PASSWORD, DEFAULT_PASSWORD = 12, "password1234"
+MIN_PASSWORD_CHARACTERS, DEFAULT_PASSWORD = 12, "password1234"
 """Fewest characters of a password that MLflow accepts; and its password where nobody sets one."""
 
-OTHER_WAYS = (
+OTHER_CREDENTIAL_VARIABLES = (
     "MLFLOW_TRACKING_TOKEN",
     "MLFLOW_TRACKING_AUTH",
     "MLFLOW_TRACKING_AWS_SIGV4",
@@ -55,23 +55,23 @@ def connect(uri: str, timeout: int = 30) -> "MlflowClient":
         timeout: seconds that a request of this process may take, where the environment does not set it.
 
     Raises:
-        Exception: whatever MLflow, its database or the network raise; see `error_line`.
+        Exception: whatever MLflow, its database or the network raise; see `format_error`.
     """
     set_here(ProcessKind.MLFLOW_CLIENT)
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(timeout))
     os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"  # a request that is repeated unseen may make two runs
     from mlflow import MlflowClient
 
-    hush("alembic", "mlflow", "urllib3")
-    hush("mlflow.store.db.utils", level=logging.CRITICAL)  # it shows the traceback of what it raises
-    if path := path_of(uri):
-        _make_database(path)
+    hide_library_messages("alembic", "mlflow", "urllib3")
+    hide_library_messages("mlflow.store.db.utils", level=logging.CRITICAL)  # it shows the traceback of what it raises
+    if path := sqlite_path(uri):
+        _create_database(path)
     client = MlflowClient(uri)
     client.search_experiments(max_results=1)
     return client
 
 
-def _make_database(path: Path) -> None:
+def _create_database(path: Path) -> None:
     """Make an SQLite database that is not there, whole or not at all.
 
     One that a killed process began would be of no use: MLflow says for ever that its tables exist already.
@@ -82,26 +82,29 @@ def _make_database(path: Path) -> None:
         return
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        with synced_once(part):
-            MlflowClient(address_of(part)).search_experiments(max_results=1)
+        with sqlite_fsync_once(part):
+            MlflowClient(sqlite_uri(part)).search_experiments(max_results=1)
         with suppress(OSError):  # another process has made it; or the file system has no links, and MLflow makes it
             os.link(part, path)
     finally:
         part.unlink(missing_ok=True)
 
 
-SERVERS, DATABASES = ("http", "https", "databricks", "databricks-uc", "uc"), ("postgresql", "mysql", "sqlite", "mssql")
+SERVER_SCHEMES, DATABASE_SCHEMES = (
+    ("http", "https", "databricks", "databricks-uc", "uc"),
+    ("postgresql", "mysql", "sqlite", "mssql"),
+)
 """Schemes of the addresses that MLflow knows; that of a database may name a driver after a `+`."""
 
 
-def check_kind(uri: str) -> None:
+def check_uri_is_supported(uri: str) -> None:
     """Refuse an address at which MLflow would keep nothing, before a study runs for it.
 
     Raises:
         UserError: says which addresses are allowed.
     """
     scheme = urlsplit(uri).scheme or uri * (uri == "databricks")
-    if scheme in SERVERS or scheme.partition("+")[0] in DATABASES:
+    if scheme in SERVER_SCHEMES or scheme.partition("+")[0] in DATABASE_SCHEMES:
         return
     if scheme in ("", "file"):
         if os.environ.get(FILE_STORE, "").lower() in ("true", "1"):
@@ -112,35 +115,35 @@ def check_kind(uri: str) -> None:
     else:
         why = "is no address that MLflow knows"
     raise UserError(
-        f"MLFLOW_TRACKING_URI: {public(uri)}: {why}. Allowed: http://HOST:PORT, sqlite:////FOLDER/FILE.db, or another "
-        "database; unset, it is a database in the home of studies"
+        f"MLFLOW_TRACKING_URI: {without_password(uri)}: {why}. Allowed: http://HOST:PORT, sqlite:////FOLDER/FILE.db, "
+        "or another database; unset, it is a database in the home of studies"
     )
 
 
-def check_server(uri: str) -> None:
+def check_server_password(uri: str) -> None:
     """Refuse an MLflow server elsewhere without a strong password: whoever reaches it could change its runs.
 
     Raises:
-        UserError: says how to give the password; or it is no such address, see `check_kind`.
+        UserError: says how to give the password; or it is no such address, see `check_uri_is_supported`.
     """
-    check_kind(uri)
+    check_uri_is_supported(uri)
     parts = urlsplit(uri)
     if parts.scheme not in ("http", "https") or is_loopback(parts.hostname or ""):
         return
-    if any(os.environ.get(name) for name in OTHER_WAYS):
+    if any(os.environ.get(name) for name in OTHER_CREDENTIAL_VARIABLES):
         return
-    password = parts.password or _password() or ""
-    if len(password) >= LEAST_PASSWORD and password != DEFAULT_PASSWORD:
+    password = parts.password or _client_password() or ""
+    if len(password) >= MIN_PASSWORD_CHARACTERS and password != DEFAULT_PASSWORD:
         return
     weak = "MLflow's default" if password == DEFAULT_PASSWORD else f"one of {len(password)} characters"
     raise UserError(
-        f"MLFLOW_TRACKING_URI: {public(uri)}: {weak if password else 'no password'} is given, and without a strong "
-        f"one whoever reaches the server can change its runs. Allowed: {LEAST_PASSWORD} characters or more, by "
-        "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+        f"MLFLOW_TRACKING_URI: {without_password(uri)}: {weak if password else 'no password'} is given, and without a "
+        f"strong one whoever reaches the server can change its runs. Allowed: {MIN_PASSWORD_CHARACTERS} characters or "
+        "more, by MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     )
 
 
-def _password() -> str | None:
+def _client_password() -> str | None:
     """Return the password that MLflow's client sends: from the environment, or else from its credentials file."""
     if password := os.environ.get("MLFLOW_TRACKING_PASSWORD"):
         return password
@@ -149,7 +152,7 @@ def _password() -> str | None:
     return file.get("mlflow", "mlflow_tracking_password", fallback=None)
 
 
-UNREACHABLE = {
+UNREACHABLE_REASONS = {
     "Connection refused": "nothing listens at {}",
     "Name or service not known|[Nn]ame resolution|NameResolutionError": "there is no such host as that of {}",
     "[Tt]imed out": "{} does not answer in time",
@@ -157,7 +160,7 @@ UNREACHABLE = {
 """Messages about a server that cannot be reached, by what the libraries say."""
 
 
-def pages(search: Callable[[str | None], Page[Found]]) -> Iterator[Found]:
+def iterate_search(search: Callable[[str | None], SearchPage[FoundItem]]) -> Iterator[FoundItem]:
     """Yield all that a search of MLflow's client finds.
 
     Args:
@@ -170,28 +173,29 @@ def pages(search: Callable[[str | None], Page[Found]]) -> Iterator[Found]:
         token = page.token or ""
 
 
-def is_unknown_to_server(error: Exception) -> bool:
+def is_unknown_route(error: Exception) -> bool:
     """Return whether a server does not know the route, as one of MLflow 2 knows no logged models."""
     return getattr(error, "error_code", None) == "ENDPOINT_NOT_FOUND"
 
 
-def error_line(error: Exception, uri: str) -> str:
+def format_error(error: Exception, uri: str) -> str:
     """Return an error of MLflow in one line."""
     if problem := of_disk(error):
-        return f"{problem.filename or path_of(uri) or public(uri)}: {problem.strerror}. {disk_remedy(problem)}"
-    text = " ".join(f"{type(error).__name__}: {error}".split()).replace(uri, public(uri))
+        place = problem.filename or sqlite_path(uri) or without_password(uri)
+        return f"{place}: {problem.strerror}. {disk_remedy(problem)}"
+    text = " ".join(f"{type(error).__name__}: {error}".split()).replace(uri, without_password(uri))
     asks = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     status = getattr(error, "get_http_status_code", lambda: None)()
     if status == 401:
-        return f"{public(uri)} does not accept the user name and password (401); it takes {asks}"
+        return f"{without_password(uri)} does not accept the user name and password (401); it takes {asks}"
     if status == 403:
-        return f"{public(uri)} does not let this user write (403); who that is, is in {asks}"
-    if is_unknown_to_server(error):
-        return f"{public(uri)} answers, but not as an MLflow server does (404)"
+        return f"{without_password(uri)} does not let this user write (403); who that is, is in {asks}"
+    if is_unknown_route(error):
+        return f"{without_password(uri)} answers, but not as an MLflow server does (404)"
     if uri.startswith(("http://", "https://")):
-        for pattern, told in UNREACHABLE.items():
+        for pattern, told in UNREACHABLE_REASONS.items():
             if re.search(pattern, text):
-                return told.format(public(uri))
+                return told.format(without_password(uri))
     return text[:300]
 
 
@@ -204,39 +208,39 @@ def open_mlflow(home: Home, timeout: int = 30) -> "MlflowClient":
         timeout: seconds that a request of this process may take, where the environment does not set it.
 
     Raises:
-        Exception: whatever MLflow, its database or the network raise; see `study.tracking.connection.error_line`.
+        Exception: whatever MLflow, its database or the network raise; see `study.tracking.connection.format_error`.
     """
     client = connect(home.tracking_uri, timeout)
     if home.owns_tracking:
-        relocate(home.database, home.artifacts)
+        relocate_artifacts(home.database_file, home.artifacts_folder)
     return client
 
 
-def check_database(home: Home) -> None:
+def prepare_database(home: Home) -> None:
     """Prepare the database of a home of its own for an MLflow server; see `open_mlflow`.
 
     Raises:
         UserError: it is damaged (says how it is made again), or it cannot be written.
     """
-    if not home.database.exists():
+    if not home.database_file.exists():
         return
-    if why := damage(home.database):
+    if why := find_damage(home.database_file):
         names = [folder.name for folder in home.studies()]
         remedy = f". Its runs come back with: study resume {' and: study resume '.join(names)}" if names else ""
-        raise UserError(f"{home.database}: damaged: {why}{remedy}")
+        raise UserError(f"{home.database_file}: damaged: {why}{remedy}")
     try:
-        relocate(home.database, home.artifacts)
+        relocate_artifacts(home.database_file, home.artifacts_folder)
     except Exception as error:  # whatever SQLite raises
-        raise UserError(f"{home.database}: {error_line(error, home.tracking_uri)}") from None
+        raise UserError(f"{home.database_file}: {format_error(error, home.tracking_uri)}") from None
 
 
 # What follows is all that touches MLflow's tables, without MLflow, whose import takes seconds.
 # `tests/tracking/test_mlflow_internals.py` says what of MLflow it depends on, and tries it.
 
-BUSY = 20.0
+SQLITE_BUSY_TIMEOUT_S = 20.0
 """Seconds to wait for others that write, as MLflow itself does."""
 
-LOCATIONS = (
+ARTIFACT_LOCATION_COLUMNS = (
     ("experiments", "artifact_location"),
     ("runs", "artifact_uri"),
     ("logged_models", "artifact_location"),
@@ -245,10 +249,10 @@ LOCATIONS = (
 )
 """Tables and columns in which MLflow keeps the absolute addresses of artifacts."""
 
-VALUE = re.compile(r"(NULL|NUMERIC|TEXT|non-\w+) value in |CHECK constraint failed")
+TABLE_RULE_PROBLEM = re.compile(r"(NULL|NUMERIC|TEXT|non-\w+) value in |CHECK constraint failed")
 """Messages of SQLite about a value that breaks a table's rules: the file itself is sound."""
 
-EXPERIMENTS = """
+EXPERIMENTS_QUERY = """
     SELECT name, artifact_location FROM experiments WHERE experiment_id IN
     (SELECT experiment_id FROM runs JOIN tags ON tags.run_uuid = runs.run_uuid WHERE tags.key = 'study.id')
 """
@@ -256,7 +260,7 @@ EXPERIMENTS = """
 
 
 @contextmanager
-def synced_once(path: Path) -> Iterator[None]:
+def sqlite_fsync_once(path: Path) -> Iterator[None]:
     """Wait for the disk only once, at the end of the block, while an SQLite database is being made.
 
     Otherwise each of the fifty steps in which MLflow makes its tables waits for it, which takes seconds.
@@ -280,7 +284,7 @@ def synced_once(path: Path) -> Iterator[None]:
         os.fsync(file.fileno())
 
 
-def relocate(database: Path, artifacts: Path) -> None:
+def relocate_artifacts(database: Path, artifacts: Path) -> None:
     """Correct where a database says that its artifacts are, if its home was elsewhere when they were logged.
 
     Otherwise they would be lost with a home that was moved, and a copy would write among those of the original.
@@ -289,44 +293,47 @@ def relocate(database: Path, artifacts: Path) -> None:
         sqlite3.Error: the database is damaged or cannot be written.
     """
     here = artifacts.as_uri()
-    with closing(_opened(database)) as connection, connection:  # all or nothing
-        places = {location.removesuffix(f"/{name}") for name, location in connection.execute(EXPERIMENTS)}
+    with closing(_open_database(database)) as connection, connection:  # all or nothing
+        places = {location.removesuffix(f"/{name}") for name, location in connection.execute(EXPERIMENTS_QUERY)}
         for there in places - {here}:
             if not there.startswith("file:///") or not there.endswith(f"/{artifacts.name}"):
                 continue  # not in a home
-            for table, column in LOCATIONS:
+            for table, column in ARTIFACT_LOCATION_COLUMNS:
                 connection.execute(
                     f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE substr({column}, 1, ?) = ?",
                     (here, len(there) + 1, len(there) + 1, f"{there}/"),
                 )
 
 
-def damage(database: Path) -> str | None:
+def find_damage(database: Path) -> str | None:
     """Return what is wrong with a database's file; None if nothing is, or if it cannot be read just now."""
     if not database.exists():
         return None
     if not database.stat().st_size:
         return "it is empty"
     try:
-        with closing(_opened(database)) as connection:
+        with closing(_open_database(database)) as connection:
             answers = [answer for (answer,) in connection.execute("PRAGMA quick_check")]
     except sqlite3.OperationalError:  # locked by another process, or the disk does not answer
         return None
     except sqlite3.DatabaseError as error:
         return str(error)
-    return next((" ".join(answer.split()) for answer in answers if answer != "ok" and not VALUE.match(answer)), None)
+    return next(
+        (" ".join(answer.split()) for answer in answers if answer != "ok" and not TABLE_RULE_PROBLEM.match(answer)),
+        None,
+    )
 
 
-def set_aside(database: Path) -> tuple[str, Path] | None:
+def set_aside_database(database: Path) -> tuple[str, Path] | None:
     """Move a damaged database out of the way, to a name beside it.
 
     Returns:
         What was wrong with it, and where it is kept; None if nothing was.
     """
-    if damage(database) is None:
+    if find_damage(database) is None:
         return None
-    with _alone(database):
-        why = damage(database)  # another process may have moved it meanwhile
+    with _set_aside_lock(database):
+        why = find_damage(database)  # another process may have moved it meanwhile
         if why is None:
             return None
         names = (database.with_name(f"{database.name}.damaged-{number}") for number in range(1, 10_000))
@@ -338,13 +345,13 @@ def set_aside(database: Path) -> tuple[str, Path] | None:
         return why, aside
 
 
-def _opened(database: Path) -> sqlite3.Connection:
+def _open_database(database: Path) -> sqlite3.Connection:
     """Connect to a database that exists."""
-    return sqlite3.connect(f"{database.as_uri()}?mode=rw", timeout=BUSY, uri=True)
+    return sqlite3.connect(f"{database.as_uri()}?mode=rw", timeout=SQLITE_BUSY_TIMEOUT_S, uri=True)
 
 
 @contextmanager
-def _alone(database: Path) -> Iterator[None]:
+def _set_aside_lock(database: Path) -> Iterator[None]:
     """Hold the lock under which one process at a time sets a database aside."""
     with database.with_name(f".{database.name}-lock").open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

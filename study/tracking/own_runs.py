@@ -1,7 +1,7 @@
 """The runs that a user's training function logged in its trial's folder, as children of the trial's run.
 
-MLflow kept them there in files, see `study.sweep.course.log_apart`. They stay as long as their study, so that they can
-be brought again; their artifacts are removed once MLflow has them.
+MLflow kept them there in files, see `study.sweep.job_course.log_into_trial_folder`. They stay as long as their study,
+so that they can be brought again; their artifacts are removed once MLflow has them.
 """
 
 import os
@@ -13,11 +13,11 @@ from urllib.parse import unquote, urlsplit
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from study.tracking.connection import pages
-from study.tracking.store import OWN_RUN_TAG, Point, RunUpdate, cut
+from study.tracking.connection import iterate_search
+from study.tracking.run_store import OWN_RUN_TAG, MetricPoint, RunUpdate, truncate_value
 from study.upstream.environment import ProcessKind, variables
 
-NOT_TAGS = (
+MLFLOW_SYSTEM_TAGS = (
     "mlflow.parentRunId",
     "mlflow.runName",
     "mlflow.source.",
@@ -28,7 +28,7 @@ NOT_TAGS = (
 """Prefixes of tags that are left out: those that describe the new run, and those of this package."""
 
 
-def read(folder: Path, trial: int, status: str, end: int) -> list[RunUpdate]:
+def read_own_runs(folder: Path, trial: int, status: str, end: int) -> list[RunUpdate]:
     """Return the runs in a trial's folder; none where there is no folder.
 
     Args:
@@ -41,44 +41,50 @@ def read(folder: Path, trial: int, status: str, end: int) -> list[RunUpdate]:
     """
     if not folder.is_dir():
         return []
-    with _allowed():
+    with _allow_file_store():
         client = MlflowClient(folder.as_uri())
-        found = _Found(client)
-        return [_update(found, run, trial, status, end) for run in found.runs]
+        found = _FolderContent(client)
+        return [_to_run_update(found, run, trial, status, end) for run in found.runs]
 
 
-class _Found:
+class _FolderContent:
     """The content of a folder: `runs` in the order of their making, and `models`."""
 
     def __init__(self, client: MlflowClient) -> None:
         self.client = client
-        experiments = [one.experiment_id for one in pages(lambda token: client.search_experiments(page_token=token))]
-        runs = [*pages(lambda token: client.search_runs(experiments, page_token=token))] if experiments else []
+        experiments = [
+            one.experiment_id for one in iterate_search(lambda token: client.search_experiments(page_token=token))
+        ]
+        runs = [*iterate_search(lambda token: client.search_runs(experiments, page_token=token))] if experiments else []
         self.runs = sorted(runs, key=lambda run: int(run.info.start_time))
         self.ids = {run.info.run_id for run in runs}
-        models = pages(lambda token: client.search_logged_models(experiments, page_token=token))
+        models = iterate_search(lambda token: client.search_logged_models(experiments, page_token=token))
         self.models = [*models] if experiments else []
 
 
-def _update(found: _Found, run: Run, trial: int, status: str, end: int) -> RunUpdate:
+def _to_run_update(found: _FolderContent, run: Run, trial: int, status: str, end: int) -> RunUpdate:
     """Return everything of one run."""
     info, above = run.info, run.data.tags.get("mlflow.parentRunId")
     is_nested = above in found.ids - {info.run_id}
-    files: list[tuple[Path, str | None]] = [(_path(info.artifact_uri), None)]
-    files += [(_path(one.artifact_location), one.name) for one in found.models if one.source_run_id == info.run_id]
-    tags = {name: cut(text) for name, text in run.data.tags.items() if not name.startswith(NOT_TAGS)}
+    files: list[tuple[Path, str | None]] = [(_uri_to_path(info.artifact_uri), None)]
+    files += [
+        (_uri_to_path(one.artifact_location), one.name) for one in found.models if one.source_run_id == info.run_id
+    ]
+    tags = {
+        name: truncate_value(text) for name, text in run.data.tags.items() if not name.startswith(MLFLOW_SYSTEM_TAGS)
+    }
     points = [
-        Point(name, metric.value, metric.timestamp, metric.step)
+        MetricPoint(name, metric.value, metric.timestamp, metric.step)
         for name in run.data.metrics
         for metric in found.client.get_metric_history(info.run_id, name)
     ]
     return RunUpdate(
         key=f"{trial}/{info.run_id}",
         parent=f"{trial}/{above}" if is_nested else str(trial),
-        name=cut(info.run_name),
+        name=truncate_value(info.run_name),
         start=info.start_time,
         tags=tags | {OWN_RUN_TAG: f"{trial}/{info.run_id}"},
-        params={name: cut(text) for name, text in run.data.params.items()},
+        params={name: truncate_value(text) for name, text in run.data.params.items()},
         points=list(dict.fromkeys(points)),  # MLflow repeats one where a model was logged with it
         status="FINISHED" if info.status == "FINISHED" else status,
         end=info.end_time or end,
@@ -87,7 +93,7 @@ def _update(found: _Found, run: Run, trial: int, status: str, end: int) -> RunUp
 
 
 @contextmanager
-def _allowed() -> Iterator[None]:
+def _allow_file_store() -> Iterator[None]:
     """Let MLflow read such a folder in the block, which it does only where the environment says so."""
     allowed = variables(ProcessKind.FUNCTION)
     before = {name: os.environ.get(name) for name in allowed}
@@ -102,5 +108,5 @@ def _allowed() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _path(uri: str | None) -> Path:
+def _uri_to_path(uri: str | None) -> Path:
     return Path(unquote(urlsplit(uri or "").path))

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from study.catalogue import FITTED
-from study.data.table_columns import Column
+from study.data.table_columns import ColumnEncoding
 from study.errors import UserError, nearest
 from study.home.folder import Home, StudyFolder
-from study.models import published
-from study.tracking.connection import error_line, is_unknown_to_server, open_mlflow
-from study.tracking.tracking_state import STUDY, TrackingState
+from study.models.published_weights import PACKAGED, weights_of
+from study.tracking.connection import format_error, is_unknown_route, open_mlflow
+from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
 from study.trained import Description
-from study.trained.model_files import Model
+from study.trained.model_files import ModelFiles
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -29,7 +29,7 @@ REQUIREMENTS = ("mlflow", "numpy", "pandas", "pillow", "safetensors", "torch", "
 """Libraries that a model needs where it is loaded; the package's code is saved with it."""
 
 
-def save_model(path: Path, model: Model, description: Description, form: "Form") -> None:
+def save_model(path: Path, model: ModelFiles, description: Description, form: "Form") -> None:
     """Write a model: weights and description, the package's code, signature and requirements.
 
     Args:
@@ -47,17 +47,17 @@ def save_model(path: Path, model: Model, description: Description, form: "Form")
             python_model=str(Path(__file__).with_name("pyfunc_model.py")),
             artifacts={name: file.as_uri() for name, file in files.items() if file},
             code_paths=[str(Path(__file__).parents[1])],
-            signature=_signature(description),
+            signature=_model_signature(description),
             pip_requirements=[
                 f"{library}=={version(library).partition('+')[0]}"
-                for library in _libraries(description, model.network is not None)
+                for library in _model_requirements(description, model.network is not None)
             ],
         )
     for cache in path.rglob("__pycache__"):
         shutil.rmtree(cache)
 
 
-def _libraries(description: Description, whole: bool) -> list[str]:
+def _model_requirements(description: Description, whole: bool) -> list[str]:
     """Return the libraries that the model needs, also for a frozen network's weights and for scikit-learn's models.
 
     Args:
@@ -65,13 +65,12 @@ def _libraries(description: Description, whole: bool) -> list[str]:
     """
     model = description.config["model"]
     fitted = ["scikit-learn", "skops"] if description.config["method"]["name"] == FITTED else []
-    package = published.PACKAGED[model["name"]].package if model["name"] in published.PACKAGED else ""
-    brings = package and not whole and model.get("frozen") and model["weights"] in published.weights_of(model["name"])
-    fitted += ["timm"] if model["name"] == "timm" else []
+    package = PACKAGED[model["name"]].package if model["name"] in PACKAGED else ""
+    brings = package and not whole and model.get("frozen") and model["weights"] in weights_of(model["name"])
     return [*REQUIREMENTS, *fitted, *([package.replace("_", "-")] if brings and find_spec(package) else [])]
 
 
-def _signature(description: Description) -> "ModelSignature":
+def _model_signature(description: Description) -> "ModelSignature":
     """Return the columns in and out, by name."""
     from mlflow.models import ModelSignature
     from mlflow.types.schema import ColSpec, DataType, Schema
@@ -81,14 +80,14 @@ def _signature(description: Description) -> "ModelSignature":
         inputs = Schema([kind])
     else:
         kind = ColSpec(DataType.long, "row")
-        inputs = Schema([_column(column) for column in description.encoding])
+        inputs = Schema([_column_spec(column) for column in description.encoding])
     numbers = ["confidence", *(f"p({name})" for name in description.classes)]
     chosen, problem = ColSpec(DataType.string, "class"), ColSpec(DataType.string, "problem")
     outputs = Schema([kind, chosen, *(ColSpec(DataType.double, name) for name in numbers), problem])
     return ModelSignature(inputs, outputs)
 
 
-def _column(column: Column) -> "ColSpec":
+def _column_spec(column: ColumnEncoding) -> "ColSpec":
     """Return the type of a column: any type for numbers and truth values, else text.
 
     MLflow refuses whole numbers where fractions are declared; the model itself reports what is no number.
@@ -99,13 +98,13 @@ def _column(column: Column) -> "ColSpec":
     return ColSpec(any_type if column.values is None or column.is_truth else DataType.string, column.name)
 
 
-ALIAS = "candidate"
+CANDIDATE_ALIAS = "candidate"
 """Alias of the newest version; whoever puts a model into service gives it another."""
 
-REGISTERED = re.compile(r"models:/([^/@]+)(?:@([^/@]+)|/(\d+))")
+REGISTERED_MODEL_URI = re.compile(r"models:/([^/@]+)(?:@([^/@]+)|/(\d+))")
 
 
-def register(home: Home, folder: StudyFolder, name: str, model: Model) -> str | None:
+def register_model_version(home: Home, folder: StudyFolder, name: str, model: ModelFiles) -> str | None:
     """Log a model on its study's run and register it as a version of `name`, with the alias `candidate`.
 
     A model that is registered already stays as it is.
@@ -114,21 +113,21 @@ def register(home: Home, folder: StudyFolder, name: str, model: Model) -> str | 
         What went wrong, else None; nothing is done for a study that MLflow does not have.
     """
     progress = TrackingState.load(folder.tracking_file, home.tracking_uri)
-    if STUDY not in progress.runs:
+    if STUDY_RUN_KEY not in progress.runs:
         return None
     try:
         client = open_mlflow(home)
         description = Description.read(model.description)
         if not _is_registered(client, name, description, model):
-            _register(client, name, progress, model, description)
+            _register_version(client, name, progress, model, description)
     except UserError as error:
         return str(error)
     except Exception as error:  # whatever MLflow, its database or the network raise
-        return error_line(error, home.tracking_uri)
+        return format_error(error, home.tracking_uri)
     return None
 
 
-def download(home: Home, uri: str, folder: Path) -> Path:
+def download_model(home: Home, uri: str, folder: Path) -> Path:
     """Fetch a registered model into a folder.
 
     Args:
@@ -140,7 +139,7 @@ def download(home: Home, uri: str, folder: Path) -> Path:
     Raises:
         UserError: MLflow does not have it, does not answer, or it is not one of this project's.
     """
-    named = REGISTERED.fullmatch(uri)
+    named = REGISTERED_MODEL_URI.fullmatch(uri)
     if named is None:
         raise UserError(f"{uri}: not of the form models:/NAME@ALIAS or models:/NAME/VERSION")
     name, alias, number = named.groups()
@@ -154,15 +153,15 @@ def download(home: Home, uri: str, folder: Path) -> Path:
             download_artifacts(artifact_uri=registered.source, dst_path=str(folder), tracking_uri=home.tracking_uri)
         )
     except Exception as error:  # whatever MLflow, its database or the network raise
-        absent = _absent(error, client, name) if client and not registered else None
-        raise UserError(f"{uri}: {absent or error_line(error, home.tracking_uri)}") from None
+        absent = _missing_model_message(error, client, name) if client and not registered else None
+        raise UserError(f"{uri}: {absent or format_error(error, home.tracking_uri)}") from None
     descriptions = sorted((place / "artifacts").glob("*.json"))
     if len(descriptions) != 1:
         raise UserError(f"{uri}: is not a model that study train registered")
     return descriptions[0]
 
 
-def _absent(error: Exception, client: "MlflowClient", name: str) -> str | None:
+def _missing_model_message(error: Exception, client: "MlflowClient", name: str) -> str | None:
     """Return what exists in place of a model, version or alias that MLflow lacks; None for any other error."""
     if getattr(error, "error_code", None) not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
         return None
@@ -175,33 +174,37 @@ def _absent(error: Exception, client: "MlflowClient", name: str) -> str | None:
     return f"not in the registry. {name} has the aliases: {', '.join(aliases) or 'none'}; versions: {numbers or 'none'}"
 
 
-def _is_registered(client: "MlflowClient", name: str, description: Description, model: Model) -> bool:
-    tag = {"study.model": description.weights_digest, "study.id": description.told["study_id"], **_of_network(model)}
+def _is_registered(client: "MlflowClient", name: str, description: Description, model: ModelFiles) -> bool:
+    tag = {
+        "study.model": description.weights_digest,
+        "study.id": description.told["study_id"],
+        **_frozen_network_tag(model),
+    }
     versions = client.search_model_versions(f"name = '{name}'")
     return any(tag.items() <= version.tags.items() for version in versions)
 
 
-def _of_network(model: Model) -> dict[str, str]:
+def _frozen_network_tag(model: ModelFiles) -> dict[str, str]:
     """Return the tag of a model with the weights of its frozen network inside."""
     return {} if model.network is None else {"study.network": model.network.name}
 
 
-def _register(
-    client: "MlflowClient", name: str, progress: TrackingState, model: Model, description: Description
+def _register_version(
+    client: "MlflowClient", name: str, progress: TrackingState, model: ModelFiles, description: Description
 ) -> None:
     from mlflow.exceptions import MlflowException
 
-    run_id = progress.runs[STUDY]
+    run_id = progress.runs[STUDY_RUN_KEY]
     tags = {
         "study.id": description.told["study_id"],
         "study.name": description.told["study"],
         "study.seed": str(description.told["seed"]),
         "study.model": description.weights_digest,
-        **_of_network(model),
+        **_frozen_network_tag(model),
     }
     if worst := description.worst_group:
         tags["study.worst_group"] = " ".join(worst.sentences())[:MAX_DESCRIPTION_CHARACTERS]
-    source, model_id = _log(client, name, progress.experiment, run_id, model, description, tags)
+    source, model_id = _log_model(client, name, progress.experiment, run_id, model, description, tags)
     try:
         client.create_registered_model(name)
     except MlflowException as error:
@@ -211,15 +214,15 @@ def _register(
     version = client.create_model_version(
         name, source, run_id, tags, description=card[:MAX_DESCRIPTION_CHARACTERS], model_id=model_id
     )
-    client.set_registered_model_alias(name, ALIAS, version.version)
+    client.set_registered_model_alias(name, CANDIDATE_ALIAS, version.version)
 
 
-def _log(
+def _log_model(
     client: "MlflowClient",
     name: str,
     experiment: str,
     run_id: str,
-    model: Model,
+    model: ModelFiles,
     description: Description,
     tags: dict[str, str],
 ) -> tuple[str, str | None]:
@@ -235,7 +238,7 @@ def _log(
     try:
         logged = client.create_logged_model(experiment, name, run_id, tags, model_type="classifier")
     except MlflowException as error:
-        if not is_unknown_to_server(error):
+        if not is_unknown_route(error):
             raise
         with tempfile.TemporaryDirectory(prefix="study-model-") as folder:
             save_model(Path(folder) / "model", model, description, Form("model", run_id))

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from study.errors import StudyStoppedError
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Tail
+from study.home.ledger import LedgerTail
 from study.spec import StudySpec
 from study.text import tell
-from study.tracking.connection import error_line
-from study.tracking.tracking_state import STUDY, TrackingState
+from study.tracking.connection import format_error
+from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
 
 if TYPE_CHECKING:
     from study.tracking.writer import Writer
 
-WINDOW = 2.0
+BATCH_INTERVAL_S = 2.0
 """Seconds between two looks at the ledger: each that finds something costs about 10 ms, however little it is."""
 
 REST_PER_WRITE, MAX_REST_S = 3.0, 5.0
@@ -30,26 +30,26 @@ REST_PER_WRITE, MAX_REST_S = 3.0, 5.0
 is behind: a server on the same machine shares its cores with the trials, and events that wait for each other take fewer
 requests."""
 
-REST_TIMEOUT_S, TROUBLED_TIMEOUT_S = 120.0, 5.0
+FINISH_TIMEOUT_S, TROUBLED_TIMEOUT_S = 120.0, 5.0
 """Seconds that the end of a study waits for MLflow, and for one that does not answer."""
 
-QUIET = 3.0
+NOTICE_DELAY_S = 3.0
 """Seconds of that wait before the user is told."""
 
-PARTING = 1.0
+LAST_REQUEST_GRACE_S = 1.0
 """Seconds that it waits afterwards for a request that is under way."""
 
-RETRY = 3.0
+RETRY_INTERVAL_S = 3.0
 """Seconds to wait when MLflow does not answer."""
 
-HEAD_START = 30.0
+MAX_HEAD_START_S = 30.0
 """Most seconds that MLflow is not opened while a new study gets to its first report: importing it and making its
 database takes seconds of the process that starts the trials."""
 
 
-def rest(spent: float) -> float:
+def rest_seconds(spent: float) -> float:
     """Return the seconds until the next look at the ledger, given the seconds that the last writing took."""
-    return max(WINDOW, min(MAX_REST_S, REST_PER_WRITE * spent))
+    return max(BATCH_INTERVAL_S, min(MAX_REST_S, REST_PER_WRITE * spent))
 
 
 class Tracker:
@@ -59,7 +59,7 @@ class Tracker:
         self._home, self._folder, self._spec = home, folder, spec
         self._writer: Writer | None = None
         self._finish, self._given_up = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._follow, name="tracking", daemon=True)
+        self._thread = threading.Thread(target=self._follow_ledger, name="tracking", daemon=True)
         self._trouble: str | None = None
         self._troubled = 0.0  # since when, on the monotonic clock
         self._since: int | None = None
@@ -71,7 +71,7 @@ class Tracker:
     @property
     def is_behind(self) -> bool:
         """Whether MLflow lacks events of the ledger, or has others, or lacks the study's files."""
-        progress = self._progress()
+        progress = self._load_state()
         return progress.offset != self._folder.ledger_file.stat().st_size or not progress.attached
 
     def is_lost(self) -> bool:
@@ -81,13 +81,13 @@ class Tracker:
             StudyStoppedError: MLflow cannot be asked.
         """
         try:
-            self._connected()
-        except Exception as error:  # as in _follow
-            name, database = self._folder.name, self._home.database
+            self._connect_writer()
+        except Exception as error:  # as in _follow_ledger
+            name, database = self._folder.name, self._home.database_file
             remedy = f". Move {database} away, then study resume {name} makes its runs again"
             raise StudyStoppedError(
                 f"{name} is complete, but whether MLflow has all of it cannot be told: "
-                f"{error_line(error, self._home.tracking_uri)}{remedy if self._home.owns_tracking else ''}"
+                f"{format_error(error, self._home.tracking_uri)}{remedy if self._home.owns_tracking else ''}"
             ) from error
         return self.is_behind
 
@@ -96,7 +96,7 @@ class Tracker:
 
         Args:
             head_start: most seconds that a database of the home's own waits for the study's next report; see
-                `HEAD_START`. A server is asked at once.
+                `MAX_HEAD_START_S`. A server is asked at once.
             say: is told, once, that MLflow has not answered from the beginning.
         """
         self._begins_at, self._say = self._folder.ledger_file.stat().st_size, say
@@ -114,14 +114,14 @@ class Tracker:
         """
         self._finish.set()
         began, told_so = time.monotonic(), False
-        while self._thread.is_alive() and time.monotonic() < self._deadline(began):
+        while self._thread.is_alive() and time.monotonic() < self._finish_deadline(began):
             self._thread.join(0.1)
-            if not told_so and time.monotonic() - began > QUIET:
-                say(f"MLflow gets the rest; this waits {REST_TIMEOUT_S:.0f} s at most ...")
+            if not told_so and time.monotonic() - began > NOTICE_DELAY_S:
+                say(f"MLflow gets the rest; this waits {FINISH_TIMEOUT_S:.0f} s at most ...")
                 told_so = True
         problem = (self._trouble or "it is slow") if self._thread.is_alive() else None
         self._given_up.set()
-        self._thread.join(PARTING)
+        self._thread.join(LAST_REQUEST_GRACE_S)
         return problem
 
     def abandon(self) -> None:
@@ -138,60 +138,60 @@ class Tracker:
         Returns:
             What went wrong, else None; nothing is done for a study that MLflow does not have.
         """
-        if STUDY not in self._progress().runs:
+        if STUDY_RUN_KEY not in self._load_state().runs:
             return None
         try:
-            self._connected().attach(files, lead)
-        except Exception as error:  # as in _follow
-            return error_line(error, self._home.tracking_uri)
+            self._connect_writer().attach(files, lead)
+        except Exception as error:  # as in _follow_ledger
+            return format_error(error, self._home.tracking_uri)
         return None
 
-    def _deadline(self, began: float) -> float:
+    def _finish_deadline(self, began: float) -> float:
         """Return when a wait that began then is over; an MLflow that answers again after trouble gets its time."""
         answers = self._trouble is None or self._writer is not None
-        return began + REST_TIMEOUT_S if answers else max(began, self._troubled) + TROUBLED_TIMEOUT_S
+        return began + FINISH_TIMEOUT_S if answers else max(began, self._troubled) + TROUBLED_TIMEOUT_S
 
-    def _progress(self) -> TrackingState:
+    def _load_state(self) -> TrackingState:
         return TrackingState.load(self._folder.tracking_file, self._home.tracking_uri)
 
-    def _let_the_study_begin(self) -> None:
+    def _wait_for_first_report(self) -> None:
         """Wait for the first report from now on, for an end without one, or for long enough."""
-        tail = Tail(self._folder.ledger_file, self._begins_at)
+        tail = LedgerTail(self._folder.ledger_file, self._begins_at)
         deadline = time.monotonic() + self._head_start
         while time.monotonic() < deadline and not self._finish.is_set() and not self._given_up.is_set():
-            if any(event["event"] == "report" for event in tail.new()):
+            if any(event["event"] == "report" for event in tail.new_entries()):
                 return
-            self._finish.wait(WINDOW)
+            self._finish.wait(BATCH_INTERVAL_S)
 
-    def _follow(self) -> None:
+    def _follow_ledger(self) -> None:
         with suppress(Exception):  # the loop meets the same fault of the ledger again, tells it and retries
-            self._let_the_study_begin()
+            self._wait_for_first_report()
         while not self._given_up.is_set():
             last, began = self._finish.is_set(), time.monotonic()
             try:
-                while not self._given_up.is_set() and self._write_new(to_the_end=last):
+                while not self._given_up.is_set() and self._write_batch(to_the_end=last):
                     pass
                 self._trouble = None
                 if last:
                     return
-                self._finish.wait(rest(time.monotonic() - began))
+                self._finish.wait(rest_seconds(time.monotonic() - began))
             except Exception as error:  # whatever MLflow, its database or the network raise: try again later
                 if self._trouble is None:
                     self._troubled = time.monotonic()
-                self._trouble = error_line(error, self._home.tracking_uri)
-                self._tell_at_first()
+                self._trouble = format_error(error, self._home.tracking_uri)
+                self._warn_once_if_unreachable()
                 self._writer = None
-                self._given_up.wait(RETRY)
+                self._given_up.wait(RETRY_INTERVAL_S)
 
-    def _tell_at_first(self) -> None:
+    def _warn_once_if_unreachable(self) -> None:
         """Warn once of an MLflow that has not answered yet; the trouble at a study's end is told anyway."""
         if self._say and self._writer is None and not self._finish.is_set():
             self._say(f"warning: MLflow gets nothing so far: {self._trouble}. The study goes on without it")
         self._say = None
 
-    def _write_new(self, to_the_end: bool) -> bool:
+    def _write_batch(self, to_the_end: bool) -> bool:
         """Write some events; return whether to go on at once, as there may be many more or this is the end."""
-        writer = self._connected()
+        writer = self._connect_writer()
         from study.tracking.writer import EVENTS_AT_ONCE
 
         if self._given_up.is_set():  # while MLflow was opened: another driver may be writing the same events
@@ -202,7 +202,7 @@ class Tracker:
             self._since = self._since or writer.reached
             raise
 
-    def _connected(self) -> "Writer":
+    def _connect_writer(self) -> "Writer":
         if self._writer is None:
             from study.tracking.writer import Writer
 

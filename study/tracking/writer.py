@@ -6,16 +6,16 @@ from itertools import islice
 from pathlib import Path
 
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Tail, check_value
-from study.home.line import Entry
+from study.home.ledger import LedgerTail, line_checksum
+from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec
-from study.text import public
-from study.tracking.connection import open_mlflow, relocate, set_aside
-from study.tracking.mlflow_events import NOTE, EventTranslator, note
-from study.tracking.store import REQUESTS_AT_ONCE, RunUpdate, Store, milliseconds
-from study.tracking.tracking_state import STUDY, TrackingState, run_page, study_id, trials_page
+from study.text import without_password
+from study.tracking.connection import open_mlflow, relocate_artifacts, set_aside_database
+from study.tracking.mlflow_events import EventTranslator, study_description
+from study.tracking.run_store import NOTE_TAG, REQUESTS_AT_ONCE, RunStore, RunUpdate, to_milliseconds
+from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState, run_page, study_id, trials_page
 
 EVENTS_AT_ONCE = 500
 """Most events that are brought at once."""
@@ -41,57 +41,59 @@ class Writer:
 
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec, since: int | None = None) -> None:
         self._home, self._folder, self._spec, self._since = home, folder, spec, since
-        damaged = set_aside(home.database) if home.owns_tracking else None
+        damaged = set_aside_database(home.database_file) if home.owns_tracking else None
         is_server = home.tracking_uri.startswith(("http:", "https:"))
-        self._store = Store(open_mlflow(home), REQUESTS_AT_ONCE if is_server else 1)
+        self._store = RunStore(open_mlflow(home), REQUESTS_AT_ONCE if is_server else 1)
         self._progress = TrackingState.load(folder.tracking_file, home.tracking_uri)
-        if check_value(folder.ledger_file, self._progress.offset) != self._progress.last:
+        if line_checksum(folder.ledger_file, self._progress.offset) != self._progress.last:
             self._progress = TrackingState(self._progress.uri)  # the ledger lost its end, and may have another now
             cut = [f"MLflow had more of {folder.name} than its ledger tells; it is brought there anew"]
         else:
             cut = []
-        self._above = self._found_above()
-        is_lost = self._is_lost()
-        self.notes = cut + _notes(home, folder, damaged, is_lost)
+        self._above = self._state_of_searched_study()
+        is_lost = self._lacks_runs()
+        self.notes = cut + _problem_notes(home, folder, damaged, is_lost)
         if is_lost:
             self._progress = TrackingState(self._progress.uri, former=self._progress.former | self._progress.runs)
             self._progress.save(folder.tracking_file)
-        self._tail = Tail(folder.ledger_file, self._progress.offset)
-        record = StudyRecord.fold(_before(folder.ledger_file, self._progress.offset))
+        self._tail = LedgerTail(folder.ledger_file, self._progress.offset)
+        record = StudyRecord.from_entries(_entries_before(folder.ledger_file, self._progress.offset))
         self._study = record.id
-        self._events = EventTranslator(spec, self._progress, record, folder.own_runs, self._above.runs.get(STUDY, ""))
+        self._events = EventTranslator(
+            spec, self._progress, record, folder.own_mlflow_runs, self._above.runs.get(STUDY_RUN_KEY, "")
+        )
         self._sure = False
         self.reached: int | None = None
 
     def write_new(self) -> int:
         """Write the next events of the ledger, at most `EVENTS_AT_ONCE`; return how many there were."""
-        events = list(islice(self._tail.new(), EVENTS_AT_ONCE))
+        events = list(islice(self._tail.new_entries(), EVENTS_AT_ONCE))
         if not events:
             return 0
         time = events[0]["time"]
         assert isinstance(time, int | float)
-        self.reached = milliseconds(time)
+        self.reached = to_milliseconds(time)
         self._study = self._study or str(events[0]["id"])
         progress = self._progress
         if not progress.experiment:
-            own = (self._home.artifacts / self._spec.name).as_uri() if self._home.owns_tracking else None
+            own = (self._home.artifacts_folder / self._spec.name).as_uri() if self._home.owns_tracking else None
             progress.experiment = self._above.experiment or self._store.experiment(self._spec, own)
         if not self._sure:
-            self._take_up_runs(self.reached)
-        changes = self._events.changes(events)
+            self._adopt_existing_runs(self.reached)
+        changes = self._events.translate(events)
         self._store.write(progress.experiment, changes, progress.runs)
-        self._take_back_artifacts()
+        self._restore_artifacts()
         for key, path, place in ((change.key, *file) for change in changes for file in change.files):
-            self._attach(key, path, place)
+            self._log_artifact(key, path, place)
             shutil.rmtree(path, ignore_errors=True)
             path.mkdir(exist_ok=True)  # MLflow finds no run without this folder
         names = {event["event"] for event in events}
         if "opened" in names:
-            self._attach(STUDY, self._folder.spec_file, None)
+            self._log_artifact(STUDY_RUN_KEY, self._folder.spec_file, None)
         if "closed" in names and self._since is not None:
-            self._take_up_runs(self._since)  # MLflow may have carried out late a request that was given up
+            self._adopt_existing_runs(self._since)  # MLflow may have carried out late a request that was given up
         self._sure, progress.offset = True, self._tail.offset
-        progress.last = check_value(self._folder.ledger_file, progress.offset)
+        progress.last = line_checksum(self._folder.ledger_file, progress.offset)
         progress.save(self._folder.tracking_file)
         return len(events)
 
@@ -102,29 +104,31 @@ class Writer:
             lead: the sentences of the report's lead by title, for the run's note.
         """
         progress = self._progress
-        run_id = progress.runs[STUDY]
+        run_id = progress.runs[STUDY_RUN_KEY]
         for path, folder in files.items():
-            self._attach(STUDY, path, folder)
+            self._log_artifact(STUDY_RUN_KEY, path, folder)
         shown = {path.name: f"{folder}/{path.name}" if folder else path.name for path, folder in files.items()}
         links = {"the trials": trials_page(progress.experiment)}
-        links |= {name: run_page("", progress.experiment, run_id, shown[name]) for name in LINKED if name in shown}
-        text = note(Results(self._spec, self._events.record), lead, links)
-        self._store.write(progress.experiment, [RunUpdate(STUDY, tags={NOTE: text})], progress.runs)
+        links |= {
+            name: run_page("", progress.experiment, run_id, shown[name]) for name in LINKED_ARTIFACTS if name in shown
+        }
+        text = study_description(Results(self._spec, self._events.record), lead, links)
+        self._store.write(progress.experiment, [RunUpdate(STUDY_RUN_KEY, tags={NOTE_TAG: text})], progress.runs)
         progress.attached = True
         self._progress.save(self._folder.tracking_file)
 
-    def _is_lost(self) -> bool:
+    def _lacks_runs(self) -> bool:
         """Return whether MLflow lacks runs that it had.
 
         In a home's own database each is looked for: its page has a button that deletes one.
         """
         runs, experiment = self._progress.runs, self._progress.experiment
-        if not self._home.owns_tracking or not runs or self._store.lacks(runs):
-            return self._store.lacks(runs)
+        if not self._home.owns_tracking or not runs or self._store.has_lost_runs(runs):
+            return self._store.has_lost_runs(runs)
         there = {run_id for _, run_id in self._store.find(experiment, study_id(self._folder.ledger_file))}
         return not set(runs.values()) <= there
 
-    def _found_above(self) -> TrackingState:
+    def _state_of_searched_study(self) -> TrackingState:
         """Return what MLflow has of the study whose configuration a final training trains: its runs are nested there.
 
         Empty for other studies, and where this home or its MLflow does not have that study.
@@ -134,60 +138,64 @@ class Writer:
         if folder is None or self._spec.final_seeds is None or folder.name == self._spec.name:
             return TrackingState()
         found, own = TrackingState.load(folder.tracking_file, self._home.tracking_uri), study_id(folder.ledger_file)
-        if STUDY not in found.runs or origin.get("study_id", own) != own or self._store.lacks(found.runs):
+        if (
+            STUDY_RUN_KEY not in found.runs
+            or origin.get("study_id", own) != own
+            or self._store.has_lost_runs(found.runs)
+        ):
             return TrackingState()
         return found
 
-    def _attach(self, key: str, path: Path, place: str | None) -> None:
+    def _log_artifact(self, key: str, path: Path, place: str | None) -> None:
         """Log a file, or all in a folder, as artifacts of a run.
 
         The database's addresses are corrected first: a machine that sees the home by another path may have changed
         them.
         """
         if self._home.owns_tracking:
-            relocate(self._home.database, self._home.artifacts)
+            relocate_artifacts(self._home.database_file, self._home.artifacts_folder)
         self._store.attach(self._progress.runs[key], path, place)
 
-    def _take_back_artifacts(self) -> None:
+    def _restore_artifacts(self) -> None:
         """Give runs that were made again the artifacts that they had: they have other ids now, and another place."""
         former = self._progress.former if self._home.owns_tracking else {}
         for key in former.keys() & self._progress.runs.keys():
             if former[key] != self._progress.runs[key]:
-                for folder in self._home.artifacts.glob(f"*/{former[key]}/artifacts"):
-                    self._attach(key, folder, None)
+                for folder in self._home.artifacts_folder.glob(f"*/{former[key]}/artifacts"):
+                    self._log_artifact(key, folder, None)
                     shutil.rmtree(folder.parent)
             del former[key]
 
-    def _take_up_runs(self, since: int) -> None:
+    def _adopt_existing_runs(self, since: int) -> None:
         """Add the runs that MLflow has; of two of one key keep the first, and delete the other."""
         runs = self._progress.runs
-        for key, run_id in list(self._store.find(self._progress.experiment, self._study, since - MARGIN)):
+        for key, run_id in list(self._store.find(self._progress.experiment, self._study, since - CLOCK_MARGIN_MS)):
             if runs.setdefault(key, run_id) != run_id:
                 self._store.client.delete_run(run_id)
 
 
-LINKED = ("report.html", "best.yaml", "model_card.md")
+LINKED_ARTIFACTS = ("report.html", "best.yaml", "model_card.md")
 """Files that the note of a study's run links to."""
 
-MARGIN = 60_000
+CLOCK_MARGIN_MS = 60_000
 """Milliseconds by which a clock may have been set back."""
 
 
-def _notes(home: Home, folder: StudyFolder, damaged: tuple[str, Path] | None, is_lost: bool) -> list[str]:
+def _problem_notes(home: Home, folder: StudyFolder, damaged: tuple[str, Path] | None, is_lost: bool) -> list[str]:
     """Return what was wrong with MLflow."""
     again = f"the runs of {folder.name} are made again from its ledger"
     others = ", those of other studies with: study resume NAME" if home.owns_tracking else ""
     if damaged:
         why, aside = damaged
-        return [f"{home.database} was damaged: {why}. It is kept as {aside.name}; {again}{others}"]
-    where = home.database if home.owns_tracking else public(home.tracking_uri)
+        return [f"{home.database_file} was damaged: {why}. It is kept as {aside.name}; {again}{others}"]
+    where = home.database_file if home.owns_tracking else without_password(home.tracking_uri)
     return [f"{where}: runs of {folder.name} were missing; {again}{others}"] if is_lost else []
 
 
-def _before(path: Path, offset: int) -> Iterator[Entry]:
+def _entries_before(path: Path, offset: int) -> Iterator[Entry]:
     """Yield the events of a ledger up to an offset."""
-    tail = Tail(path)
-    for event in tail.new():
+    tail = LedgerTail(path)
+    for event in tail.new_entries():
         if tail.offset > offset:
             return
         yield event

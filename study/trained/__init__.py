@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from study.catalogue import later
+from study.catalogue import lazy_getattr
 from study.trained.description import Description
 
 if TYPE_CHECKING:
@@ -10,4 +10,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Classifier", "Description"]
 
-__getattr__ = later({"Classifier": "study.trained.classifier"})  # needs PyTorch
+__getattr__ = lazy_getattr({"Classifier": "study.trained.classifier"})  # needs PyTorch

@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 from study import files, models
 from study.data import Split
 from study.errors import UserError
-from study.files import below
+from study.files import path_below
 from study.methods import Method
 from study.models import initial_weights
 from study.trained.description import Description
 from study.training import features
-from study.training.device import Resident, take
-from study.training.evaluation import Evaluation, networks
+from study.training.device import ResidentSplit, resolve_device
+from study.training.evaluation import Evaluator, build_networks
 
 BATCHES, PASSES, LONG_ENOUGH = (8, 64, 512, 4096), 3, 0.1
 """Samples whose time is measured, more until a pass takes so many seconds; and the number of passes."""
 
 
-def processor() -> str:
+def cpu_name() -> str:
     """Return the name of this machine's CPU."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
@@ -35,7 +35,7 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _size(what: str, module: torch.nn.Module, file: Path) -> str:
+def _size_text(what: str, module: torch.nn.Module, file: Path) -> str:
     count = sum(parameter.numel() for parameter in module.parameters())
     return f"{what}: {f'{count:,} parameters, ' if count else ''}{file.stat().st_size / 1e6:.3g} MB on disk"
 
@@ -54,22 +54,25 @@ class Classifier:
 
     def __init__(self, description: Description, folder: Path, device: str | None = None) -> None:
         self.description, self.facts = description, description.facts
-        self.device = take(device)
-        state = weights(description, folder)
+        self.device = resolve_device(device)
+        state = load_weights(description, folder)
         self._network, self._sizes = None, list[str]()
         with description.frozen_network(folder):
             try:
                 config = description.trial_config
-                self._train, self._seen = config.train, models.seen(config.model, self.facts)
+                self._train, self._seen = config.train, models.facts_of_inputs(config.model, self.facts)
                 if description.frozen is not None:
-                    self._network = features.network(config.model, self.facts, self.device)
-                    self._sizes.append(_size("Frozen network", self._network, initial_weights.find(config.model)[0]))
-                modules = networks(config, self._seen, begins=False)
+                    self._network = features.build_backbone(config.model, self.facts, self.device)
+                    self._sizes.append(
+                        _size_text("Frozen network", self._network, initial_weights.find_file(config.model)[0])
+                    )
+                modules = build_networks(config, self._seen, begins=False)
                 modules.load_state_dict(dict(state))
-                self._sizes.append(_size("Trained", modules, below(folder, description.weights)))
+                self._sizes.append(_size_text("Trained", modules, path_below(folder, description.weights)))
             except (UserError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-                why = f"does not fit this version of study: {(str(error) or type(error).__name__).splitlines()[0]}"
-                raise UserError(f"{folder / description.weights}: {why}") from None
+                why = " ".join(str(error).split())[:200] or type(error).__name__
+                message = f"{folder / description.weights}: does not fit this version of study: {why}"
+                raise UserError(message) from None
         self._networks = modules.to(self.device).eval()
         self._method = cast(Method, modules["method"])
 
@@ -99,7 +102,7 @@ class Classifier:
         Raises:
             UserError: the inputs do not have the model's shape or type, or its method decides by more than its scores.
         """
-        self._check(inputs)
+        self._check_inputs(inputs)
         return self._scores(inputs).softmax(1).float().cpu().numpy()
 
     def size_and_time(self) -> str:
@@ -110,18 +113,18 @@ class Classifier:
             for samples in BATCHES:
                 noise: NDArray[Any] = generator.integers(0, 256, (samples, *facts.shape), np.uint8)
                 inputs = noise.astype(np.float32) if facts.is_table else noise
-                if (seconds := min(self._seconds(inputs) for _ in range(PASSES))) > LONG_ENOUGH:
+                if (seconds := min(self._processor_seconds(inputs) for _ in range(PASSES))) > LONG_ENOUGH:
                     break
         finally:
             torch.set_num_threads(threads)
         sample = "row" if facts.is_table else f"picture of {facts.shape[1]} x {facts.shape[2]} pixels"
         return (
             f"{'. '.join(self._sizes)}. A {sample} takes {seconds / samples * 1000:.2g} ms of one thread of the CPU "
-            f"({processor()}): the fastest of {PASSES} passes over {samples} of noise, where the training ended; "
+            f"({cpu_name()}): the fastest of {PASSES} passes over {samples} of noise, where the training ended; "
             f"reading {'cells' if facts.is_table else 'and decoding files'} comes on top."
         )
 
-    def _seconds(self, inputs: NDArray[Any]) -> float:
+    def _processor_seconds(self, inputs: NDArray[Any]) -> float:
         """Return the processor's time for these samples in this thread, whatever else the machine does."""
         began = time.thread_time()
         self._scores(inputs)
@@ -132,13 +135,13 @@ class Classifier:
         no_labels = np.zeros(len(inputs), dtype=np.int64)
         if self._network is not None:
             all_of_them = range(len(inputs))
-            rows = features.batches(self._network, inputs, all_of_them, self.facts, self.device)
+            rows = features.feature_batches(self._network, inputs, all_of_them, self.facts, self.device)
             inputs = np.concatenate([batch for _, batch in rows])
-        resident = {"given": Resident(Split(inputs, no_labels), self._seen.on("train"), self.device)}
-        evaluation = Evaluation(self._networks, resident, self._seen, self._train)
+        resident = {"given": ResidentSplit(Split(inputs, no_labels), self._seen.for_split("train"), self.device)}
+        evaluation = Evaluator(self._networks, resident, self._seen, self._train)
         return evaluation.scores("encoder", evaluation.features("given"))
 
-    def _check(self, inputs: NDArray[np.generic]) -> None:
+    def _check_inputs(self, inputs: NDArray[np.generic]) -> None:
         if self._method.equalizes_odds:
             raise UserError(
                 "this method's decisions need each sample's bias class and thresholds from the training data, and a "
@@ -152,7 +155,7 @@ class Classifier:
             )
 
 
-def weights(description: Description, folder: Path) -> Mapping[str, torch.Tensor]:
+def load_weights(description: Description, folder: Path) -> Mapping[str, torch.Tensor]:
     """Return a model's weights by name, on the CPU.
 
     Raises:
@@ -161,7 +164,7 @@ def weights(description: Description, folder: Path) -> Mapping[str, torch.Tensor
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    path = below(folder, description.weights)
+    path = path_below(folder, description.weights)
     try:
         if files.digest_of_file(path) != description.weights_digest:
             raise UserError(

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from study import files
-from study.data import Encoding, Facts, of_earlier
-from study.data.dataset import by_number
-from study.data.table_columns import Column
+from study.data import Encoding, Facts
+from study.data.table_columns import ColumnEncoding
 from study.errors import UserError
-from study.files import below, write_whole
-from study.metrics.worst_group import Counts, Group, WorstGroup, worst_group
+from study.files import path_below, write_whole
+from study.metrics.worst_group_statement import GroupCounts, WorstGroup, find_worst_group
 from study.models import initial_weights
 from study.training import TrialConfig
 
@@ -52,7 +51,7 @@ class Description:
         """Return the file of the frozen network's weights among a model's files; None: they are not inside."""
         if self.frozen is None:
             return None
-        path = below(folder, network_name(self.frozen))
+        path = path_below(folder, network_file_name(self.frozen))
         return path if path.exists() else None
 
     @contextmanager
@@ -69,8 +68,8 @@ class Description:
             yield
             return
         section, inside = self.config["model"], self.network_file(folder)
-        with nullcontext() if inside is None else initial_weights.at(section, inside):
-            now = initial_weights.told(section)
+        with nullcontext() if inside is None else initial_weights.weights_at(section, inside):
+            now = initial_weights.describe(section)
             if now["sha256"] != self.frozen["sha256"]:
                 raise UserError(
                     f"the model takes features of {self.frozen['name']}, whose weights are not those here: sha256 was "
@@ -92,8 +91,8 @@ class Description:
     def worst_group(self) -> WorstGroup | None:
         """Groups that the model serves worst, on the split that it is described on; None where that is not known."""
         if (counts := self.told.get("groups")) is not None:
-            return worst_group(Counts(**counts), self.facts.class_names, self.facts.bias_names)
-        return _of_enough(self.told.get("worst_group"))
+            return find_worst_group(GroupCounts(**counts), self.facts.class_names, self.facts.bias_names)
+        return None
 
     def write(self, path: Path) -> None:
         """Write the description to a file in one step."""
@@ -118,28 +117,17 @@ class Description:
             raise UserError(f"{path}: format {version}, this version of study reads {FORMAT}. Update study")
         if recorded_digest != files.digest_of_values({"format": version, **values}):
             raise UserError(f"{path}: was changed after it was written. Take the file that study train wrote")
-        values["config"]["data"] = of_earlier(values["config"]["data"])
-        facts: dict[str, Any] = {key: _tuple(value) for key, value in values.pop("facts").items()}
+        facts: dict[str, Any] = {key: _tuple(value) for key, value in values.pop("facts").items() if key != "alike"}
         told = values.pop("encoding", None)
-        encoding = None if told is None else tuple(Column(**{**of, "values": _tuple(of["values"])}) for of in told)
-        read = Facts(**facts) if "aligned" in facts else by_number(Facts(**facts))
-        return cls(facts=read, encoding=encoding, **values)
+        encoding = (
+            None if told is None else tuple(ColumnEncoding(**{**of, "values": _tuple(of["values"])}) for of in told)
+        )
+        return cls(facts=Facts(**facts), encoding=encoding, **values)
 
 
-def network_name(frozen: Mapping[str, str]) -> str:
+def network_file_name(frozen: Mapping[str, str]) -> str:
     """Return the name of the file of a frozen network's weights among a model's files."""
     return f"network-{frozen['sha256'][:16]}{Path(frozen['file']).suffix}"
-
-
-def _of_enough(told: Mapping[str, Any] | None) -> WorstGroup | None:
-    """Return the worst group as an earlier version knew it: of the groups with enough samples, or only its accuracy."""
-    if told is None or not (sizes := told["sizes"]):
-        return None
-    if (of := told["group"]) is None:
-        return WorstGroup(told["split"], tuple(sizes), (), told["accuracy"], accuracy=told["overall"])
-    name = f"class {of['target']!r} with bias class {of['bias']!r}"
-    worst = Group(name, of["accuracy"] * of["samples"], of["samples"])
-    return WorstGroup(told["split"], tuple(sizes), (), None, of_enough=worst)
 
 
 def _tuple(value: Any) -> Any:

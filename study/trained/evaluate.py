@@ -13,34 +13,36 @@ from numpy.typing import NDArray
 from study import data
 from study.data import holdout, table_columns
 from study.data.dataset import Dataset, Facts, Split
-from study.data.folds import of_fold
+from study.data.folds import select_fold
 from study.data.table_columns import Faults
 from study.data.table_format import TABLES
 from study.errors import UserError
-from study.files import below
+from study.files import path_below
 from study.home import events
 from study.home.folder import Home
-from study.home.ledger import Ledger, read
-from study.home.record import StudyRecord, finite
+from study.home.ledger import Ledger, read_entries
+from study.home.record import StudyRecord, finite_metrics
 from study.metrics import group_names
-from study.metrics.worst_group import Counts, WorstGroup, worst_group
+from study.metrics.worst_group_statement import GroupCounts, WorstGroup, class_sentences, find_worst_group
 from study.spec import load_study
-from study.spec.document import Document, mapping, override
+from study.spec.key_errors import Problems, check_section
+from study.spec.load import drop_removed_keys
 from study.spec.search_checks import trial_faults
-from study.spec.section_checks import Problems, check, section_model
-from study.text import quoted, some
+from study.spec.section_models import section_model
+from study.spec.yaml_document import Document, apply_overrides, as_mapping
+from study.text import few_names, quoted
 from study.trained import Description
-from study.trained.classifier import weights
-from study.trained.model_files import fingerprint_of_test
+from study.trained.classifier import load_weights
+from study.trained.model_files import test_fingerprint
 from study.training import DivergedError, Trial, TrialConfig
-from study.training.device import take
+from study.training.device import resolve_device
 
 ALL = "all"
 """Split of every sample with a class, of data that are not the model's own."""
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class EvaluationResult:
     """The result of an evaluation.
 
     Attributes:
@@ -49,6 +51,7 @@ class Evaluated:
         worst_group: groups that are served worst; None where that is not known, or all are served alike.
         left_out: rows of the table that the model cannot take.
         foreign_bias: bias classes that the model was not trained on; samples of theirs are in no group.
+        of_classes: sentences on the class with the lowest accuracy, and on a threshold that is off.
     """
 
     metrics: Mapping[str, float | None]
@@ -56,6 +59,7 @@ class Evaluated:
     worst_group: WorstGroup | None
     left_out: Faults
     foreign_bias: Sequence[str]
+    of_classes: Sequence[str]
 
 
 def evaluate(
@@ -66,7 +70,7 @@ def evaluate(
     assignments: Iterable[str] = (),
     device: str | None = None,
     strict: bool = False,
-) -> Evaluated:
+) -> EvaluationResult:
     """Compute every metric of a trained model on a split; on its own data these are the values of its training.
 
     Classes and bias classes are numbered as the model does, by name; a bias of numbers has the model's groups, unless
@@ -89,98 +93,119 @@ def evaluate(
     """
     description = Description.read(model)
     assignments = list(assignments)
-    section = _section(description, study, assignments)
+    section = _data_section(description, study, assignments)
+    is_own_section = data.section_key(section) == data.section_key(
+        as_mapping(_own_document(description).values["data"])
+    )
     if description.facts.bias_edges and section.get("bias") and section.get("bias_bins", ()) in (None, "quartiles"):
         section = {**section, "bias_bins": list(description.facts.bias_edges)}  # not the quartiles of other rows
     config = TrialConfig.from_document({**description.config, "data": section})
     encoding = description.encoding
-    dataset, left_out = (of_fold(data.load(section), None), {}) if encoding is None else data.encoded(section, encoding)
+    dataset, left_out = (
+        (select_fold(data.load(section), None), {}) if encoding is None else data.load_encoded(section, encoding)
+    )
     if strict and left_out:
-        raise UserError("\n".join(["--strict: the model cannot take every row", *table_columns.summary(left_out)]))
-    foreign = foreign_bias(dataset.facts, description.facts)
-    dataset = numbered_as(dataset, description.facts)
+        raise UserError(
+            "\n".join(["--strict: the model cannot take every row", *table_columns.summarise_faults(left_out)])
+        )
+    foreign = unknown_bias_classes(dataset.facts, description.facts)
+    dataset = renumber_classes(dataset, description.facts)
     used = {**description.config, "data": section}
     if dataset.facts.bias_classes is None and any(trial_faults(used, dataset.facts)):
         dataset = _of_unknown_bias(dataset, description.facts)  # the method needs it to train, which is over
     if faults := list(trial_faults(used, replace(dataset.facts, some_bias=description.facts.some_bias))):
         raise UserError("\n".join(f"the model: {'.'.join(at)}: {why}" for at, why in faults))
     known = description.told["test_fingerprint"] if split in ("test", ALL) else None
-    is_own = known is not None and fingerprint_of_test(dataset) == known
+    is_own = known is not None and test_fingerprint(dataset) == known
     if split == ALL:
-        if is_own or data.key(section) == data.key(description.config["data"]):
+        if is_own or is_own_section:
             raise UserError("--split all: these are the model's own data, and it was trained on a part of them")
-        dataset = _with_all(dataset)
-    _check(description.facts, dataset.facts, split)
+        dataset = _with_all_samples(dataset)
+    _check_split(description.facts, dataset.facts, split)
     if config.train.with_val:
         if split == "val":
-            is_trained_on = data.key(section) == data.key(description.config["data"])
-            better = "" if is_trained_on else ", and of new data it has none: --split all takes every sample"
+            better = "" if is_own_section else ", and of new data it has none: --split all takes every sample"
             raise UserError(f"--split val: the model was trained on this split{better}")
         config = replace(config, train=replace(config.train, with_val=False))
     # the network that inferred groups for the training is no part of the model
     config = replace(config, train=replace(config.train, inferred_groups="none"))
-    weights(description, model.parent)  # refuses what was not written by study
-    place = str(take(device))
-    noted = _noted(home, description) if is_own and split == "test" else nullcontext()
+    load_weights(description, model.parent)  # refuses what was not written by study
+    place = str(resolve_device(device))
+    noted = _note_test_reading(home, description) if is_own and split == "test" else nullcontext()
     with description.frozen_network(model.parent), noted:
         trial = Trial(config, dataset, place, begins=False)
-        trial.load(below(model.parent, description.weights))
+        trial.load(path_below(model.parent, description.weights))
         try:
-            measured = finite(trial.evaluate(split, final=True))
-            return Evaluated(measured, len(dataset.splits[split]), _groups(trial, split, measured), left_out, foreign)
+            measured = finite_metrics(trial.evaluate(split, final=True))
+            groups, classes = _worst_group(trial, split, measured), _class_sentences(trial, split, measured)
+            return EvaluationResult(measured, len(dataset.splits[split]), groups, left_out, foreign, classes)
         except DivergedError as diverged:
             raise UserError(f"{model}: {diverged}: the model cannot be measured on these data") from None
 
 
-def group_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
+def groups_in_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
     """Return the class and bias class, in the model's names, of each metric that is of one group."""
     facts = Description.read(model).facts
-    told = {name: group_names.words(name, facts.class_names, facts.bias_names) for name in metrics}
+    told = {name: group_names.metric_in_words(name, facts.class_names, facts.bias_names) for name in metrics}
     return {name: words for name, words in told.items() if words}
 
 
-def is_files(place: str) -> bool:
+def is_user_data(place: str) -> bool:
     """Tell whether a path is that of a table or of a folder, not of a study file."""
     return os.path.isdir(place) or Path(place).suffix.lower() in TABLES
 
 
-def _section(description: Description, study: str | None, assignments: list[str]) -> dict[str, Any]:
+def _data_section(description: Description, study: str | None, assignments: list[str]) -> dict[str, Any]:
     """Return the complete `data` section: the model's own or a study file's, with overrides."""
     for assignment in assignments:
         if not assignment.startswith("data."):
             raise UserError(f"--set {assignment}: only keys of the data can be set, the model is evaluated as it is")
-    if study is not None and not is_files(study):
+    if study is not None and not is_user_data(study):
         return dict(load_study(study, assignments).base["data"])
+    document = _own_document(description)
     if study is None and not assignments:
-        return dict(description.config["data"])
-    document = Document("the model", {"data": dict(description.config["data"])})
+        return dict(as_mapping(document.values["data"]))
     if study is not None:
         own = str(description.config["data"]["name"])
         if all(knob.key != "path" for knob in data.data_knobs(own)):
             raise UserError(f"--data {study}: the model learned {own}, which has no files of yours; give a study file")
         document.set("data.path", study, "--data")
-    override(document, assignments)
-    values, problems = dict(mapping(document.values["data"])), Problems(document)
+    apply_overrides(document, assignments)
+    values = dict(as_mapping(document.values["data"]))
     name = str(values.pop("name"))
-    checked = check(section_model("data", data.data_knobs(name)), values, ("data",), problems)
+    problems = Problems(document)
+    checked = check_section(section_model("data", data.data_knobs(name)), values, ("data",), problems)
     problems.raise_any()
     return {"name": name, **(checked or {})}
 
 
-def _with_all(dataset: Dataset) -> Dataset:
+def _own_document(description: Description) -> Document:
+    """Return a document with the `data` section that a model was trained on, without keys of earlier versions."""
+    by_number = ("aligned", "by_number")  # the class of each bias class, which the model's facts have
+    own = {key: value for key, value in description.config["data"].items() if (key, value) != by_number}
+    document = Document("the model", {"data": own})
+    problems = Problems(document)
+    document.values = drop_removed_keys(document.values, problems)
+    problems.raise_any()
+    return document
+
+
+def _with_all_samples(dataset: Dataset) -> Dataset:
     """Return the data set with a further split `ALL`: every sample that has a class."""
 
     def joined(name: str) -> Any:
         arrays = [getattr(dataset.splits[split], name) for split in dataset.facts.splits]
         return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
-    whole = holdout.take(Split(*map(joined, ("inputs", "target", "bias", "condition"))), joined("target") >= 0)
+    whole = holdout.select_samples(
+        Split(*map(joined, ("inputs", "target", "bias", "condition"))), joined("target") >= 0
+    )
     known = dataset.facts.bias_splits if whole.bias is None else None
     facts = replace(dataset.facts, splits=(*dataset.facts.splits, ALL), bias_splits=known)
     return Dataset(facts, {**dataset.splits, ALL: whole})
 
 
-def _check(model: Facts, facts: Facts, split: str) -> None:
+def _check_split(model: Facts, facts: Facts, split: str) -> None:
     for what, own, other in (("classes", model.classes, facts.classes), ("shape", model.shape, facts.shape)):
         if own != other:
             raise UserError(f"data: {what} {other} given, the model was trained on {own}")
@@ -190,21 +215,28 @@ def _check(model: Facts, facts: Facts, split: str) -> None:
         raise UserError(f"--split {split}: the data have {', '.join(facts.splits)}, and all")
 
 
-def _groups(trial: Trial, split: str, measured: Mapping[str, float | None]) -> WorstGroup | None:
+def _worst_group(trial: Trial, split: str, measured: Mapping[str, float | None]) -> WorstGroup | None:
     """Return the groups that the model serves worst, by the counts of this evaluation."""
-    facts, cells = trial.dataset.facts.on(split), trial.evaluate.counts[split]
+    facts, cells = trial.dataset.facts.for_split(split), trial.evaluate.counts[split]
     right, samples = cells.cells.sums.tolist(), cells.cells.samples.long().tolist()
     unknown = int(cells.table[:, -1].sum()) if facts.bias_classes else None
-    found = Counts(split, samples, right, unknown, measured[f"{split}/accuracy"])
-    return worst_group(found, facts.class_names, facts.bias_names)
+    found = GroupCounts(split, samples, right, unknown, measured[f"{split}/accuracy"])
+    return find_worst_group(found, facts.class_names, facts.bias_names)
+
+
+def _class_sentences(trial: Trial, split: str, measured: Mapping[str, float | None]) -> list[str]:
+    """Return sentences on the class with the lowest accuracy, and on a threshold that is off."""
+    confusion = trial.evaluate.counts[split].by_class.long().tolist()
+    names = trial.dataset.facts.class_names or [f"class {number}" for number in range(len(confusion))]
+    return class_sentences(names, confusion, measured.get(f"{split}/auc"))
 
 
 @contextmanager
-def _noted(home: Home, description: Description) -> Iterator[None]:
+def _note_test_reading(home: Home, description: Description) -> Iterator[None]:
     """Note a successful reading of the test split in the ledger of the model's study, if it is in this home."""
     name = str(description.told["study"])
     folder = next((study for study in home.studies() if study.name == name), None)
-    told = [] if folder is None else read(folder.ledger_file)
+    told = [] if folder is None else read_entries(folder.ledger_file)
     created = next((event["id"] for event in told if event["event"] == "created"), None)
     if folder is None or created != description.told["study_id"]:
         yield
@@ -212,8 +244,8 @@ def _noted(home: Home, description: Description) -> Iterator[None]:
     ledger = Ledger(folder.ledger_file)
     try:
         yield
-        StudyRecord.told(folder.ledger_file).close_after_the_dead(ledger)
-        ledger.append(events.Evaluated(trial=description.told["trial"], split="test", by="study evaluate"))
+        StudyRecord.load_without_closing(folder.ledger_file).close_dead_session(ledger)
+        ledger.append(events.ModelEvaluated(trial=description.told["trial"], split="test", by="study evaluate"))
     finally:
         ledger.close()
 
@@ -221,7 +253,7 @@ def _noted(home: Home, description: Description) -> Iterator[None]:
 Names = Sequence[str] | None
 
 
-def numbered_as(dataset: Dataset, model: Facts) -> Dataset:
+def renumber_classes(dataset: Dataset, model: Facts) -> Dataset:
     """Return the data set with each class and bias class numbered as the model numbers the one of this name.
 
     Names that the data lack are fine. Where either side has no names its numbers stay as they are, and the data's bias
@@ -235,18 +267,20 @@ def numbered_as(dataset: Dataset, model: Facts) -> Dataset:
         UserError: the data have a class that the model does not know.
     """
     facts = dataset.facts
-    if foreign := _foreign(facts.class_names, model.class_names):
+    if foreign := _unknown_names(facts.class_names, model.class_names):
         raise UserError(
-            f"data: {'class' if len(foreign) == 1 else 'classes'} {some(list(map(quoted, foreign)))} given, the model "
-            f"was trained on the classes {some(list(map(quoted, model.class_names or ())))}. Take out these rows, or "
-            "write the model's names if they mean the same"
+            f"data: {'class' if len(foreign) == 1 else 'classes'} {few_names(list(map(quoted, foreign)))} given, the "
+            f"model was trained on the classes {few_names(list(map(quoted, model.class_names or ())))}. Take out these "
+            "rows, or write the model's names if they mean the same"
         )
-    target = _numbers(facts.class_names, model.class_names)
-    bias = _numbers(facts.bias_names, model.bias_names)
+    target = _renumbering(facts.class_names, model.class_names)
+    bias = _renumbering(facts.bias_names, model.bias_names)
     if target is not None:
         facts = replace(facts, classes=model.classes, class_names=model.class_names)
     if bias is not None:
-        facts = replace(_with_bias(facts, model), some_bias=facts.some_bias or bool(foreign_bias(facts, model)))
+        facts = replace(
+            _with_model_bias(facts, model), some_bias=facts.some_bias or bool(unknown_bias_classes(facts, model))
+        )
     if facts == dataset.facts:
         return dataset
     splits = {
@@ -263,25 +297,24 @@ def numbered_as(dataset: Dataset, model: Facts) -> Dataset:
 def _of_unknown_bias(dataset: Dataset, model: Facts) -> Dataset:
     """Return the data set with the model's bias classes, of which no sample's is known."""
     splits = {name: replace(split, bias=np.full(len(split), -1)) for name, split in dataset.splits.items()}
-    return Dataset(replace(_with_bias(dataset.facts, model), bias_splits=None, some_bias=True), splits)
+    return Dataset(replace(_with_model_bias(dataset.facts, model), bias_splits=None, some_bias=True), splits)
 
 
-def _with_bias(facts: Facts, model: Facts) -> Facts:
+def _with_model_bias(facts: Facts, model: Facts) -> Facts:
     """Return facts with the model's bias classes, whatever other rows say of what goes with which class."""
-    known = replace(facts, bias_classes=model.bias_classes, bias_names=model.bias_names)
-    return replace(known, aligned=model.aligned, alike=model.alike)
+    return replace(facts, bias_classes=model.bias_classes, bias_names=model.bias_names, aligned=model.aligned)
 
 
-def foreign_bias(facts: Facts, model: Facts) -> list[str]:
+def unknown_bias_classes(facts: Facts, model: Facts) -> list[str]:
     """Return the bias classes of data that the model does not know."""
-    return _foreign(facts.bias_names, model.bias_names)
+    return _unknown_names(facts.bias_names, model.bias_names)
 
 
-def _foreign(given: Names, known: Names) -> list[str]:
+def _unknown_names(given: Names, known: Names) -> list[str]:
     return [name for name in given or () if known and name not in known]
 
 
-def _numbers(given: Names, known: Names) -> NDArray[np.int64] | None:
+def _renumbering(given: Names, known: Names) -> NDArray[np.int64] | None:
     """Return the model's number for each of the data's, with -1 (not known) for -1 and where the model has none.
 
     None: the numbers stay.

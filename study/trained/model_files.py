@@ -9,7 +9,7 @@ from typing import Any
 from study import data, files, models, ranking
 from study.data import Dataset, Encoding, holdout
 from study.data.dataset import fingerprint
-from study.data.folds import of_fold
+from study.data.folds import select_fold
 from study.errors import UserError
 from study.files import write_whole
 from study.home.folder import StudyFolder
@@ -17,12 +17,12 @@ from study.home.record import TrialRecord
 from study.models import initial_weights
 from study.ranking import Results, epochs
 from study.spec import StudySpec
-from study.trained import card
-from study.trained.description import Description, network_name
+from study.trained import model_card
+from study.trained.description import Description, network_file_name
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelFiles:
     """A trained model's files.
 
     Attributes:
@@ -37,20 +37,20 @@ class Model:
     network: Path | None = None
 
 
-def best_model(folder: StudyFolder, results: Results) -> Model | None:
-    """Return the model of a final training's best seed, see `best_seed`; None before any is complete."""
-    trials = [trial for trial in results.record.by_stage("final") if trial.state == "complete"]
+def best_model(folder: StudyFolder, results: Results) -> ModelFiles | None:
+    """Return the model of a final training's best seed, see `best_seed_trial`; None before any is complete."""
+    trials = [trial for trial in results.record.trials_of_stages("final") if trial.state == "complete"]
     if not trials:
         return None
-    number = best_seed(results.spec, trials).number
+    number = best_seed_trial(results.spec, trials).number
     description = folder.description_file(number)
     if not description.exists():
         return None
-    network = Description.read(description).network_file(folder.models)
-    return Model(description, folder.model_file(number), folder.card_file, network)
+    network = Description.read(description).network_file(folder.models_folder)
+    return ModelFiles(description, folder.model_file(number), folder.card_file, network)
 
 
-def keep_network(folder: StudyFolder, spec: StudySpec) -> None:
+def copy_frozen_weights(folder: StudyFolder, spec: StudySpec) -> None:
     """Copy the weights of the frozen network among the models' files of a final training, if it has one.
 
     Raises:
@@ -59,41 +59,41 @@ def keep_network(folder: StudyFolder, spec: StudySpec) -> None:
     section = spec.base["model"]
     if not section.get("frozen"):
         return
-    place = folder.models / network_name(initial_weights.told(section))
-    folder.models.mkdir(exist_ok=True)
+    place = folder.models_folder / network_file_name(initial_weights.describe(section))
+    folder.models_folder.mkdir(exist_ok=True)
     with files.whole(place) as part:
-        shutil.copyfile(initial_weights.find(section)[0], part)
+        shutil.copyfile(initial_weights.find_file(section)[0], part)
 
 
-def write(folder: StudyFolder, results: Results, datasets: Mapping[str, Dataset]) -> None:
+def write_descriptions_and_card(folder: StudyFolder, results: Results, datasets: Mapping[str, Dataset]) -> None:
     """Write a description beside each seed's weights, and the card of the model of the best seed.
 
     Args:
-        datasets: of the study, by `data.key`.
+        datasets: of the study, by `data.section_key`.
     """
     from study.trained.classifier import Classifier  # PyTorch, which reading a study does without
 
-    trials = [trial for trial in results.record.by_stage("final") if trial.state == "complete"]
+    trials = [trial for trial in results.record.trials_of_stages("final") if trial.state == "complete"]
     if not trials:
         return
-    (dataset,) = (of_fold(of, None) for of in datasets.values())
+    (dataset,) = (select_fold(of, None) for of in datasets.values())
     encoding = _encoding(results.spec.base["data"], dataset)
     for trial in trials:
-        _described(folder, results, trial, dataset, encoding).write(folder.description_file(trial.number))
-    about = data.module(str(results.spec.base["data"]["name"])).__doc__ or ""
-    best = best_seed(results.spec, trials)
+        _make_description(folder, results, trial, dataset, encoding).write(folder.description_file(trial.number))
+    about = data.find_module(str(results.spec.base["data"]["name"])).__doc__ or ""
+    best = best_seed_trial(results.spec, trials)
     classifier = Classifier.load(folder.description_file(best.number), "cpu")
-    is_whole = classifier.description.network_file(folder.models) is not None
-    text = card.card(results, best, dataset, about, classifier.size_and_time(), is_whole)
+    is_whole = classifier.description.network_file(folder.models_folder) is not None
+    text = model_card.model_card(results, best, dataset, about, classifier.size_and_time(), is_whole)
     write_whole(folder.card_file, text)
 
 
-def fingerprint_of_test(dataset: Dataset) -> str | None:
+def test_fingerprint(dataset: Dataset) -> str | None:
     """Return the fingerprint of the test split alone, which data with other options may share; None without one."""
     return fingerprint({"test": dataset.splits["test"]}) if "test" in dataset.splits else None
 
 
-def best_seed(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
+def best_seed_trial(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
     """Return the trial with the best validation metric, the first of equals; without validation the first trial.
 
     A trial that misses the study's constraints comes after those that keep them.
@@ -113,9 +113,9 @@ def _encoding(section: Mapping[str, Any], dataset: Dataset) -> Encoding | None:
         encoding = data.encoding(section)
         if encoding is None:
             return None
-        again = data.encoded(section, encoding)[0]
+        again = data.load_encoded(section, encoding)[0]
         if dataset.folds is not None:
-            learn = {"learn": holdout.joined(again.splits["train"], again.splits["val"])}
+            learn = {"learn": holdout.concatenate(again.splits["train"], again.splits["val"])}
             same = fingerprint(learn) == fingerprint({"learn": dataset.splits["train"]})
         else:
             same = again.fingerprint == dataset.fingerprint
@@ -124,7 +124,7 @@ def _encoding(section: Mapping[str, Any], dataset: Dataset) -> Encoding | None:
     return encoding if same else None
 
 
-def _described(
+def _make_description(
     folder: StudyFolder, results: Results, trial: TrialRecord, dataset: Dataset, encoding: Encoding | None
 ) -> Description:
     about = {
@@ -132,14 +132,14 @@ def _described(
         "study_id": results.record.id,
         "trial": trial.number,
         "seed": trial.seed,
-        "metrics": {**epochs.values(results.spec.objective, trial), **trial.tested},
+        "metrics": {**epochs.chosen_metrics(results.spec.objective, trial), **trial.test_metrics},
         "data_fingerprint": dataset.fingerprint,
-        "test_fingerprint": fingerprint_of_test(dataset),
-        "groups": asdict(groups) if (groups := card.counts(results.spec, trial, dataset)) else None,
+        "test_fingerprint": test_fingerprint(dataset),
+        "groups": asdict(groups) if (groups := model_card.group_counts(results.spec, trial, dataset)) else None,
         "code": results.record.sessions[-1].environment,
         "origin": dict(results.spec.origin or {}),
     }
     path = folder.model_file(trial.number)
     config = results.spec.trial_config(trial.params, trial.seed).to_document()
-    frozen = models.weights(config["model"]) if config["model"].get("frozen") else None
+    frozen = models.describe_weights(config["model"]) if config["model"].get("frozen") else None
     return Description(config, dataset.facts, path.name, files.digest_of_file(path), about, encoding, frozen)

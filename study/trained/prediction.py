@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from study import data
 from study.data import label_files, table_columns, table_format
 from study.data.image_files import ENDINGS, decode_readable
-from study.data.label_files import on_disk
+from study.data.label_files import find_on_disk
 from study.data.table_columns import Encoding
 from study.data.table_format import FOUND, TABLES
 from study.errors import UserError, nearest
-from study.text import quoted, some
+from study.text import few_names, quoted
 from study.trained.classifier import Classifier
-from study.trained.prediction_table import Prediction, Predictions, Sample, of_probabilities
+from study.trained.prediction_table import Prediction, Predictions, Sample, make_predictions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,38 +23,55 @@ IMAGES_AT_ONCE = 1024
 """Images in memory at a time."""
 
 
-def predict(classifier: Classifier, inputs: Iterable[Path], column: str | None = None) -> Predictions:
+def predict(
+    classifier: Classifier, inputs: Iterable[Path], column: str | None = None, id_column: str | None = None
+) -> Predictions:
     """Predict the class of each sample in these files; of several inputs, unreadable ones become samples without one.
 
     Args:
         inputs: for images: files, folders (all images in them and below, ordered by path) and tables that list files
             (relative to the table); for rows: one table.
         column: of a list of image files; None: the one that the model's own data have, or `file`.
+        id_column: of the table or list, whose text names the samples; None: none.
 
     Raises:
         UserError: the model does not take such inputs, there are none, or a table lacks a column.
     """
-    if not classifier.facts.is_table:
-        return _predict_files(classifier, list(inputs), column)
-    if column is not None:
-        raise UserError(f"--file {column}: is for lists of images, the model takes the rows of a table")
     paths = list(inputs)
+    ids: Sequence[str] = ()
+    if id_column is not None:
+        if len(paths) != 1 or paths[0].suffix.lower() not in TABLES or paths[0].is_dir():
+            raise UserError(f"--id {id_column}: is for one table, or one list of images ({' or '.join(TABLES)})")
+        own = table_format.format_from_keys(classifier.description.config["data"])
+        known = own if classifier.facts.is_table else FOUND
+        ids = label_files.read_text_table(paths[0], (id_column,), known)[id_column].tolist()
+    if not classifier.facts.is_table:
+        found = _predict_files(classifier, paths, column)
+    elif column is not None:
+        raise UserError(f"--file {column}: is for lists of images, the model takes the rows of a table")
+    else:
+        found = _predict_table(classifier, paths)
+    return replace(found, id_column=id_column, ids=ids)
+
+
+def _predict_table(classifier: Classifier, paths: Sequence[Path]) -> Predictions:
+    """Predict the class of each row of the one table in `paths`."""
     if len(paths) != 1 or paths[0].suffix.lower() not in TABLES:
-        given = some([str(path) for path in paths])
+        given = few_names([str(path) for path in paths])
         raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(TABLES)})")
     encoding, section = _encoding(classifier), classifier.description.config["data"]
-    known = table_format.given(section)
-    frame = label_files.read_rows(paths[0], section, table_columns.texts(encoding))
-    header = label_files.header(paths[0], known)
+    known = table_format.format_from_keys(section)
+    frame = label_files.read_user_table(paths[0], section, table_columns.text_dtypes(encoding))
+    header = label_files.read_header(paths[0], known)
     table_columns.check_header(header, [column.name for column in encoding], paths[0])
-    return predict_rows(classifier, frame, str(paths[0]), table_format.found(paths[0], known).decimal)
+    return predict_rows(classifier, frame, str(paths[0]), table_format.detect_format(paths[0], known).decimal)
 
 
 def _predict_files(classifier: Classifier, inputs: Sequence[Path], column: str | None) -> Predictions:
     files, lost = list[Path](), dict[Path, UserError]()
     for path in inputs:
         try:
-            files += _files(path, _column(classifier, column))
+            files += _image_files(path, _image_column(classifier, column))
         except UserError as error:
             lost[path] = error
     if lost and not files:
@@ -76,7 +93,7 @@ def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions
             f"the model takes inputs of shape {facts.shape}, not square colour images. For its kind of data use study "
             "evaluate"
         )
-    frame = data.frame(classifier.description.config["data"])
+    frame = data.image_frame(classifier.description.config["data"])
     rows: list[Prediction] = []
     unreadable: dict[Sample, str] = {}
     for start in range(0, len(files), IMAGES_AT_ONCE):
@@ -86,8 +103,8 @@ def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions
         readable = [index for index in range(len(part)) if index not in reasons]
         if readable:
             probabilities = classifier.probabilities(inputs[readable])
-            rows += of_probabilities(classifier.classes, [part[index] for index in readable], probabilities)
-    return Predictions("file", files, classifier.classes, rows, unreadable, _warning(classifier))
+            rows += make_predictions(classifier.classes, [part[index] for index in readable], probabilities)
+    return Predictions("file", files, classifier.classes, rows, unreadable, _worst_group_warning(classifier))
 
 
 def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str, decimal: str | None = None) -> Predictions:
@@ -102,25 +119,25 @@ def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str, deci
     """
     encoding = _encoding(classifier)
     names = [str(name) for name in frame.columns]
-    if lacking := list(table_columns.absent(names, encoding)):
-        needed = some([column.name for column in encoding])
+    if lacking := list(table_columns.absent_columns(names, encoding)):
+        needed = few_names([column.name for column in encoding])
         problem = f"no column {', '.join(map(quoted, lacking))}. {nearest(lacking[0], names)}"
-        raise UserError(f"{place}: {problem}It has: {some(names)}. The model takes: {needed}")
+        raise UserError(f"{place}: {problem}It has: {few_names(names)}. The model takes: {needed}")
     if twice := [column.name for column in encoding if names.count(column.name) > 1]:
         raise UserError(f"{place}: has more than one column {', '.join(map(quoted, twice))}. Which one is meant?")
     if frame.empty:
         raise UserError(f"{place}: has no rows")
     section = classifier.description.config["data"]
-    frame = label_files.without_marks(frame.set_axis(names, axis=1), section.get("missing_marks") or ())
-    inputs, problems = table_columns.rows(frame, encoding, decimal or section.get("decimal") or ".")
+    frame = label_files.blank_marks(frame.set_axis(names, axis=1), section.get("missing_marks") or ())
+    inputs, problems = table_columns.encode_rows(frame, encoding, decimal or section.get("decimal") or ".")
     sound = [row for row in range(len(frame)) if row not in problems]
     rows: list[Prediction] = []
     if sound:
         probabilities = classifier.probabilities(inputs[sound])
-        rows = of_probabilities(classifier.classes, [row + 1 for row in sound], probabilities)
+        rows = make_predictions(classifier.classes, [row + 1 for row in sound], probabilities)
     samples = range(1, len(frame) + 1)
     unreadable: dict[Sample, str] = {row + 1: "; ".join(map(str, cells)) for row, cells in problems.items()}
-    return Predictions("row", samples, classifier.classes, rows, unreadable, _warning(classifier), problems)
+    return Predictions("row", samples, classifier.classes, rows, unreadable, _worst_group_warning(classifier), problems)
 
 
 def _encoding(classifier: Classifier) -> Encoding:
@@ -133,26 +150,26 @@ def _encoding(classifier: Classifier) -> Encoding:
     return classifier.description.encoding
 
 
-def _warning(classifier: Classifier) -> str | None:
+def _worst_group_warning(classifier: Classifier) -> str | None:
     worst = classifier.description.worst_group
     return None if worst is None else worst.line()
 
 
-def _column(classifier: Classifier, column: str | None) -> str:
+def _image_column(classifier: Classifier, column: str | None) -> str:
     """Return the column of a list of image files."""
     return column or str(classifier.description.config["data"].get("file", "file"))
 
 
-def _files(path: Path, column: str) -> list[Path]:
+def _image_files(path: Path, column: str) -> list[Path]:
     if path.suffix.lower() in TABLES and not path.is_dir():
-        listed = label_files.read(path, (column,), FOUND)[column].tolist()
+        listed = label_files.read_text_table(path, (column,), FOUND)[column].tolist()
         label_files.check_files(listed, path, column)
-        return [on_disk(path.parent, name) for name in listed]
+        return [find_on_disk(path.parent, name) for name in listed]
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise UserError(f"{path}: no such file or folder")
-    named = (file for file in label_files.shown(path) if file.suffix.lower() in ENDINGS)
+    named = (file for file in label_files.list_visible(path) if file.suffix.lower() in ENDINGS)
     images = [file for file in named if file.is_file() or not file.exists()]  # a link may lead nowhere
     if not images:
         raise UserError(f"{path}: holds no images ({', '.join(ENDINGS)})")

@@ -18,7 +18,7 @@ from study.text import counted, neutral_cell
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind = Literal["file", "row"]
+SampleKind = Literal["file", "row"]
 """Kind of a sample: an image's file, or a row of a table, counted from 1 without the header."""
 
 Sample = Path | int
@@ -54,26 +54,35 @@ class Predictions:
         unreadable: the other samples, each with why.
         faults: cells because of which rows of a table are unreadable.
         warning: which group the model serves worst, where that is known.
+        id_column, ids: a column of the input that names the samples, and its text for each; None: none was asked for.
     """
 
-    kind: Kind
+    kind: SampleKind
     samples: Sequence[Sample]
     classes: Sequence[str]
     rows: Sequence[Prediction]
     unreadable: Mapping[Sample, str]
     warning: str | None = None
     faults: Faults = field(default_factory=dict)
+    id_column: str | None = None
+    ids: Sequence[str] = ()
+
+    def row_ids(self) -> list[str]:
+        """Return the id of each of `rows`; none where none was asked for."""
+        return [name for sample, name in zip(self.samples, self.ids, strict=False) if sample not in self.unreadable]
 
     def to_document(self) -> list[dict[str, Any]]:
         """Return the rows as plain values."""
+        named = [{"id": name} for name in self.row_ids()] or [{}] * len(self.rows)
         return [
             {
+                **name,
                 self.kind: row.sample if isinstance(row.sample, int) else str(row.sample),
                 "class": row.class_name,
                 "confidence": row.confidence,
                 "probabilities": row.probabilities,
             }
-            for row in self.rows
+            for name, row in zip(named, self.rows, strict=True)
         ]
 
     def frame(self) -> "pd.DataFrame":
@@ -85,27 +94,29 @@ class Predictions:
 
         columns = ["class", "confidence", *(f"p({name})" for name in self.classes)]
         lacking, read = (None, *[float("nan")] * (len(columns) - 1)), iter(self.rows)
-        values = [lacking if sample in self.unreadable else _values(next(read)) for sample in self.samples]
+        values = [lacking if sample in self.unreadable else _row_values(next(read)) for sample in self.samples]
         return pd.DataFrame(values, list(self.samples), columns).rename_axis(self.kind)
 
 
-def _values(row: Prediction) -> tuple[Any, ...]:
+def _row_values(row: Prediction) -> tuple[Any, ...]:
     return (row.class_name, row.confidence, *row.probabilities.values())
 
 
-def table(predictions: Predictions) -> str:
-    """Return CSV with file or row, class, confidence, and a column per class with its probability.
+def predictions_csv(predictions: Predictions) -> str:
+    """Return CSV with file or row, class, confidence, and a column per class with its probability; before them the id.
 
     No cell is a formula: `./` stands before the path of a file where it would be one, an apostrophe before a class.
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([predictions.kind, "class", "confidence", *(f"p({name})" for name in predictions.classes)])
-    for row in predictions.rows:
+    ids = [[neutral_cell(name)] for name in predictions.row_ids()] or [[]] * len(predictions.rows)
+    first = [neutral_cell(predictions.id_column)] if predictions.id_column is not None else []
+    writer.writerow([*first, predictions.kind, "class", "confidence", *(f"p({name})" for name in predictions.classes)])
+    for name, row in zip(ids, predictions.rows, strict=True):
         sample = str(row.sample)
         sample = sample if neutral_cell(sample) == sample else f"./{sample}"
         numbers = (f"{value:.6f}" for value in (row.confidence, *row.probabilities.values()))
-        writer.writerow([sample, neutral_cell(row.class_name), *numbers])
+        writer.writerow([*name, sample, neutral_cell(row.class_name), *numbers])
     return stream.getvalue()
 
 
@@ -116,7 +127,7 @@ def unreadable_lines(predictions: Predictions) -> list[str]:
     `SHOWN`, then how many more.
     """
     of_files = predictions.kind == "file"
-    lines = [f"left out: {line}" for line in table_columns.summary(predictions.faults)]
+    lines = [f"left out: {line}" for line in table_columns.summarise_faults(predictions.faults)]
     told: Counter[str] = Counter()
     for sample, reason in predictions.unreadable.items() if of_files else ():
         told[reason] += 1
@@ -130,7 +141,7 @@ def unreadable_lines(predictions: Predictions) -> list[str]:
     return [*lines, f"error: {bad} of {samples_in_all} {what}"] if bad else []
 
 
-def of_probabilities(
+def make_predictions(
     names: Sequence[str], samples: Iterable[Sample], probabilities: NDArray[np.float32]
 ) -> list[Prediction]:
     """Return a prediction for each sample from the probabilities of its classes, (N, classes)."""

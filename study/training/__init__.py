@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from study.catalogue import later
+from study.catalogue import lazy_getattr
 from study.training.config import TrainOptions, TrialConfig
 
 if TYPE_CHECKING:
-    from study.training.checkpoint import PAUSE_PER_WRITE, UnusableFileError
+    from study.training.checkpoint import PAUSE_PER_WRITE, UnusableCheckpointError
     from study.training.diverged import DivergedError
     from study.training.function_trial import FunctionTrial
     from study.training.trial import Trial
@@ -18,11 +18,11 @@ __all__ = [
     "TrainOptions",
     "Trial",
     "TrialConfig",
-    "UnusableFileError",
+    "UnusableCheckpointError",
 ]
 
-__getattr__ = later(
-    dict.fromkeys(("PAUSE_PER_WRITE", "UnusableFileError"), "study.training.checkpoint")
+__getattr__ = lazy_getattr(
+    dict.fromkeys(("PAUSE_PER_WRITE", "UnusableCheckpointError"), "study.training.checkpoint")
     | {"DivergedError": "study.training.diverged", "Trial": "study.training.trial"}
     | {"FunctionTrial": "study.training.function_trial"}
 )

@@ -15,7 +15,7 @@ from study.knobs import Section
 
 
 class ChoiceState(TypedDict):
-    """State of a `Choice`, as of `study.ranking.epochs.EpochChoice`: of a score its parts, of an epoch its metrics."""
+    """State of an `EpochChooser`, as of `ranking.epochs.EpochChoice`: of a score its parts, of an epoch its metrics."""
 
     heard: int
     epoch: int
@@ -23,10 +23,10 @@ class ChoiceState(TypedDict):
     recent: list[dict[str, float | None]]
 
 
-class Choice(Protocol):
+class EpochChooser(Protocol):
     """Rule that chooses an epoch of a trial; its state is plain values."""
 
-    def hear(self, report: Mapping[str, float], /) -> bool:
+    def update(self, report: Mapping[str, float], /) -> bool:
         """Take in the next epoch's metrics; return whether this epoch is now the chosen one."""
 
     def state_dict(self) -> ChoiceState:
@@ -51,19 +51,19 @@ class ChosenWeights:
 
     Args:
         networks: as they are trained.
-        choice: hears each epoch.
+        choice: is given each epoch's metrics, see `update`.
     """
 
-    def __init__(self, networks: nn.Module, choice: Choice) -> None:
+    def __init__(self, networks: nn.Module, choice: EpochChooser) -> None:
         self._networks, self._choice = networks, choice
         self._weights: dict[str, Tensor] = {}
 
-    def hear(self, report: Mapping[str, float]) -> None:
+    def update(self, report: Mapping[str, float]) -> None:
         """Take in an epoch's metrics, and copy the networks if this epoch is now the chosen one."""
-        if self._choice.hear(report):
+        if self._choice.update(report):
             self._weights = {name: tensor.detach().clone() for name, tensor in self._networks.state_dict().items()}
 
-    def put_back(self) -> None:
+    def load_chosen(self) -> None:
         """Load the weights of the chosen epoch into the networks."""
         self._networks.load_state_dict(self._weights)
 
@@ -78,11 +78,11 @@ class ChosenWeights:
 PAUSE_PER_WRITE = 20.0
 """After a write there is none for so many times its duration: checkpoints cost at most 5% of a trial."""
 
-FIRST = 0.05
+FIRST_WRITE_S = 0.05
 """Seconds that a write is assumed to take before the first one."""
 
 
-class UnusableFileError(UserError):
+class UnusableCheckpointError(UserError):
     """A file that a trial cannot resume from: it is damaged, or of another configuration, other data or code."""
 
 
@@ -94,7 +94,7 @@ class Stateful(Protocol):
     def load_state_dict(self, state: Any, /) -> Any: ...
 
 
-class Content(TypedDict):
+class CheckpointContent(TypedDict):
     """What a file holds: states by the names of their parts, and states of random generators by theirs."""
 
     epoch: int
@@ -111,7 +111,7 @@ class Checkpoint:
         made_from: plain values that say which trial it is.
         states: objects that have a `state_dict`, by name.
         generators: of random numbers; PyTorch's global one of the CPU is kept too.
-        pause: after a write there is none for so many times its duration; 0: each `keep` writes.
+        pause: after a write there is none for so many times its duration; 0: each `save` writes.
     """
 
     def __init__(
@@ -124,15 +124,15 @@ class Checkpoint:
     ) -> None:
         self._path, self._made_from, self._pause = path, made_from, pause
         self._states, self._generators = states, generators
-        self._due = time.perf_counter() + pause * FIRST
+        self._due = time.perf_counter() + pause * FIRST_WRITE_S
 
     def restore(self) -> int:
-        """Restore the state that `keep` wrote; return the epoch after which it was written, 0 where there is no file.
+        """Restore the state that `save` wrote; return the epoch after which it was written, 0 where there is no file.
 
         Raises:
-            UnusableFileError: the state cannot be restored.
+            UnusableCheckpointError: the state cannot be restored.
         """
-        content = read(self._path, self._made_from)
+        content = read_checkpoint(self._path, self._made_from)
         if content is None:
             return 0
         try:
@@ -144,12 +144,12 @@ class Checkpoint:
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             # as another version wrote it
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:100]
-            raise UnusableFileError(
+            raise UnusableCheckpointError(
                 f"{self._path}: is not a state that this trial can take ({reason}); remove it"
             ) from None
         return content["epoch"]
 
-    def keep(self, epoch: int) -> None:
+    def save(self, epoch: int) -> None:
         """Write the state after an epoch, if it is time, in one step: a reader sees the whole file or the one before.
 
         Raises:
@@ -159,32 +159,32 @@ class Checkpoint:
         if began < self._due:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        content = _alone({name: stateful.state_dict() for name, stateful in self._states.items()})
+        content = _without_shared_storage({name: stateful.state_dict() for name, stateful in self._states.items()})
         random = {name: generator.get_state() for name, generator in self._generators.items()} | {
             "torch": torch.get_rng_state()
         }
-        kept: Content = {"epoch": epoch, "made_from": self._made_from, "states": content, "random": random}
+        kept: CheckpointContent = {"epoch": epoch, "made_from": self._made_from, "states": content, "random": random}
         with whole(self._path) as part, open(part, "wb") as file:  # torch.save alone hides what the file system says
             torch.save(kept, file)
         ended = time.perf_counter()
         self._due = ended + self._pause * (ended - began)
 
 
-def _alone(content: Any) -> Any:
+def _without_shared_storage(content: Any) -> Any:
     """Copy each tensor that is part of a larger storage, since a file would hold all of that storage."""
     if isinstance(content, torch.Tensor):
         in_more = content.untyped_storage().nbytes() > content.numel() * content.element_size()
         return content.clone() if in_more else content
     if isinstance(content, dict):
-        return {name: _alone(value) for name, value in content.items()}
-    return [_alone(value) for value in content] if type(content) is list else content
+        return {name: _without_shared_storage(value) for name, value in content.items()}
+    return [_without_shared_storage(value) for value in content] if type(content) is list else content
 
 
-def read(path: Path, made_from: Section) -> Content | None:
-    """Read what `Checkpoint.keep` wrote; None where there is no file.
+def read_checkpoint(path: Path, made_from: Section) -> CheckpointContent | None:
+    """Read what `Checkpoint.save` wrote; None where there is no file.
 
     Raises:
-        UnusableFileError: the file is damaged, or another trial's.
+        UnusableCheckpointError: the file is damaged, or another trial's.
     """
     if not path.exists():
         return None
@@ -192,7 +192,7 @@ def read(path: Path, made_from: Section) -> Content | None:
         with ZipFile(path) as archive:
             if damaged := archive.testzip():  # torch.load does not look at checksums
                 raise ValueError(f"checksum of {damaged}")
-        content: Content = torch.load(path, weights_only=True, map_location="cpu")
+        content: CheckpointContent = torch.load(path, weights_only=True, map_location="cpu")
         written_for, epoch = content["made_from"], content["epoch"]
         if (
             type(epoch) is not int
@@ -202,9 +202,9 @@ def read(path: Path, made_from: Section) -> Content | None:
         ):
             raise ValueError("not of the form that is written")
     except Exception as error:  # whatever PyTorch makes of a damaged file
-        raise UnusableFileError(f"{path}: is damaged ({' '.join(str(error).split())[:100]}); remove it") from None
+        raise UnusableCheckpointError(f"{path}: is damaged ({' '.join(str(error).split())[:100]}); remove it") from None
     if written_for != made_from:
-        raise UnusableFileError(
+        raise UnusableCheckpointError(
             f"{path}: is the state of a trial of another configuration, other data or code; remove it"
         )
     return content

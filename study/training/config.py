@@ -7,7 +7,10 @@ from typing import Annotated, Literal
 from typing_extensions import Doc
 
 from study import methods
-from study.knobs import Range, Section
+from study.knobs import REMOVED_KEYS, Range, Section
+
+FUNCTION_TRAIN_KEYS = ("epochs", "seed", "threads")
+"""Keys of `train` that mean something to a training function of the user's own."""
 
 SECTIONS = ("data", "model", "method", "train")
 
@@ -115,7 +118,6 @@ class TrainOptions:
             "cost of speed. On a CPU it is always so"
         ),
     ] = False
-    compile: Annotated[bool, Doc("compile the method by torch.compile; the first steps take longer")] = False
     graph: Annotated[
         bool | None,
         Doc(
@@ -129,10 +131,6 @@ class TrainOptions:
             "what else is measured in the last epoch and on test: classifiers of the features (`knn`, "
             "`lbfgs`: logistic regression, `mlp`), `ridge`: the continuous attribute read off them"
         ),
-    ] = ()
-    keep_epochs: Annotated[
-        tuple[Annotated[int, Range(low=1)], ...],
-        Doc("confirm and final trials also keep the weights of these epochs, for figures"),
     ] = ()
     report_test: Annotated[
         bool,
@@ -150,13 +148,6 @@ class TrainOptions:
         Annotated[int, Range(low=1)] | None,
         Doc("epochs of the network of `inferred_groups`; null: its kind's own"),
     ] = None
-    thresholds: Annotated[
-        Literal["none", "fitted"],
-        Doc(
-            "`fitted`: a number is added to the score of each class so that on the validation split the log loss of all"
-            " cells of class and bias (without bias labels: of all classes) is least"
-        ),
-    ] = "none"
     data_share: Annotated[
         float,
         Range(above=0.0, high=1.0),
@@ -186,8 +177,8 @@ class TrialConfig:
     @classmethod
     def from_document(cls, document: Mapping[str, Section]) -> "TrialConfig":
         """Build it from nested sections, as a trial of a study or `to_document` has them."""
-        section = document["train"].items()
-        train = {key: tuple(value) if isinstance(value, list) else value for key, value in section}
+        section = {key: value for key, value in document["train"].items() if key not in REMOVED_OF_TRAIN}
+        train = {key: tuple(value) if isinstance(value, list) else value for key, value in section.items()}
         made: Callable[..., TrainOptions] = TrainOptions
         return cls(dict(document["data"]), dict(document["model"]), dict(document["method"]), made(**train))
 
@@ -197,44 +188,20 @@ class TrialConfig:
         return {"data": dict(self.data), "model": dict(self.model), "method": dict(self.method), "train": train}
 
 
-def bound(sections: Mapping[str, Section]) -> tuple[str, str] | None:
-    """Return the key that ties a trial to its number of epochs, and an explanation; None: nothing does.
+def depends_on_epochs(sections: Mapping[str, Section]) -> bool:
+    """Return whether what a trial does in an epoch depends on how many there are.
 
-    A trial can go on beyond its last epoch unless what it does in an epoch depends on how many there are. If nothing
-    ties it, each epoch computes what it computes in a longer trial, bit for bit.
+    If it does not, each epoch computes what it computes in a longer trial, bit for bit.
 
     Args:
         sections: complete, of one trial.
     """
     train, method = sections["train"], sections["method"]
-    if train["schedule"] == "cosine":
-        return "train.schedule", "cosine falls to lr_floor at the last epoch; constant does not depend on it"
-    if train["schedule"] == "steps" and train["lr_milestones"]:
-        return "train.lr_milestones", "they are shares of all epochs; without them the learning rate stays constant"
-    if (key := methods.needs(method).total) is not None:
-        return f"method.{key}", f"what {method['name']} does in an epoch depends on how many there are"
-    return None
+    falls = train["schedule"] == "cosine" or (train["schedule"] == "steps" and bool(train["lr_milestones"]))
+    return falls or methods.method_needs(method).total is not None
 
 
-BALANCE = ("class_weights", "cell_weights")
-"""Keys of `study.methods.balance`."""
-
-
-NEW = (("thresholds", "none"), ("probe", "online"))
-"""Keys of `train` that trials of earlier versions do not name, with the value that these had."""
-
-
-def identity(sections: Mapping[str, Section]) -> dict[str, Section]:
-    """Return the sections that identify a trial in its checkpoint.
-
-    The number of epochs is left out where nothing ties the trial to it, and so are folds, trained stages, weights,
-    thresholds and fitted probes that are off, which trials of earlier versions do not name.
-    """
-    data = {key: value for key, value in sections["data"].items() if key != "folds" or value is not None}
-    train = {key: value for key, value in sections["train"].items() if (key, value) not in NEW}
-    method = {key: value for key, value in sections["method"].items() if key not in BALANCE or value != 0}
-    model = {key: value for key, value in sections["model"].items() if (key, value) != ("trained_stages", "none")}
-    sections = {**sections, "data": data, "model": model, "method": method, "train": train}
-    if bound(sections) is not None:
-        return dict(sections)
-    return {**sections, "train": {key: value for key, value in train.items() if key != "epochs"}}
+REMOVED_OF_TRAIN = {
+    key.removeprefix("train."): off for key, (off, _) in REMOVED_KEYS.items() if key.startswith("train.")
+}
+"""Keys of `train` that earlier versions had, with the value that left each off."""

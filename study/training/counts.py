@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,137 +16,175 @@ def log_losses(scores: Tensor, target: Tensor) -> Tensor:
 
 
 SHRINKAGE = 10.0
-"""k: for a cell, the mean of cells like it counts as much as so many samples of its own."""
+"""k: for a cell, what is expected of it counts as much as so many samples of its own."""
+
+CLASS_SHRINKAGE = 1.0
+"""For what sets a class apart, that nothing does counts as much as so many samples of the class."""
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellStatistics:
     """Cells of a split, with what their samples score: 1 for a right and 0 for a wrong prediction, or a loss.
 
-    The mean of a small cell is shrunk towards that of cells like it by empirical Bayes (Morris, JASA 1983): accuracies
-    of such cells are taken as drawn from a beta distribution around their common mean, so that a cell's right
-    predictions are beta-binomial; mean losses as normal around it. The kinds of cells are the conflicting and the
-    aligned ones; where no bias class has a class of its own, the cells of one class are a kind, or all cells are, as
-    `Facts` says.
+    The mean of a small cell is shrunk towards what is expected of it, its prior, by a mixed model (Robinson,
+    Statistical Science 1991): a cell's mean is that of its kind, a fixed effect, plus what sets its class apart and
+    what sets the cell apart, two random effects. So a class of few samples counts as one, though each of its cells has
+    next to none. The kinds of cells are the conflicting and the aligned ones; where no bias class has a class of its
+    own, the cells of one class are a kind. For the error of an accuracy the cells around a prior are taken as drawn
+    from a beta distribution, so that right predictions are beta-binomial.
 
     Attributes:
         sums: over the samples of each cell, float64 (Y, S): number of right predictions, or sum of losses.
         samples: number of samples of each cell, float64 (Y, S).
-        alike: 1 for the cells of each kind, else 0, float64 (kinds, Y, S).
+        kind_of_cell: 1 for the cells of each kind, else 0, float64 (kinds, Y, S).
         squares: sums of the squares of losses, float64 (Y, S); None: for right predictions.
     """
 
     sums: Tensor
     samples: Tensor
-    alike: Tensor
+    kind_of_cell: Tensor
     squares: Tensor | None = None
 
     @cached_property
     def shrunk(self) -> Tensor:
         """(sum + k prior) / (samples + k) of each cell, (Y, S): an empty one has its prior."""
-        return (self.sums + SHRINKAGE * self._spread(self._prior)) / (self.samples + SHRINKAGE)
+        return (self.sums + SHRINKAGE * self._prior) / (self.samples + SHRINKAGE)
 
     @cached_property
     def cell_variance(self) -> Tensor:
         """Variance of the `shrunk` value of each cell, (Y, S): of the cell's own value, and of its prior."""
-        of_prior = SHRINKAGE / (self.samples + SHRINKAGE)
-        return self._own_variance + of_prior.square() * self._spread(self._prior_variance)
+        inverse, pull = self._effects.covariance, self._effects.pull
+        of_class = (pull @ inverse * pull).sum(1) + 1 / self._effects.class_weights
+        of_prior = inverse.diagonal()[:, None] - 2 * (pull @ inverse).T + of_class  # (kinds, Y)
+        spread = (self.kind_of_cell * of_prior[..., None]).sum(0)
+        return self._variance_at_known_prior + self._scale_of_prior.square() * spread
 
     @cached_property
     def mean_variance(self) -> Tensor:
-        """Variance of the mean of `shrunk` over all cells, a scalar: cells of one kind share their prior's."""
-        of_prior = SHRINKAGE / (self.samples + SHRINKAGE)
-        of_priors = ((self.alike * of_prior).sum((1, 2)).square() * self._prior_variance).sum()
-        return (self._own_variance.sum() + of_priors) / self.samples.numel() ** 2
+        """Variance of the mean of `shrunk` over all cells, a scalar: cells share the effects of kinds and classes."""
+        of_classes = self._scale_of_prior.sum(1)
+        of_kinds = (self.kind_of_cell * self._scale_of_prior).sum((1, 2)) - of_classes @ self._effects.pull
+        of_priors = of_kinds @ self._effects.covariance @ of_kinds
+        of_priors = of_priors + (of_classes.square() / self._effects.class_weights).sum()
+        return (self._variance_at_known_prior.sum() + of_priors) / self.samples.numel() ** 2
 
     @cached_property
-    def _weights(self) -> Tensor:
-        """Sum over the cells of each kind of samples / (samples + k), (kinds,)."""
-        return (self.alike * (self.samples / (self.samples + SHRINKAGE))).sum((1, 2))
+    def _effects(self) -> "_Effects":
+        """Solution of the mixed model.
+
+        A cell's mean weighs samples / (samples + k), inversely to the variance that it has around its prior: among tiny
+        cells a kind's effect is the mean of all their samples, among large ones the mean over cells. That of a kind
+        whose cells are all empty is the mean of all samples, as if there were one of it.
+        """
+        share = 1 / (self.samples + SHRINKAGE)
+        weights = (self.kind_of_cell * (self.samples * share)).sum(2)  # (kinds, Y)
+        sums = (self.kind_of_cell * (self.sums * share)).sum(2)
+        class_weights = weights.sum(0) + CLASS_SHRINKAGE / SHRINKAGE
+        pull = (weights / class_weights).T  # of a kind's effect on that of each class, (Y, kinds)
+        without = (weights.sum(1) == 0) / SHRINKAGE
+        matrix = torch.diag(weights.sum(1) + without) - weights @ pull
+        overall = self.sums.sum() / self.samples.sum()
+        covariance = torch.linalg.inv_ex(matrix).inverse
+        of_kinds = covariance @ (sums.sum(1) - sums.sum(0) @ pull + without * overall)
+        of_classes = sums.sum(0) / class_weights - pull @ of_kinds
+        return _Effects(of_kinds, of_classes, covariance, pull, class_weights)
 
     @cached_property
     def _prior(self) -> Tensor:
-        """Mean of the cells of each kind, (kinds,); where all of them are empty, that of all samples.
-
-        A cell weighs samples / (samples + k), inversely to the variance that it has around the common mean: among tiny
-        cells this is the mean of all their samples, among large ones the mean over cells.
-        """
-        sums = (self.alike * (self.sums / (self.samples + SHRINKAGE))).sum((1, 2))
-        has = self._weights > 0  # a gradient through 0 / 0 would be nan for all
-        return torch.where(has, sums / torch.where(has, self._weights, 1.0), self.sums.sum() / self.samples.sum())
+        """What is expected of each cell, (Y, S): no share below 0 or above 1, and no loss below 0."""
+        prior = self._spread(self._effects.of_kinds) + self._effects.of_classes[:, None]
+        return prior.clamp(min=0.0, max=1.0 if self.squares is None else None)
 
     @cached_property
     def _cautious_prior(self) -> Tensor:
-        """The prior as if there were one more sample, half right, so that 0 of 2 right does not make 0 certain."""
-        samples = (self.alike * self.samples).sum((1, 2))
+        """The prior, (Y, S), as if its kind had one more sample, half right: 0 of 2 right does not make 0 certain."""
+        samples = self._spread((self.kind_of_cell * self.samples).sum((1, 2)))
         return (samples * self._prior + 0.5) / (samples + 1)
 
     @cached_property
     def sample_variance(self) -> Tensor:
-        """Variance of a sample's loss around the mean of its kind, (kinds,).
+        """Variance of a sample's loss around the prior of its cell, (kinds,).
 
-        As if one sample more were off by that mean, so that two equal losses do not make equality certain.
+        As if one sample more of each kind were off by the kind's effect, so that two equal losses do not make equality
+        certain.
         """
         assert self.squares is not None
-        samples, sums, squares = ((self.alike * of).sum((1, 2)) for of in (self.samples, self.sums, self.squares))
-        off = squares - 2 * self._prior * sums + samples * self._prior.square()
-        return (off + self._prior.square()) / samples.clamp(min=1)
+        off = self.squares - 2 * self._prior * self.sums + self.samples * self._prior.square()
+        samples, off = ((self.kind_of_cell * of).sum((1, 2)) for of in (self.samples, off))
+        return (off + self._effects.of_kinds.square()) / samples.clamp(min=1)
 
     @cached_property
-    def _own_variance(self) -> Tensor:
+    def _variance_at_known_prior(self) -> Tensor:
         """Variance of each cell's value around its shrunk one if the prior were known, (Y, S)."""
         if self.squares is not None:
             return self._spread(self.sample_variance) / (self.samples + SHRINKAGE)
-        value = (self.sums + SHRINKAGE * self._spread(self._cautious_prior)) / (self.samples + SHRINKAGE)
+        value = (self.sums + SHRINKAGE * self._cautious_prior) / (self.samples + SHRINKAGE)
         return value * (1 - value) / (self.samples + SHRINKAGE + 1)
 
     @cached_property
-    def _prior_variance(self) -> Tensor:
-        """Variance of each kind's mean under the model, (kinds,); without samples, that of a single one."""
+    def _scale_of_prior(self) -> Tensor:
+        """By how much a cell's value is off where its prior is off by its standard deviation in the model, (Y, S)."""
         if self.squares is not None:
-            return self.sample_variance / (SHRINKAGE * self._weights).clamp(min=1)
-        prior = self._cautious_prior
-        return prior * (1 - prior) / ((SHRINKAGE + 1) * self._weights).clamp(min=1)
+            variance = self._spread(self.sample_variance) / SHRINKAGE
+        else:
+            variance = self._cautious_prior * (1 - self._cautious_prior) / (SHRINKAGE + 1)
+        return variance.sqrt() * SHRINKAGE / (self.samples + SHRINKAGE)
 
     def _spread(self, of_kinds: Tensor) -> Tensor:
         """Give each cell the value of its kind, (kinds,) to (Y, S)."""
-        return (of_kinds[:, None, None] * self.alike).sum(0)
+        return (of_kinds[:, None, None] * self.kind_of_cell).sum(0)
+
+
+class _Effects(NamedTuple):
+    """Effects of kinds and classes on a cell's mean, and how sure they are.
+
+    Attributes:
+        of_kinds: the fixed effect of each kind, (kinds,).
+        of_classes: the random effect of each class, (Y,).
+        covariance: of the errors of the kinds' effects, in variances of a cell around its prior, (kinds, kinds).
+        pull: by how much less the effect of a class is where a kind's is 1 more, (Y, kinds).
+        class_weights: inverse of the variance of each class's effect where those of the kinds are known, (Y,).
+    """
+
+    of_kinds: Tensor
+    of_classes: Tensor
+    covariance: Tensor
+    pull: Tensor
+    class_weights: Tensor
 
 
 @cache  # no copy to the device at each evaluation, which would wait for it
-def kinds(facts: Facts, device: torch.device) -> Tensor:
-    """Return the kinds of a data set's cells as `Cells.alike` has them."""
+def kinds_of_cells(facts: Facts, device: torch.device) -> Tensor:
+    """Return the kinds of a data set's cells as `CellStatistics.kind_of_cell` has them."""
     classes, groups = facts.classes, facts.bias_classes or 0
     if facts.aligned is not None:
         own = (torch.tensor(facts.aligned[:groups]) == torch.arange(classes)[:, None]).double()
         found = torch.stack([1 - own, own])
-    elif facts.alike == "class":
-        found = torch.eye(classes, dtype=torch.float64)[..., None].expand(classes, classes, groups)
     else:
-        found = torch.ones(1, classes, groups, dtype=torch.float64)
+        found = torch.eye(classes, dtype=torch.float64)[..., None].expand(classes, classes, groups)
     return found.to(device)
 
 
 @dataclass(frozen=True)
-class Counts:
+class PredictionCounts:
     """Samples of a split, counted once, on their device and without a sync.
 
     Attributes:
         table: samples, float64 (classes Y, bias classes S + 1, outputs Y). The last bias column holds the samples
             whose bias label is unknown: they count for every metric that needs no bias label.
-        alike: the kinds of cells, see `Cells`.
+        kind_of_cell: the kinds of cells, see `CellStatistics`.
         lost: log losses of the samples of each class and bias column, and their squares, summed, float64 (2, Y,
             S + 1); None without scores.
     """
 
     table: Tensor
-    alike: Tensor
+    kind_of_cell: Tensor
     lost: Tensor | None = None
 
     @classmethod
-    def of(
+    def from_predictions(
         cls, prediction: Tensor, target: Tensor, bias: Tensor | None, facts: Facts, scores: Tensor | None = None
-    ) -> "Counts":
+    ) -> "PredictionCounts":
         """Count predictions (N,). A target of -1 leaves the sample out; a bias label of -1 is unknown.
 
         Args:
@@ -164,7 +203,7 @@ class Counts:
             of_samples = torch.stack([log_loss, log_loss.square()]).where(known, 0.0)
             none = of_samples.new_zeros(2, classes * columns)
             lost = none.index_add(1, group, of_samples).view(2, classes, columns)
-        return cls(table.double(), kinds(facts, target.device), lost)
+        return cls(table.double(), kinds_of_cells(facts, target.device), lost)
 
     @cached_property
     def by_group(self) -> Tensor:
@@ -177,24 +216,24 @@ class Counts:
         return self.by_group.diagonal(dim1=0, dim2=2).T / self.by_group.sum(2)
 
     @cached_property
-    def cells(self) -> Cells:
+    def cells(self) -> CellStatistics:
         """(class, bias class) cells of right predictions."""
-        return Cells(self.by_group.diagonal(dim1=0, dim2=2).T, self.by_group.sum(2), self.alike)
+        return CellStatistics(self.by_group.diagonal(dim1=0, dim2=2).T, self.by_group.sum(2), self.kind_of_cell)
 
     @cached_property
-    def losses(self) -> Cells:
+    def losses(self) -> CellStatistics:
         """(class, bias class) cells of log losses; only for counts with scores."""
         assert self.lost is not None
         sums, squares = self.lost[..., :-1]
-        return Cells(sums, self.by_group.sum(2), self.alike, squares)
+        return CellStatistics(sums, self.by_group.sum(2), self.kind_of_cell, squares)
 
     @cached_property
-    def losses_of_classes(self) -> Cells:
+    def losses_of_classes(self) -> CellStatistics:
         """Log losses of all samples by class, as cells of one bias class, (Y, 1), each of its own kind."""
         assert self.lost is not None
         sums, squares = self.lost.sum(2, keepdim=True)
         kinds = torch.eye(len(sums), dtype=sums.dtype, device=sums.device)[..., None]
-        return Cells(sums, self.by_class.sum(1, keepdim=True), kinds, squares)
+        return CellStatistics(sums, self.by_class.sum(1, keepdim=True), kinds, squares)
 
     @cached_property
     def by_class(self) -> Tensor:
@@ -209,20 +248,20 @@ class Counts:
     @cached_property
     def aligned(self) -> Tensor:
         """1 where the bias class is one of the class's own, else 0, (Y, S); only for data where that is known."""
-        return self.alike[1]
+        return self.kind_of_cell[1]
 
     def accuracy(self, cells: Tensor) -> Tensor:
         """Compute the accuracy in the cells where (Y, S) holds 1, NaN if they are empty."""
         return (self.cells.sums * cells).sum() / (self.cells.samples * cells).sum()
 
 
-def smallest(values: Tensor) -> Tensor:
+def nanmin(values: Tensor) -> Tensor:
     """Return the smallest value that is not NaN; NaN where there is none."""
     least = values.nan_to_num(nan=torch.inf).amin()
     return torch.where(least.isinf(), torch.nan, least)
 
 
-def gap(values: Tensor) -> Tensor:
+def nanrange(values: Tensor) -> Tensor:
     """Return the largest difference along the first dimension without NaN; NaN where fewer than two values are left."""
     high, low = values.nan_to_num(nan=-torch.inf).amax(0), values.nan_to_num(nan=torch.inf).amin(0)
     return torch.where((~values.isnan()).sum(0) > 1, high - low, torch.nan)

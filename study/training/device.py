@@ -24,10 +24,10 @@ from torch import Tensor
 
 from study.data.dataset import Facts, Split
 from study.errors import UserError
-from study.methods import Labels
+from study.methods import BatchLabels
 from study.metrics import PHASES
 from study.training.config import TrainOptions
-from study.training.gpu_errors import OLDER, TORCH, fault, sign_in
+from study.training.gpu_errors import OLDER, TORCH, find_pattern, gpu_fault
 
 SETTINGS = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}
 """Variables that configure PyTorch's allocator, read where it is first used; what a user has set stays."""
@@ -39,7 +39,7 @@ MOST_FOR_CONTEXT = 0.1
 """Largest share of a trial's part of the card that is set aside."""
 
 
-def keep_to(share: float) -> None:
+def limit_memory(share: float) -> None:
     """Limit this process to a share, in (0, 1], of each card that it sees.
 
     Beyond it allocation raises `torch.OutOfMemoryError` here, and the card's other processes keep their memory. If the
@@ -53,10 +53,10 @@ def keep_to(share: float) -> None:
         os.environ.setdefault("TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC", "0")  # no tensor goes to another process
     for device in range(torch.cuda.device_count()):
         total = torch.cuda.get_device_properties(device).total_memory
-        torch.cuda.set_per_process_memory_fraction(allowed(share, total) / total, device)
+        torch.cuda.set_per_process_memory_fraction(allowed_bytes(share, total) / total, device)
 
 
-def allowed(share: float, total: int) -> float:
+def allowed_bytes(share: float, total: int) -> float:
     """Return the bytes that a trial's tensors may take with a share of a card of `total` bytes."""
     if share >= 1:
         return total
@@ -70,7 +70,7 @@ def free_memory() -> None:
         torch.cuda.empty_cache()
 
 
-def available(device: torch.device) -> float:
+def available_bytes(device: torch.device) -> float:
     """Return the bytes of a GPU that this process may still take: of its share, and of what is free on the card."""
     index = torch.cuda.current_device() if device.index is None else device.index
     unused, total = torch.cuda.mem_get_info(index)
@@ -84,7 +84,7 @@ FIXED = ":4096:8"
 """Eight buffers of 4 MiB, with which cuBLAS is deterministic (cuBLAS library, Results Reproducibility)."""
 
 
-def before_cuda(options: TrainOptions) -> None:
+def set_cublas_workspace(options: TrainOptions) -> None:
     """Set what a process needs before it uses CUDA, where `train.deterministic` says so."""
     if options.deterministic:
         os.environ.setdefault(WORKSPACE, FIXED)
@@ -101,23 +101,21 @@ def demand_determinism(options: TrainOptions, device: torch.device) -> None:
         device: of that trial; if it is CUDA, this process must not have multiplied anything there yet.
     """
     if options.deterministic and device.type == "cuda":
-        before_cuda(options)
-        _before()
+        set_cublas_workspace(options)
+        _settings_before()
         torch.set_deterministic_debug_mode("error")  # `use_deterministic_algorithms` imports the compiler, for seconds
-        if options.compile:
-            torch.use_deterministic_algorithms(True)
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
         torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
-    elif _before.cache_info().currsize:
-        mode, filled, deterministic, benchmark = _before()
+    elif _settings_before.cache_info().currsize:
+        mode, filled, deterministic, benchmark = _settings_before()
         torch.set_deterministic_debug_mode(mode)
         torch.utils.deterministic.fill_uninitialized_memory = filled  # type: ignore[attr-defined]
         torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = deterministic, benchmark
-        _before.cache_clear()
+        _settings_before.cache_clear()
 
 
 @cache
-def _before() -> tuple[int, bool, bool, bool]:
+def _settings_before() -> tuple[int, bool, bool, bool]:
     """Cache the settings that held when a trial first demanded determinism."""
     cudnn = torch.backends.cudnn
     filled = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
@@ -147,30 +145,30 @@ class NoDeviceError(UserError):
     """A GPU cannot be used; the message says why, and the remedy."""
 
 
-class CardFullError(NoDeviceError):
+class GpuMemoryFullError(NoDeviceError):
     """Other processes hold a GPU's memory; where trials share it, they may be trials."""
 
 
-def best() -> torch.device:
+def best_device() -> torch.device:
     """Return a GPU if one works, else the CPU: for commands whose user asked for neither."""
     if not torch.cuda.is_available():
         return torch.device(CPU)
     try:
-        try_cards()
+        check_gpus()
     except NoDeviceError:
         return torch.device(CPU)
     return torch.device(CUDA)
 
 
-def take(asked: str | None) -> torch.device:
-    """Return the device of a user's option: `cpu`, `cuda` or `cuda:1`, which is tried; None or `auto`: see `best`.
+def resolve_device(asked: str | None) -> torch.device:
+    """Return the device of a user's option: `cpu`, `cuda` or `cuda:1`, which is tried; None or `auto`: `best_device`.
 
     Raises:
         NoDeviceError: that GPU cannot be used.
         UserError: there is no such device.
     """
     if asked in (None, "auto"):
-        return best()
+        return best_device()
     if not re.fullmatch(rf"{CPU}|{CUDA}(:\d+)?", str(asked)):
         raise UserError(f"device: {asked!r} given, allowed are auto, cpu, cuda and cuda:NUMBER")
     device = torch.device(str(asked))
@@ -178,11 +176,11 @@ def take(asked: str | None) -> torch.device:
         count = torch.cuda.device_count()
         if (device.index or 0) >= max(count, 1):
             raise UserError(f"device: {asked!r} given, this process sees {count} GPU{'s' if count > 1 else ''}")
-        try_cards()
+        check_gpus()
     return device
 
 
-def unusable() -> str | None:
+def why_no_gpu() -> str | None:
     """Say why this process can use no GPU at all, and the remedy; None: no reason is known so far.
 
     No card is touched, and none of their memory taken.
@@ -193,65 +191,65 @@ def unusable() -> str | None:
         warnings.simplefilter("always")
         if torch.cuda.is_available():
             return None
-    driver, needed = driver_version(), driver_needed()
+    driver, needed = driver_version(), min_driver_version()
     if driver and needed and int(driver.split(".")[0]) < needed:
         return (
             f"its driver {driver} is too old for this torch (CUDA {torch.version.cuda}). Remedy: a driver of R{needed} "
             f"or newer, or {OLDER}"
         )
-    said = _reason() or " ".join(str(warning.message) for warning in caught) or "torch gives no reason"
+    said = _why_no_cuda() or " ".join(str(warning.message) for warning in caught) or "torch gives no reason"
     return f"{said[:300]}. Remedy: check that nvidia-smi works; in a container, that it was given the GPUs"
 
 
-def try_cards() -> None:
+def check_gpus() -> None:
     """Allocate, multiply and synchronise once on each card that this process sees.
 
     Raises:
         NoDeviceError: one of them cannot be used, or there is none.
-        CardFullError: one may be usable later.
+        GpuMemoryFullError: one may be usable later.
     """
-    if why := unusable():
+    if why := why_no_gpu():
         raise NoDeviceError(why)
     for index in range(torch.cuda.device_count()):
-        _try_card(index)
+        _check_gpu(index)
 
 
 @cache
-def _try_card(index: int) -> None:
+def _check_gpu(index: int) -> None:
     called = f"GPU {index}"
     try:
-        called = name(index)
-        if not has_code(index):
-            raise NoDeviceError(f"{called}: {_no_code(index)}")
+        called = gpu_name(index)
+        if not has_code_for(index):
+            raise NoDeviceError(f"{called}: {_no_code_text(index)}")
         ones = torch.ones((TRIAL_MATRIX_ROWS, TRIAL_MATRIX_ROWS), device=torch.device(CUDA, index))
         ones @ ones
         torch.cuda.synchronize(index)
     except RuntimeError as error:
-        raise _meaning(called, index, error) from None
+        raise _first_use_error(called, index, error) from None
 
 
-def _meaning(called: str, index: int, error: RuntimeError) -> NoDeviceError:
+def _first_use_error(called: str, index: int, error: RuntimeError) -> NoDeviceError:
     """Translate an error of a card's first use into its cause and the remedy."""
     text = " ".join(str(error).split())
     if "no kernel image" in text:
-        return NoDeviceError(f"{called}: {_no_code(index)}")
-    sign = sign_in(text)
+        return NoDeviceError(f"{called}: {_no_code_text(index)}")
+    sign = find_pattern(text)
     if isinstance(error, torch.OutOfMemoryError) or (sign and sign.meaning == "memory"):
-        told = f"another process holds its memory{_free(index)}"
-        return CardFullError(f"{called}: {told}. Remedy: nvidia-smi names it; end it, or use other cards")
-    why = fault(error) or f"{text[:300]}. Remedy: nvidia-smi and the system's log (dmesg) say more"
+        told = f"another process holds its memory{_free_memory_text(index)}"
+        return GpuMemoryFullError(f"{called}: {told}. Remedy: nvidia-smi names it; end it, or use other cards")
+    why = gpu_fault(error) or f"{text[:300]}. Remedy: nvidia-smi and the system's log (dmesg) say more"
     return NoDeviceError(f"{called}: {why}")
 
 
-def _no_code(index: int) -> str:
+def _no_code_text(index: int) -> str:
     major, minor = torch.cuda.get_device_capability(index)
     return (
         f"this torch (CUDA {torch.version.cuda}) has no code for its compute capability {major}.{minor}, but for "
-        f"{', '.join(architectures())}. Remedy: another card, or {OLDER}"
+        f"{', '.join(built_architectures())}. Remedy: another card, or {OLDER}"
     )
 
 
-def _free(index: int) -> str:
+def _free_memory_text(index: int) -> str:
     try:
         free, total = torch.cuda.mem_get_info(index)
     except RuntimeError:  # what tells how much is free needs some itself
@@ -259,7 +257,7 @@ def _free(index: int) -> str:
     return f": {free >> 20} of {total >> 20} MiB are free"
 
 
-def _reason() -> str:
+def _why_no_cuda() -> str:
     """Return torch's error when it is asked to use a GPU that it does not find."""
     try:
         torch.cuda.init()
@@ -268,21 +266,21 @@ def _reason() -> str:
     return ""
 
 
-def name(index: int) -> str:
-    """Return a card's name, without torch's long warning if it has no code for it, which `try_cards` reports."""
+def gpu_name(index: int) -> str:
+    """Return a card's name, without torch's long warning if it has no code for it, which `check_gpus` reports."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.cuda.get_device_name(index)
 
 
-def has_code(index: int) -> bool:
+def has_code_for(index: int) -> bool:
     """Tell whether torch has code for a card: code for an older one of its generation and PTX also run."""
     if torch.version.hip:
         return True
-    return runs_on(torch.cuda.get_device_capability(index), architectures())
+    return is_compatible(torch.cuda.get_device_capability(index), built_architectures())
 
 
-def runs_on(capability: tuple[int, int], built: tuple[str, ...]) -> bool:
+def is_compatible(capability: tuple[int, int], built: tuple[str, ...]) -> bool:
     """Tell whether code for these architectures (`sm_75`, `compute_120`) runs on a card of that capability."""
     major, minor = capability
     matches = [re.fullmatch(r"(sm|compute)_(\d+)(\d)[a-z]?", name) for name in built]
@@ -294,13 +292,13 @@ def runs_on(capability: tuple[int, int], built: tuple[str, ...]) -> bool:
     )
 
 
-def architectures() -> tuple[str, ...]:
+def built_architectures() -> tuple[str, ...]:
     """List what this torch has code for, as `sm_75`; empty where it was built for the CPU alone. Needs no card."""
     flags = getattr(torch._C, "_cuda_getArchFlags", None)  # torch.cuda.get_arch_list tells nothing without a card
     return tuple((flags() or "").split()) if flags else ()
 
 
-def driver_needed() -> int | None:
+def min_driver_version() -> int | None:
     """Return the oldest branch of NVIDIA's driver that this torch runs with, as 580; None: unknown, or no CUDA."""
     return DRIVERS.get(int(torch.version.cuda.split(".")[0])) if torch.version.cuda else None
 
@@ -323,13 +321,12 @@ def driver_version() -> str | None:
     return None if failed else text.value.decode(errors="replace") or None
 
 
-def facts(device: torch.device) -> dict[str, str]:
+def describe_device(device: torch.device) -> dict[str, str]:
     """Describe a device for the results computed on it.
 
     Returns:
-        `name`; of a GPU also `driver`, where it is known, `cuda` (or `rocm`), for which torch was built, and its
-            compute
-        `capability`.
+        `name`; of a GPU also its compute `capability`, `cuda` (or `rocm`), for which torch was built, and `driver`,
+            where it is known.
     """
     if device.type != CUDA:
         return {"name": device.type}
@@ -339,7 +336,7 @@ def facts(device: torch.device) -> dict[str, str]:
     return {key: value for key, value in told.items() if value}
 
 
-class Resident:
+class ResidentSplit:
     """A split's arrays as tensors on the device, where a batch is an indexing.
 
     On the CPU they are the split's own memory, shared by every trial of a machine; on a GPU the inputs of one array lie
@@ -352,19 +349,19 @@ class Resident:
     def __init__(self, split: Split, facts: Facts, device: torch.device) -> None:
         self.device = device
         self._copy = self._of(split.inputs)
-        self.inputs, self.target = self._copy.tensor, tensor(split.target, device)
-        self._rows = None if split.rows is None else tensor(split.rows, self.inputs.device)
-        self.bias = None if split.bias is None else tensor(split.bias, device)
-        self.condition = None if split.condition is None else tensor(split.condition, device)
+        self.inputs, self.target = self._copy.tensor, to_device(split.target, device)
+        self._rows = None if split.rows is None else to_device(split.rows, self.inputs.device)
+        self.bias = None if split.bias is None else to_device(split.bias, device)
+        self.condition = None if split.condition is None else to_device(split.condition, device)
         self._mean, self._deviation = (
             torch.tensor(value, device=device)[:, None, None] if isinstance(value, tuple) else value
             for value in (facts.mean, facts.deviation)
         )
 
     @property
-    def labels(self) -> Labels:
+    def labels(self) -> BatchLabels:
         """All that is known of the samples besides their inputs."""
-        return Labels(self.target, self.bias, self.condition)
+        return BatchLabels(self.target, self.bias, self.condition)
 
     @property
     def samples(self) -> Tensor:
@@ -378,7 +375,7 @@ class Resident:
         """Yield positions (N,) on the CPU as batches of this size on the device, the last one perhaps smaller."""
         yield from order.to(self.device).split(size)
 
-    def in_order(self, size: int) -> Iterator[Tensor]:
+    def batches_in_order(self, size: int) -> Iterator[Tensor]:
         """Yield the positions of all samples as batches on the device."""
         yield from torch.arange(len(self), device=self.device).split(size)
 
@@ -391,9 +388,9 @@ class Resident:
         """Normalise pixels for the network; rows of a table are returned as they are."""
         return pixels if self.inputs.dtype != torch.uint8 else pixels.sub(self._mean).div_(self._deviation)
 
-    def _of(self, array: NDArray[np.generic]) -> "Copy":
+    def _of(self, array: NDArray[np.generic]) -> "DeviceCopy":
         """Return the copy of the inputs that batches are taken from."""
-        return copy(array, self.device)
+        return shared_copy(array, self.device)
 
     def _chosen(self, index: Tensor) -> Tensor:
         """Return the inputs at these positions, as they are stored, on the device."""
@@ -405,26 +402,26 @@ class Resident:
 
 
 @dataclass(frozen=True, eq=False)
-class Copy:
+class DeviceCopy:
     """An array as a tensor. It keeps the array, so that no other takes its identity."""
 
     array: NDArray[np.generic]
     tensor: Tensor
 
 
-_copies: WeakValueDictionary[tuple[int, torch.device], Copy] = WeakValueDictionary()
+_copies: WeakValueDictionary[tuple[int, torch.device], DeviceCopy] = WeakValueDictionary()
 
 
-def copy(array: NDArray[np.generic], device: torch.device) -> Copy:
+def shared_copy(array: NDArray[np.generic], device: torch.device) -> DeviceCopy:
     """Return the one copy of an array on a device, which lives as long as somebody holds it."""
     place = (id(array), device)
     found = _copies.get(place)
     if found is None:
-        found = _copies[place] = Copy(array, tensor(array, device))
+        found = _copies[place] = DeviceCopy(array, to_device(array, device))
     return found
 
 
-def tensor(array: NDArray[np.generic], device: torch.device) -> Tensor:
+def to_device(array: NDArray[np.generic], device: torch.device) -> Tensor:
     """Move an array to a device; on the CPU it is the array's own memory, which must not be written."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
@@ -434,11 +431,11 @@ def tensor(array: NDArray[np.generic], device: torch.device) -> Tensor:
 MIB = 2**20
 
 
-class Clock:
+class EpochClock:
     """The clock of one trial: measures an epoch's time by phase, its speed, and the peak of memory.
 
-    On CUDA a phase's time is the device's, between two events; only `epoch` waits for the device, once. Time in which
-    the device waits for the host counts in the phase in which the host is slow.
+    On CUDA a phase's time is the device's, between two events; only `end_epoch` waits for the device, once. Time in
+    which the device waits for the host counts in the phase in which the host is slow.
 
     Args:
         device: the trial's. Making the clock starts CUDA's peak of memory anew.
@@ -464,7 +461,7 @@ class Clock:
             torch.cuda.reset_peak_memory_stats(device)
         self._started = time.perf_counter()
 
-    def epoch(self, images: int) -> dict[str, float]:
+    def end_epoch(self, images: int) -> dict[str, float]:
         """Return the figures of the epoch that ends here, and start the next one.
 
         Args:
@@ -478,7 +475,7 @@ class Clock:
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
         now = time.perf_counter()
-        times = {f"time/{name}": phase.seconds() for name, phase in self._phases.items()}
+        times = {f"time/{name}": phase.take_seconds() for name, phase in self._phases.items()}
         figures = {"time/epoch": now - self._started, **times}
         self._started = now
         busy = times["time/data"] + times["time/training"]
@@ -498,7 +495,7 @@ class HostPhase:
     def __exit__(self, *problem: object) -> None:
         self._total += time.perf_counter() - self._began
 
-    def seconds(self) -> float:
+    def take_seconds(self) -> float:
         """Return the time spent inside since the last call."""
         total, self._total = self._total, 0.0
         return total
@@ -520,7 +517,7 @@ class CudaPhase:
     def __exit__(self, *problem: object) -> None:
         self._record()
 
-    def seconds(self) -> float:
+    def take_seconds(self) -> float:
         """Return the time spent inside since the last call."""
         pairs = zip(self._events[: self._used : 2], self._events[1 : self._used : 2], strict=True)
         self._used = 0

@@ -11,18 +11,17 @@ from torch.nn import functional
 
 from study import methods, models
 from study.data.dataset import Facts
-from study.methods import Labels, Method
+from study.methods import BatchLabels, Method
 from study.methods.debiasing import EARLY
 from study.training import augment, metrics, probes
 from study.training.augment import evaluation_resize, output_shape
-from study.training.class_offsets import ClassOffsets
 from study.training.config import TrainOptions, TrialConfig
-from study.training.counts import Counts, log_losses
-from study.training.device import Resident
+from study.training.counts import PredictionCounts, log_losses
+from study.training.device import ResidentSplit
 from study.training.diverged import check_features
 
 
-def networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.ModuleDict:
+def build_networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.ModuleDict:
     """Build the networks of a trial, freshly initialised from `train.seed`.
 
     Args:
@@ -30,19 +29,17 @@ def networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.Modul
         begins: load the weights that `model.weights` names; False: the caller loads others.
 
     Returns:
-        `method`: the method with its networks; `probes`: a linear probe for each of its encoders, by name; `offsets` of
-        classes where `train.thresholds` asks for them.
+        `method`: the method with its networks; `probes`: a linear probe for each of its encoders, by name.
     """
     torch.manual_seed(config.train.seed)
-    trained = facts.on("train")
+    trained = facts.for_split("train")
     if config.method.get("bias_source") == EARLY:
         trained = replace(trained, bias_classes=facts.classes)  # a sample's bias is the class that it looks like
     seen = replace(trained, shape=augment.output_shape(config.train.augmentation, facts.shape, config.train))
-    method = methods.build(config.method, trained, lambda: models.network(config.model, seen, begins))
+    method = methods.build_method(config.method, trained, lambda: models.build_network(config.model, seen, begins))
     encoders = method.encoders().items()
     probes = nn.ModuleDict({name: nn.Linear(encoder.features, facts.classes) for name, encoder in encoders})
-    offsets = {"offsets": ClassOffsets(facts.classes)} if config.train.thresholds == "fitted" else {}
-    return nn.ModuleDict({"method": method, "probes": probes, **offsets})
+    return nn.ModuleDict({"method": method, "probes": probes})
 
 
 MAX_BATCH_SAMPLES = 2048
@@ -53,7 +50,7 @@ MIN_BATCH_PIXELS = 2**19
 with less a GPU would wait for launches."""
 
 
-def batch_size(options: TrainOptions, views: int, shape: tuple[int, ...]) -> int:
+def evaluation_batch_size(options: TrainOptions, views: int, shape: tuple[int, ...]) -> int:
     """Return the number of samples that evaluation takes at a time: as many pixels as a training step.
 
     A step holds more of each of them for its gradient, so a split is evaluated in less memory than a step takes.
@@ -74,18 +71,17 @@ PENALTY = 1.5e-4
 `tests/benchmarks/results/draft-space.md`."""
 
 
-class Evaluation:
+class Evaluator:
     """Evaluates networks on splits.
 
     Args:
-        networks: as `networks` builds them: the method's encoders are evaluated, with its own classifier where it has
-            one, else with the linear probe of each, trained beside it.
+        networks: as `build_networks` builds them: the method's encoders are evaluated, with its own classifier where it
+            has one, else with the linear probe of each, trained beside it.
         splits: of the data, on the device.
         inferred: gives, by split, the class of each sample's inferred group, (N,); a split that is
             not there has no metrics of inferred groups.
 
     Attributes:
-        fits: whether offsets of classes are fitted anew whenever the validation split is evaluated: during training.
         batch: samples that are taken at a time.
         counts: of the method's encoder, by split, where its final evaluation was asked for.
     """
@@ -93,18 +89,17 @@ class Evaluation:
     def __init__(
         self,
         networks: nn.ModuleDict,
-        splits: Mapping[str, Resident],
+        splits: Mapping[str, ResidentSplit],
         facts: Facts,
         options: TrainOptions,
         inferred: Callable[[], Mapping[str, Tensor]] = dict,
     ) -> None:
         self._method, self._online = cast(Method, networks["method"]), cast(nn.ModuleDict, networks["probes"])
-        self._offsets = cast(ClassOffsets, networks["offsets"]) if "offsets" in networks else None
-        self._splits, self.fits = splits, False
+        self._splits = splits
         self._facts, self._options, self._inferred = facts, options, inferred
-        self.batch = batch_size(options, self._method.views, facts.shape)
-        self.counts: dict[str, Counts] = {}
-        self._fitted: dict[tuple[str, str], probes.Classifier] = {}
+        self.batch = evaluation_batch_size(options, self._method.views, facts.shape)
+        self.counts: dict[str, PredictionCounts] = {}
+        self._fitted: dict[tuple[str, str], probes.ProbeClassifier] = {}
 
     @torch.no_grad()
     def __call__(self, split: str, final: bool = False) -> dict[str, float]:
@@ -120,14 +115,16 @@ class Evaluation:
         for name in self._method.encoders():
             check_features(features := self.features(split, name), split)
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
-            scores = self._judged(split, name, features)
+            scores = self.scores(name, features)
             ruling = split in ("val", "test") and name == "encoder"
             predicted, data = self._predicted(split, name, scores), self._splits[split]
-            of_encoder = self._metrics(split, scores, predicted, errors=ruling)
+            of_encoder = self._split_metrics(split, scores, predicted, errors=ruling)
             if final and name == "encoder":
-                self.counts[split] = Counts.of(predicted, data.target, data.bias, self._facts.on(split))
+                self.counts[split] = PredictionCounts.from_predictions(
+                    predicted, data.target, data.bias, self._facts.for_split(split)
+                )
             if final and self._options.final:
-                of_encoder |= self._final(split, name, features)
+                of_encoder |= self._final_probe_metrics(split, name, features)
             values |= {f"{prefix}{metric}": value for metric, value in of_encoder.items()}
         return dict(zip(values, torch.stack([value.double() for value in values.values()]).tolist(), strict=True))
 
@@ -139,12 +136,12 @@ class Evaluation:
         with torch.autocast(device.type, torch.bfloat16, enabled=self._options.precision == "bfloat16"):
             parts = [
                 module(data.normalised(evaluation_resize(data.pixels(index), size))).float()
-                for index in data.in_order(self.batch)
+                for index in data.batches_in_order(self.batch)
             ]
         return torch.cat(parts)
 
     @torch.no_grad()
-    def fit_probes(self, labels: Labels) -> None:
+    def fit_probes(self, labels: BatchLabels) -> None:
         """Fit the probes that are looked at to the features of the training split (`train.probe: fitted`).
 
         Args:
@@ -153,33 +150,22 @@ class Evaluation:
         for name in self._method.encoders():
             if name != "encoder" or self._method.own_classifier() is None:
                 unit = functional.normalize(self.features("train", name), dim=1)
-                fitted = probes.lbfgs(unit, labels.target, self._facts.classes, 0, PENALTY, weights=labels.weight)
+                fitted = probes.fit_lbfgs(unit, labels.target, self._facts.classes, 0, PENALTY, weights=labels.weight)
                 online = cast(nn.Linear, self._online[name])
                 online.weight.copy_(fitted.weight)
                 online.bias.copy_(fitted.offset)
 
     @torch.no_grad()
     def scores(self, encoder: str, features: Tensor) -> Tensor:
-        """Classify features (B, F) by the method's own classifier or the online probe: (B, classes), with offsets."""
-        plain = self._plain(encoder, features)
-        return self._offsets(plain) if self._offsets is not None and encoder == "encoder" else plain
-
-    def _plain(self, encoder: str, features: Tensor) -> Tensor:
+        """Classify features (B, F) by the method's own classifier or the online probe: (B, classes)."""
         own = self._method.own_classifier() if encoder == "encoder" else None
         return own(features) if own else self._online[encoder](functional.normalize(features, dim=1))
 
     @torch.no_grad()
-    def judged(self, split: str) -> tuple[Tensor, Tensor]:
+    def predictions_and_losses(self, split: str) -> tuple[Tensor, Tensor]:
         """Return the predicted class of each sample, as in its metrics, and -log p of its own class, each (N,)."""
-        scores = self._judged(split, "encoder", self.features(split))
+        scores = self.scores("encoder", self.features(split))
         return self._predicted(split, "encoder", scores), log_losses(scores, self._splits[split].target)
-
-    def _judged(self, split: str, encoder: str, features: Tensor) -> Tensor:
-        """Return scores to judge a split by, (N, classes): never with offsets fitted to the same samples."""
-        if self._offsets is None or encoder != "encoder" or split != "val" or not self.fits:
-            return self.scores(encoder, features)
-        data = self._splits[split]
-        return self._offsets.fit(self._plain(encoder, features), data.target, data.bias, self._facts.on(split))
 
     def _predicted(self, split: str, encoder: str, scores: Tensor) -> Tensor:
         """Predict classes (N,): of the highest score, or by thresholds that equalize odds on the training split."""
@@ -188,46 +174,48 @@ class Evaluation:
             return scores.argmax(1)
         from study.training import postprocess  # fairlearn, which no other trial needs
 
-        thresholds = postprocess.fit(self.scores(encoder, self.features("train", encoder)), train.target, train.bias)
+        thresholds = postprocess.fit_thresholds(
+            self.scores(encoder, self.features("train", encoder)), train.target, train.bias
+        )
         return thresholds.predict(scores, data.bias, self._options.seed)
 
-    def _metrics(self, split: str, scores: Tensor, predicted: Tensor, errors: bool = False) -> dict[str, Tensor]:
-        data, facts, inferred = self._splits[split], self._facts.on(split), self._inferred().get(split)
-        return metrics.compute(scores, predicted, data.target, data.bias, facts, inferred, errors)
+    def _split_metrics(self, split: str, scores: Tensor, predicted: Tensor, errors: bool = False) -> dict[str, Tensor]:
+        data, facts, inferred = self._splits[split], self._facts.for_split(split), self._inferred().get(split)
+        return metrics.compute_metrics(scores, predicted, data.target, data.bias, facts, inferred, errors)
 
-    def _final(self, split: str, encoder: str, features: Tensor) -> dict[str, Tensor]:
+    def _final_probe_metrics(self, split: str, encoder: str, features: Tensor) -> dict[str, Tensor]:
         """Compute what `train.final` names, of probes fitted to the training split's features: `PROBE_METRIC`."""
         values: dict[str, Tensor] = {}
         of_train, of_split = self._splits["train"], self._splits[split]
         for name in self._options.final:
             if name != "ridge":
-                scores = self._probe(encoder, name)(features)
-                measured = self._metrics(split, scores, scores.argmax(1))
+                scores = self._final_probe(encoder, name)(features)
+                measured = self._split_metrics(split, scores, scores.argmax(1))
                 values |= {f"{name}_{metric}": value for metric, value in measured.items()}
             elif of_train.condition is not None and of_split.condition is not None:
-                attribute = self._probe(encoder, name)
+                attribute = self._final_probe(encoder, name)
                 values["condition_mse"] = probes.mean_squared_error(attribute, features, of_split.condition)
         return values
 
-    def _probe(self, encoder: str, name: str) -> probes.Classifier:
+    def _final_probe(self, encoder: str, name: str) -> probes.ProbeClassifier:
         """Return a probe of `train.final`, fitted once for all splits."""
         if (encoder, name) not in self._fitted:
             train, of_train = self.features("train", encoder), self._splits["train"]
             if name == "ridge":
                 assert of_train.condition is not None
-                fitted = probes.ridge(train, of_train.condition)
+                fitted = probes.fit_ridge(train, of_train.condition)
             else:
                 fitted = probes.PROBES[name](train, of_train.target, self._facts.classes, self._options.seed)
             self._fitted[encoder, name] = fitted
         return self._fitted[encoder, name]
 
-    def kept_probes(self) -> dict[str, Tensor]:
+    def probe_tensors(self) -> dict[str, Tensor]:
         """Return the tensors of the probes that were fitted to these networks, except those that hold all features."""
         kept = {key: fitted for key, fitted in self._fitted.items() if key[1] in probes.KEPT_PROBES}
         return {".".join((*key, name)): tensor for key, fitted in kept.items() for name, tensor in vars(fitted).items()}
 
-    def take(self, kept: Mapping[str, Tensor]) -> None:
-        """Replace the fitted probes, as the networks have changed, by those that `kept_probes` returned."""
+    def load_probes(self, kept: Mapping[str, Tensor]) -> None:
+        """Replace the fitted probes, as the networks have changed, by those that `probe_tensors` returned."""
         tensors: dict[tuple[str, str], dict[str, Tensor]] = {}
         for key, tensor in kept.items():
             encoder, name, field = key.rsplit(".", 2)

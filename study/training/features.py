@@ -22,14 +22,14 @@ import torch
 from numpy.typing import NDArray
 
 from study import models
-from study.data.cache import FOLDER, cached, opened
-from study.data.dataset import Dataset, Facts, Folds, Split
-from study.data.folds import of_fold
-from study.data.source import writable
-from study.models import frozen
+from study.data.cache import FOLDER, load_cached, open_database
+from study.data.dataset import Dataset, Facts, FoldAssignment, Split
+from study.data.folds import select_fold
+from study.data.source import writable_folder
 from study.models.backbone_network import Backbone
-from study.models.network_keys import beside
-from study.training.device import Resident, keep_freed_memory
+from study.models.frozen_networks import frozen_network_section
+from study.models.network_keys import columns_before_features
+from study.training.device import ResidentSplit, keep_freed_memory
 
 BATCH = 64
 """Images that go through the network at a time."""
@@ -48,15 +48,15 @@ Inputs = Mapping[str, NDArray[np.float16]]
 """Rows (N, E + L + F) by split."""
 
 
-def key(model: Mapping[str, Any], data: str) -> str:
+def features_key(model: Mapping[str, Any], data: str) -> str:
     """Return the key under which trials with a `model` section find their data: `data`, the data set's own.
 
     Where the network is frozen, a longer text, equal for sections with the same features.
     """
-    return f"{data} {json.dumps(frozen.trunk_section(model), sort_keys=True)}" if model.get("frozen") else data
+    return f"{data} {json.dumps(frozen_network_section(model), sort_keys=True)}" if model.get("frozen") else data
 
 
-def of_frozen(
+def with_frozen_features(
     model: Mapping[str, Any],
     dataset: Dataset,
     device: torch.device,
@@ -78,50 +78,50 @@ def of_frozen(
     if not model.get("frozen") or dataset.facts.is_table:
         return dataset
     if dataset.folds is not None:
-        return _of_fold(model, dataset, dataset.folds, device, on_rows, elsewhere)
+        return _with_features_of_fold(model, dataset, dataset.folds, device, on_rows, elsewhere)
 
     def build() -> dict[str, Split]:
-        inputs = elsewhere(dataset) if elsewhere else computed(model, dataset, device, on_rows)
+        inputs = elsewhere(dataset) if elsewhere else load_or_compute(model, dataset, device, on_rows)
         return {name: replace(split, inputs=inputs[name], rows=None) for name, split in dataset.splits.items()}
 
     options = {"network": _network_key(model, dataset.facts), "data": dataset.fingerprint}
-    return cached("features", options, models.seen(model, dataset.facts), build)
+    return load_cached("features", options, models.facts_of_inputs(model, dataset.facts), build)
 
 
-def computed(model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: OnRows) -> Inputs:
+def load_or_compute(model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: OnRows) -> Inputs:
     """Read the features of a data set's images that are kept, and compute and keep the others.
 
-    Arguments and errors as of `of_frozen`.
+    Arguments and errors as of `with_frozen_features`.
     """
-    width = models.seen(model, dataset.facts).shape[0]
-    kept = FeatureRows(model, _network_key(model, dataset.facts), dataset.facts, width, device)
+    width = models.facts_of_inputs(model, dataset.facts).shape[0]
+    kept = FeatureStore(model, _network_key(model, dataset.facts), dataset.facts, width, device)
     total, done, inputs = sum(map(len, dataset.splits.values())), 0, {}
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         for name, split in dataset.splits.items():
-            inputs[name] = kept.of(split, partial(_on_more, on_rows, done, total))
+            inputs[name] = kept.rows_of_split(split, partial(_report_progress, on_rows, done, total))
             done += len(split)
     return inputs
 
 
 def _network_key(model: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     """Return all that features depend on besides the images."""
-    section, begun = frozen.trunk_section(model), models.weights(model)
+    section, begun = frozen_network_section(model), models.describe_weights(model)
     assert begun is not None  # a frozen network has weights
-    network = {**section, "beside": beside(section), "weights": begun["sha256"]}
+    network = {**section, "beside": columns_before_features(section), "weights": begun["sha256"]}
     return network | {"mean": facts.mean, "deviation": facts.deviation}
 
 
-def _of_fold(
+def _with_features_of_fold(
     model: Mapping[str, Any],
     dataset: Dataset,
-    folds: Folds,
+    folds: FoldAssignment,
     device: torch.device,
     on_rows: OnRows,
     elsewhere: Callable[[Dataset], Inputs] | None,
 ) -> Dataset:
     """Replace the inputs of a data set with folds; the features of all samples are kept once, each fold is a view."""
-    whole = of_frozen(model, replace(of_fold(dataset, None), folds=None), device, on_rows, elsewhere)
-    folds = replace(folds, learn=whole.splits["train"])
+    whole = with_frozen_features(model, replace(select_fold(dataset, None), folds=None), device, on_rows, elsewhere)
+    folds = replace(folds, samples=whole.splits["train"])
     parts = {name: "train" if name == "val" else name for name in dataset.splits}
     splits = {name: replace(dataset.splits[name], inputs=whole.splits[parts[name]].inputs) for name in parts}
     facts = replace(whole.facts, splits=tuple(splits))
@@ -130,7 +130,7 @@ def _of_fold(
 
 
 @dataclass(frozen=True)
-class Making:
+class FeatureCost:
     """The cost of computing the features of a data set on this machine, if none are kept.
 
     Attributes:
@@ -151,23 +151,23 @@ class Making:
         )
 
 
-def making(model: Mapping[str, Any], facts: Facts, pictures: int, device: torch.device) -> Making:
+def estimate_cost(model: Mapping[str, Any], facts: Facts, pictures: int, device: torch.device) -> FeatureCost:
     """Estimate the cost of computing the features of so many images, measured with a batch of noise.
 
     Raises:
         UserError: the weights are not there or do not fit.
     """
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), torch.inference_mode():
-        encoder = network(model, facts, device)
+        encoder = build_backbone(model, facts, device)
         batch = torch.randn(MEASURED, *facts.shape).to(device).contiguous(memory_format=torch.channels_last)
         width = encoder.rows(batch).shape[1]
         began = time.perf_counter()
         encoder.rows(batch).cpu()  # which waits for the device
         seconds = (time.perf_counter() - began) * pictures / MEASURED
-    return Making(pictures, seconds, 2 * 2 * width * pictures / 1e6)
+    return FeatureCost(pictures, seconds, 2 * 2 * width * pictures / 1e6)
 
 
-def network(model: Mapping[str, Any], facts: Facts, device: torch.device) -> Backbone:
+def build_backbone(model: Mapping[str, Any], facts: Facts, device: torch.device) -> Backbone:
     """Build the frozen network of a `model` section with its weights.
 
     Raises:
@@ -175,12 +175,14 @@ def network(model: Mapping[str, Any], facts: Facts, device: torch.device) -> Bac
     """
     if device.type == "cpu":
         keep_freed_memory()  # each batch needs the same large tensors
-    encoder = models.build(frozen.trunk_section(model), facts).to(device).to(memory_format=torch.channels_last)
+    encoder = (
+        models.build_encoder(frozen_network_section(model), facts).to(device).to(memory_format=torch.channels_last)
+    )
     assert isinstance(encoder, Backbone)  # no other network has the key
     return encoder.eval()
 
 
-def batches(
+def feature_batches(
     encoder: Backbone, pictures: NDArray[np.generic], places: Sequence[int], facts: Facts, device: torch.device
 ) -> Iterator[tuple[Sequence[int], NDArray[np.float16]]]:
     """Compute the rows (B, M + E + L + F) of the pictures (N, C, H, W) at these places, none infinite; yield batches.
@@ -188,7 +190,7 @@ def batches(
     Args:
         facts: of the pictures.
     """
-    resident = Resident(Split(pictures, np.zeros(len(pictures), np.int64)), facts, torch.device("cpu"))
+    resident = ResidentSplit(Split(pictures, np.zeros(len(pictures), np.int64)), facts, torch.device("cpu"))
     most = torch.finfo(torch.float16).max
     for start in range(0, len(places), BATCH):
         batch = places[start : start + BATCH]
@@ -198,11 +200,11 @@ def batches(
         yield batch, rows.float().clamp(-most, most).half().cpu().numpy()
 
 
-def _on_more(on_rows: OnRows, before: int, total: int, count: int) -> None:
+def _report_progress(on_rows: OnRows, before: int, total: int, count: int) -> None:
     on_rows(before + count, total)
 
 
-class FeatureRows:
+class FeatureStore:
     """Rows of features by images' content, in a file for each network.
 
     Args:
@@ -218,7 +220,7 @@ class FeatureRows:
         self._model, self._facts, self._width, self._device = model, facts, width, device
         self._name = hashlib.sha256(json.dumps(network, sort_keys=True).encode()).hexdigest()[:16]
 
-    def of(self, split: Split, on_rows: Callable[[int], object]) -> NDArray[np.float16]:
+    def rows_of_split(self, split: Split, on_rows: Callable[[int], object]) -> NDArray[np.float16]:
         """Return the rows (N, F) of a split's images: read those that are kept, compute and keep the others.
 
         Args:
@@ -229,25 +231,25 @@ class FeatureRows:
         ]
         found = np.empty((len(keys), self._width), np.float16)
         with closing(self._database()) as database:
-            lacking = [at for at, key in enumerate(keys) if not _read(database, key, found[at])]
+            lacking = [at for at, key in enumerate(keys) if not _read_row(database, key, found[at])]
             on_rows(len(keys) - len(lacking))
             if not lacking:
                 return found
-            encoder = network(self._model, self._facts, self._device)
+            encoder = build_backbone(self._model, self._facts, self._device)
             done = len(keys) - len(lacking)
-            for places, rows in batches(encoder, split.samples, lacking, self._facts, self._device):
+            for places, rows in feature_batches(encoder, split.samples, lacking, self._facts, self._device):
                 found[places] = rows
-                _keep(database, ((keys[at], found[at].tobytes()) for at in places))
+                _keep_rows(database, ((keys[at], found[at].tobytes()) for at in places))
                 done += len(places)
                 on_rows(done)
         return found
 
     def _database(self) -> sqlite3.Connection:
-        place: Path = writable(os.path.join(FOLDER, STORES)) / f"{self._name}.sqlite"
-        return opened(place, "rows (picture BLOB PRIMARY KEY, row BLOB)", 60)
+        place: Path = writable_folder(os.path.join(FOLDER, STORES)) / f"{self._name}.sqlite"
+        return open_database(place, "rows (picture BLOB PRIMARY KEY, row BLOB)", 60)
 
 
-def _read(database: sqlite3.Connection, key: bytes, row: NDArray[np.float16]) -> bool:
+def _read_row(database: sqlite3.Connection, key: bytes, row: NDArray[np.float16]) -> bool:
     """Fill in a row that is kept; return whether it is."""
     found = database.execute("SELECT row FROM rows WHERE picture = ?", (key,)).fetchone()
     if found is None or len(found[0]) != row.nbytes:
@@ -256,6 +258,6 @@ def _read(database: sqlite3.Connection, key: bytes, row: NDArray[np.float16]) ->
     return True
 
 
-def _keep(database: sqlite3.Connection, rows: Iterable[tuple[bytes, bytes]]) -> None:
+def _keep_rows(database: sqlite3.Connection, rows: Iterable[tuple[bytes, bytes]]) -> None:
     with database:
         database.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?)", rows)

@@ -13,12 +13,14 @@ import inspect
 import os
 import pickle
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
-from study.errors import UserError, said
+from study.errors import UserError, message_of
 from study.files import FileDigest
 from study.knobs import Section
 from study.methods.own_function import REUSE
@@ -33,12 +35,12 @@ TAKEN = ("config", "seed", "epochs", "checkpoint", "fold", "folds")
 Function = Callable[..., Iterator[Section]]
 
 
-def digest(content: bytes) -> str:
+def pickle_digest(content: bytes) -> str:
     """Hash a pickled function, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()[:24]
 
 
-def place(function: str, folder: Path) -> str:
+def import_place(function: str, folder: Path) -> str:
     """Return where other processes find a function: the folder of its module's top, or the study's folder for a pickle.
 
     Raises:
@@ -61,13 +63,13 @@ def place(function: str, folder: Path) -> str:
     return str(Path(file).parent) if file else os.getcwd()
 
 
-def source(function: str, where: str) -> list[FileDigest]:
+def source_files(function: str, where: str) -> list[FileDigest]:
     """Describe the file that defines a function: `name`, `file` and `sha256`.
 
     The list is empty for a pickle, whose name is its digest, and for a function that is in no file.
 
     Args:
-        where: as `place` returns it.
+        where: as `import_place` returns it.
     """
     if function.startswith(PICKLE):
         return []
@@ -81,21 +83,23 @@ def source(function: str, where: str) -> list[FileDigest]:
     return [{"name": function, "file": file.name, "sha256": hashlib.sha256(content).hexdigest()}]
 
 
-def load(function: str, where: str) -> Function:
+def load_function(function: str, where: str) -> Function:
     """Load a function and check it.
 
     Args:
-        where: as `place` returns it.
+        where: as `import_place` returns it.
 
     Raises:
         UserError: it cannot be loaded, or is no generator function that takes a configuration.
     """
-    loaded = _unpickled(function, Path(where)) if function.startswith(PICKLE) else _imported(function, where)
-    check(loaded, function)
+    loaded = (
+        _unpickle_function(function, Path(where)) if function.startswith(PICKLE) else _import_function(function, where)
+    )
+    check_function(loaded, f"method.function: {function!r}")
     return loaded
 
 
-def forget(function: str, where: str) -> None:
+def unload(function: str, where: str) -> None:
     """Remove a function's modules from this process, so that a later trial imports them anew.
 
     These are its own module and all that lie in a folder of the user's own: `where`, and the folders in which Python
@@ -104,7 +108,7 @@ def forget(function: str, where: str) -> None:
     removed, too.
 
     Args:
-        where: as `place` returns it.
+        where: as `import_place` returns it.
     """
     own = "" if function.startswith(PICKLE) else function.partition(":")[0].partition(".")[0]
     library = os.path.dirname(os.__file__)
@@ -114,17 +118,17 @@ def forget(function: str, where: str) -> None:
     for name in sys.modules:
         tops.setdefault(name.partition(".")[0], []).append(name)
     for top, names in tops.items():
-        found = _files(top) if top in sys.modules else []
-        mine = top not in _STAY and (top == own or (bool(found) and _parent(found[0]) in folders))
-        if mine and not any(file.endswith((".so", ".pyd")) for name in names for file in _files(name)):
+        found = _module_files(top) if top in sys.modules else []
+        mine = top not in _STAY and (top == own or (bool(found) and _package_folder(found[0]) in folders))
+        if mine and not any(file.endswith((".so", ".pyd")) for name in names for file in _module_files(name)):
             for name in names:
                 del sys.modules[name]
     gc.collect()  # a module and its functions refer to each other; a class that a pickle made is found as long as it is
-    _leave_libraries_alone()
+    _freeze_libraries()
 
 
 @cache
-def _leave_libraries_alone() -> None:
+def _freeze_libraries() -> None:
     """Exclude what is there now from Python's search for garbage, which takes tenths of a second, once."""
     gc.freeze()
 
@@ -137,7 +141,7 @@ def _is_installed(folder: Path) -> bool:
     return bool({"site-packages", "dist-packages"} & set(folder.parts)) or any(folder.glob("*.dist-info"))
 
 
-def _files(name: str) -> list[str]:
+def _module_files(name: str) -> list[str]:
     """Return the file of a module, or the folders of a package without one."""
     held = getattr(sys.modules[name], "__dict__", {})
     file, path = held.get("__file__"), held.get("__path__")
@@ -145,40 +149,43 @@ def _files(name: str) -> list[str]:
 
 
 @cache
-def _parent(file: str) -> str:
+def _package_folder(file: str) -> str:
     """Return the folder of a file, or of the package that it belongs to, with links resolved."""
     folder, name = os.path.split(file)
     return os.path.realpath(os.path.dirname(folder) if name.startswith("__init__.") else folder)
 
 
-def is_fresh(method: Section) -> bool:
+def needs_own_process(method: Section) -> bool:
     """Tell whether each trial of a `method` section, which names a function, gets a process of its own."""
     return not method.get(REUSE, False)
 
 
-def takes(function: Function, name: str) -> bool:
+def has_parameter(function: Function, name: str) -> bool:
     """Tell whether a function takes this one of `TAKEN`."""
     return name in inspect.signature(function).parameters
 
 
-def check(function: Any, name: str) -> None:
+def check_function(function: Any, named: str) -> None:
     """Refuse what is not a training function.
+
+    Args:
+        named: what messages call it, as `method.function: 'my_module:train'`.
 
     Raises:
         UserError: says what it has to be.
     """
     how = "def train(config, seed): ...; yield {'val/accuracy': 0.7} after each epoch"
     if not inspect.isgeneratorfunction(function):
-        raise UserError(f"method.function: {name!r}: is no generator function, as in {how}")
+        raise UserError(f"{named}: is no generator function, as in {how}")
     parameters = inspect.signature(function).parameters
     needed = [key for key, given in parameters.items() if given.default is given.empty and given.kind not in _REST]
     if unknown := [key for key in needed if key not in TAKEN or parameters[key].kind is _POSITIONAL]:
-        raise UserError(f"method.function: {name!r}: takes {', '.join(unknown)}; it may take {', '.join(TAKEN)}")
+        raise UserError(f"{named}: takes {', '.join(unknown)}; it may take {', '.join(TAKEN)}")
     if "config" not in parameters:
-        raise UserError(f"method.function: {name!r}: does not take config, as in {how}")
+        raise UserError(f"{named}: does not take config, as in {how}")
 
 
-def check_folds(name: str, arguments: Sequence[str], folds: int | None) -> None:
+def check_fold_argument(name: str, arguments: Sequence[str], folds: int | None) -> None:
     """Refuse a function with these arguments that is not told which of the folds validates.
 
     Raises:
@@ -195,7 +202,7 @@ _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
 
 
-def _imported(function: str, where: str) -> Any:
+def _import_function(function: str, where: str) -> Any:
     module, _, name = function.partition(":")
     if not module or not name:
         raise UserError(f"method.function: {function!r} given, allowed is MODULE:NAME")
@@ -203,7 +210,7 @@ def _imported(function: str, where: str) -> Any:
     try:
         found = importlib.import_module(module)
     except (Exception, SystemExit) as error:  # whatever the user's code does when it is imported
-        why = f"{type(error).__name__}: {said(error)}"
+        why = f"{type(error).__name__}: {message_of(error)}"
         raise UserError(f"method.function: {module}: cannot be imported ({why}); looked for in {where}, too") from error
     for part in name.split("."):
         if not hasattr(found, part):
@@ -212,22 +219,43 @@ def _imported(function: str, where: str) -> Any:
     return found
 
 
-def _unpickled(function: str, folder: Path) -> Any:
+def _unpickle_function(function: str, folder: Path) -> Any:
     """Load a function of a notebook or a script from its study's folder."""
     file = folder / FILE
     try:
         content = file.read_bytes()
     except OSError as error:
         raise UserError(f"{file}: cannot be read ({error.strerror}): the function of this study lies there") from None
-    if f"{PICKLE}{digest(content)}" != function:
+    if f"{PICKLE}{pickle_digest(content)}" != function:
         raise UserError(f"{file}: is not the function that this study was made with")
     try:
         return pickle.loads(content)
     except Exception as error:  # whatever is not installed, or not as it was
-        raise UserError(f"{file}: cannot be read here ({type(error).__name__}: {said(error)})") from error
+        raise UserError(f"{file}: cannot be read here ({type(error).__name__}: {message_of(error)})") from error
 
 
 def _search_in(folder: str) -> None:
     """Add a folder to those in which modules are looked for, after all others."""
     if folder not in sys.path:
         sys.path.append(folder)
+
+
+def function_frames(error: BaseException) -> TracebackType | None:
+    """Return an error's traceback from the frames of the user's training function on, or whole if it has none."""
+    at = error.__traceback__
+    while at and at.tb_frame.f_code.co_qualname != "FunctionTrial._next_yield":
+        at = at.tb_next
+    return at.tb_next if at and at.tb_next and not isinstance(error, UserError) else error.__traceback__
+
+
+def function_line(error: BaseException) -> str | None:
+    """Return where a training function raised an error, as `train (my_module.py, line 8)`; None: not a function.
+
+    It is the last line of the function's own file that ran.
+    """
+    frames = function_frames(error)
+    if frames is error.__traceback__:
+        return None
+    first, *others = traceback.extract_tb(frames)
+    last = next((one for one in reversed(others) if one.filename == first.filename), first)
+    return f"{last.name} ({Path(last.filename).name}, line {last.lineno})"

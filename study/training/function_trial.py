@@ -17,35 +17,44 @@ import numpy as np
 import torch
 
 from study.errors import UserError
-from study.files import TRIAL, scratch_folder, whole, write_whole
+from study.files import whole, write_whole
 from study.knobs import Section
 from study.methods.own_function import OURS
 from study.metrics import in_percent
-from study.training.checkpoint import FIRST, Choice, ChoiceState, UnusableFileError
-from study.training.config import TrialConfig, identity
-from study.training.device import Clock, best
+from study.training.checkpoint import FIRST_WRITE_S, ChoiceState, EpochChooser, UnusableCheckpointError
+from study.training.config import TrialConfig
+from study.training.device import EpochClock, best_device
 from study.training.diverged import DivergedError
-from study.training.function_loading import PICKLE, TAKEN, Function, check_folds, forget, load, takes
+from study.training.function_loading import (
+    PICKLE,
+    TAKEN,
+    Function,
+    check_fold_argument,
+    has_parameter,
+    load_function,
+    unload,
+)
+from study.upstream.scratch import TRIAL, scratch_folder
 
 HEAD = ".study-head.json"
 """File in the archive that describes the folder; a function's own file of this name is not kept."""
 
 
-class Beside(TypedDict):
+class SavedValues(TypedDict):
     """What is kept beside a folder: the values of the test split, and the state of the choice of an epoch."""
 
     test: dict[str, float]
     choice: ChoiceState | None
 
 
-class Head(TypedDict):
+class CheckpointHead(TypedDict):
     """What the file of a folder says of it: the epoch, 0 where there is no file."""
 
     epoch: int
-    beside: Beside | None
+    beside: SavedValues | None
 
 
-class KeptFolder:
+class FolderCheckpoint:
     """The folder of a training function as it was after a reported epoch, in one file, to resume from.
 
     Args:
@@ -57,13 +66,13 @@ class KeptFolder:
 
     def __init__(self, path: Path, scratch: Path, made_from: Section, pause: float = 0.0) -> None:
         self._path, self._scratch, self._made_from, self._pause = path, scratch, made_from, pause
-        self._due = time.perf_counter() + pause * FIRST
+        self._due = time.perf_counter() + pause * FIRST_WRITE_S
 
-    def holds(self) -> int:
-        """Return the epoch after which the file was written; 0 without a file. Raises UnusableFileError."""
-        return self._head()["epoch"]
+    def saved_epoch(self) -> int:
+        """Return the epoch after which the file was written; 0 without a file. Raises UnusableCheckpointError."""
+        return self._read_head()["epoch"]
 
-    def _head(self) -> Head:
+    def _read_head(self) -> CheckpointHead:
         if not self._path.exists():
             return {"epoch": 0, "beside": None}
         try:
@@ -71,26 +80,26 @@ class KeptFolder:
                 if damaged := archive.testzip():
                     raise ValueError(f"checksum of {damaged}")
                 read = dict(json.loads(archive.read(HEAD)))
-            made_from, head = read["made_from"], Head(epoch=int(read["epoch"]), beside=read.get("beside"))
+            made_from, head = read["made_from"], CheckpointHead(epoch=int(read["epoch"]), beside=read.get("beside"))
         except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as error:
-            raise UnusableFileError(
+            raise UnusableCheckpointError(
                 f"{self._path}: is damaged ({' '.join(str(error).split())[:100]}); remove it"
             ) from None
         if made_from != self._digest:
-            raise UnusableFileError(
+            raise UnusableCheckpointError(
                 f"{self._path}: is the state of a trial of another configuration or function; remove it"
             )
         return head
 
-    def restore(self) -> tuple[int, Beside | None]:
+    def restore(self) -> tuple[int, SavedValues | None]:
         """Fill the folder; return the epoch of the file, and what was kept beside it (0 and None without a file)."""
-        head = self._head()
+        head = self._read_head()
         if head["epoch"]:
             with zipfile.ZipFile(self._path) as archive:
                 archive.extractall(self._scratch, [name for name in archive.namelist() if name != HEAD])
         return head["epoch"], head["beside"]
 
-    def keep(self, epoch: int, beside: Beside) -> None:
+    def save(self, epoch: int, beside: SavedValues) -> None:
         """Write the folder and plain values beside it, if it is time, in one step."""
         began = time.perf_counter()
         if began < self._due:
@@ -123,10 +132,10 @@ def seed_all(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def loaded(function: str, where: str) -> Function:
-    """Load a function as `function_loading.load` does, with seeds set, since a module may draw when imported."""
+def load_seeded(function: str, where: str) -> Function:
+    """Load a function by `function_loading.load_function`, with seeds set, since a module may draw when imported."""
     seed_all(0)
-    return load(function, where)
+    return load_function(function, where)
 
 
 class FunctionTrial:
@@ -142,7 +151,7 @@ class FunctionTrial:
         needed: names of metrics that each epoch must have.
         device: whose memory is reported; by default a GPU if one works. The function chooses its own: on a node it sees
             the GPUs that the trial takes, and none otherwise.
-        function: if it is loaded already, see `loaded`.
+        function: if it is loaded already, see `load_seeded`.
         fold: on which of `data.folds` it is validated; None: there are none.
 
     Raises:
@@ -159,22 +168,21 @@ class FunctionTrial:
         fold: int | None = None,
     ) -> None:
         self.config, self._needed, self._where = config, needed, where
-        self.device = torch.device(device) if device else best()
+        self.device = torch.device(device) if device else best_device()
         named = str(config.method["function"])
-        self._function = function or loaded(named, where)
+        self._function = function or load_seeded(named, where)
         self._name = self._function.__name__ if named.startswith(PICKLE) else named
         self._fold, folds = fold, config.data.get("folds")
         self._folds = folds if isinstance(folds, int) else None
-        self._takes = [name for name in TAKEN if takes(self._function, name)]
-        check_folds(self._name, self._takes, self._folds)
+        self._takes = [name for name in TAKEN if has_parameter(self._function, name)]
+        check_fold_argument(self._name, self._takes, self._folds)
         self._test: dict[str, float] = {}
 
     def run(
         self,
         resume: Path | None = None,
         pause: float = 0.0,
-        choice: Choice | None = None,
-        ended: Path | None = None,
+        choice: EpochChooser | None = None,
     ) -> Iterator[dict[str, float]]:
         """Call the function, and yield the metrics of each epoch; see `TrainingLoop.run`.
 
@@ -184,7 +192,6 @@ class FunctionTrial:
 
         Args:
             resume: a file that keeps that folder between two epochs.
-            ended: a file that keeps it after the last one.
 
         Raises:
             DivergedError: a metric that is needed, or the loss, is not finite.
@@ -196,8 +203,7 @@ class FunctionTrial:
         seed_all(seed)
         with scratch_folder(TRIAL) as mine:
             (scratch := mine / "checkpoint").mkdir()
-            kept = KeptFolder(resume, scratch, self._identity(), pause) if self._resumes and resume else None
-            at_end = KeptFolder(ended, scratch, self._identity()) if self._resumes and ended else None
+            kept = FolderCheckpoint(resume, scratch, self._identity(), pause) if self._resumes and resume else None
             done, before = kept.restore() if kept else (0, None)
             if before:
                 self._test = before["test"]
@@ -206,30 +212,30 @@ class FunctionTrial:
             own = {key: value for key, value in self.config.method.items() if key not in OURS}
             given = {"config": own, "seed": seed, "epochs": epochs, "checkpoint": scratch}
             given |= {"fold": self._fold, "folds": self._folds}
-            clock = Clock(self.device)
+            clock = EpochClock(self.device)
             running = self._function(**{name: given[name] for name in self._takes})
             with closing(running):  # type: ignore[type-var]  # its own clean-up finds the folder, whatever ends the trial
                 for epoch in range(done + 1, epochs + 1):
-                    metrics = self._checked(self._next(running, epoch), epoch)
+                    metrics = self._check_yield(self._next_yield(running, epoch), epoch)
                     test = {name: value for name, value in metrics.items() if name.startswith("test/")}
-                    if choice.hear(metrics) if choice else epoch == epochs:  # the one that the trial is taken at so far
+                    # the epoch that the trial is taken at so far
+                    if choice.update(metrics) if choice else epoch == epochs:
                         self._test = test
-                    cost = clock.epoch(images=0)
+                    cost = clock.end_epoch(images=0)
                     shown = {name: value for name, value in metrics.items() if name not in test}
                     shown |= {name: cost[name] for name in ("time/epoch", "memory/peak_mib")}
-                    beside: Beside = {"test": self._test, "choice": choice.state_dict() if choice else None}
+                    beside: SavedValues = {"test": self._test, "choice": choice.state_dict() if choice else None}
                     if epoch == epochs:
-                        if at_end:
-                            at_end.keep(epoch, beside)
-                        with self._kept_within(epoch):  # a trial that is told as complete has cleaned up
+                        with self._contain_exit(epoch):  # a trial that is told as complete has cleaned up
                             running.close()  # type: ignore[attr-defined]
                     yield shown
                     if kept and epoch < epochs:
-                        kept.keep(epoch, beside)
+                        kept.save(epoch, beside)
 
-    def _next(self, running: Iterator[Any], epoch: int) -> Any:
+    # `function_loading.function_frames` knows this method by its name
+    def _next_yield(self, running: Iterator[Any], epoch: int) -> Any:
         """Return what the function yields for an epoch; see `run`."""
-        with self._kept_within(epoch):
+        with self._contain_exit(epoch):
             yielded = next(running, _NOTHING)
         if yielded is _NOTHING:
             epochs = self.config.train.epochs
@@ -238,18 +244,18 @@ class FunctionTrial:
             )
         return yielded
 
-    def forget(self) -> None:
+    def unload(self) -> None:
         """Remove the function, its modules and what they hold from this process; the trial is unusable afterwards."""
         del self._function
-        forget(str(self.config.method["function"]), self._where)
+        unload(str(self.config.method["function"]), self._where)
 
-    def epochs_in(self, path: Path) -> int:
-        """Return the epoch in a file, see `TrainingLoop.epochs_in`.
+    def saved_epoch(self, path: Path) -> int:
+        """Return the epoch in a file, see `TrainingLoop.saved_epoch`.
 
         Raises:
-            UnusableFileError: it is damaged, or another trial's.
+            UnusableCheckpointError: it is damaged, or another trial's.
         """
-        return KeptFolder(path, Path(), self._identity()).holds() if self._resumes else 0
+        return FolderCheckpoint(path, Path(), self._identity()).saved_epoch() if self._resumes else 0
 
     def save(self, path: Path) -> None:
         """Write the values of the test split, as safetensors of one number each, in one step."""
@@ -262,7 +268,7 @@ class FunctionTrial:
         """Load the values that `save` wrote.
 
         Raises:
-            UnusableFileError: the file is missing or damaged.
+            UnusableCheckpointError: the file is missing or damaged.
         """
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
@@ -270,7 +276,9 @@ class FunctionTrial:
         try:
             self._test = {name: float(value) for name, value in load_file(path).items()}
         except (SafetensorError, OSError) as error:
-            raise UnusableFileError(f"{path}: is damaged or cut short ({' '.join(str(error).split())[:200]})") from None
+            raise UnusableCheckpointError(
+                f"{path}: is damaged or cut short ({' '.join(str(error).split())[:200]})"
+            ) from None
 
     def evaluate(self, split: str, final: bool = False) -> dict[str, float]:
         """Return the test values, `test/NAME`, that the function yielded in the epoch at which the trial is taken.
@@ -287,12 +295,11 @@ class FunctionTrial:
         return "checkpoint" in self._takes
 
     def _identity(self) -> Section:
-        sections = self.config.to_document()
-        document: Section = json.loads(json.dumps(sections if "epochs" in self._takes else identity(sections)))
+        document: Section = json.loads(json.dumps(self.config.to_document()))
         return document
 
     @contextmanager
-    def _kept_within(self, epoch: int) -> Iterator[None]:
+    def _contain_exit(self, epoch: int) -> Iterator[None]:
         """Turn what would end the process, as `sys.exit()` does, into a failed trial.
 
         In the main thread, where a user's Ctrl-C comes, a KeyboardInterrupt is left alone.
@@ -306,7 +313,7 @@ class FunctionTrial:
                 raise
             raise FunctionTrialError(f"{self._name}: raised {error!r} in epoch {epoch}") from error
 
-    def _checked(self, yielded: Any, epoch: int) -> dict[str, float]:
+    def _check_yield(self, yielded: Any, epoch: int) -> dict[str, float]:
         """Check what was yielded for an epoch and return it as numbers; see `run`."""
         if not isinstance(yielded, Mapping):
             raise FunctionTrialError(

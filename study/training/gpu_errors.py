@@ -8,7 +8,7 @@ import re
 from functools import cache
 from typing import Literal, NamedTuple
 
-from study.errors import said
+from study.errors import message_of
 
 TORCH = "a torch built for CUDA: https://pytorch.org/get-started/locally/"
 
@@ -21,7 +21,7 @@ next one can.
 """
 
 
-class Sign(NamedTuple):
+class ErrorPattern(NamedTuple):
     """A message, or the part of it by which it is recognised.
 
     Attributes:
@@ -46,32 +46,32 @@ _NO_CARD = "`nvidia-smi` and `study doctor` there say why no card is seen"
 _MPS = "restart the MPS daemon there: `echo quit | nvidia-cuda-mps-control`, then `nvidia-cuda-mps-control -d`"
 _OLD_CARD = "this PyTorch has no code for its card; `study doctor` there says which cards it serves"
 
-CUDA: tuple[Sign, ...] = (
-    Sign("out of memory", "memory"),
-    Sign("insufficient resources", "memory"),  # as cuSPARSE says it
-    Sign("device-side assert triggered", "code", _LABEL),
-    Sign("invalid argument", "code"),
-    Sign("invalid configuration argument", "code"),
-    Sign("too many resources requested for launch", "code"),
-    Sign("uncorrectable ECC error encountered", "device", _LOST),
-    Sign("uncorrectable NVLink error detected during the execution", "device", _LOST),
-    Sign("Invalid access of peer GPU memory over nvlink or a hardware error", "device", _LOST),
-    Sign("unknown error", "device", _LOST),
-    Sign("CUDA-capable device(s) is/are busy or unavailable", "device", _BUSY),
-    Sign("exclusive-thread device already in use by a different thread", "device", _BUSY),
-    Sign("system not yet initialized", "device", _FABRIC),
-    Sign("initialization error", "device", _NO_CARD),
-    Sign("no CUDA-capable device is detected", "device", _NO_CARD),
-    Sign("invalid device ordinal", "device", _NO_CARD),
-    Sign("no kernel image is available for execution on the device", "device", _OLD_CARD),
-    Sign("invalid device function", "device", _OLD_CARD),
-    Sign("the provided PTX was compiled with an unsupported toolchain", "device", _DRIVER),
-    Sign("CUDA driver version is insufficient for CUDA runtime version", "device", _DRIVER),
-    Sign("system has unsupported display driver / cuda driver combination", "device", _DRIVER),
-    Sign("MPS client failed to connect to the MPS control daemon or the MPS server", "device", _MPS),
-    Sign("the remote procedural call between the MPS server and the MPS client failed", "device", _MPS),
-    Sign("the hardware resources required to create MPS client have been exhausted", "device", _MPS),
-    Sign("the hardware resources required to support device connections have been exhausted", "device", _MPS),
+CUDA_PATTERNS: tuple[ErrorPattern, ...] = (
+    ErrorPattern("out of memory", "memory"),
+    ErrorPattern("insufficient resources", "memory"),  # as cuSPARSE says it
+    ErrorPattern("device-side assert triggered", "code", _LABEL),
+    ErrorPattern("invalid argument", "code"),
+    ErrorPattern("invalid configuration argument", "code"),
+    ErrorPattern("too many resources requested for launch", "code"),
+    ErrorPattern("uncorrectable ECC error encountered", "device", _LOST),
+    ErrorPattern("uncorrectable NVLink error detected during the execution", "device", _LOST),
+    ErrorPattern("Invalid access of peer GPU memory over nvlink or a hardware error", "device", _LOST),
+    ErrorPattern("unknown error", "device", _LOST),
+    ErrorPattern("CUDA-capable device(s) is/are busy or unavailable", "device", _BUSY),
+    ErrorPattern("exclusive-thread device already in use by a different thread", "device", _BUSY),
+    ErrorPattern("system not yet initialized", "device", _FABRIC),
+    ErrorPattern("initialization error", "device", _NO_CARD),
+    ErrorPattern("no CUDA-capable device is detected", "device", _NO_CARD),
+    ErrorPattern("invalid device ordinal", "device", _NO_CARD),
+    ErrorPattern("no kernel image is available for execution on the device", "device", _OLD_CARD),
+    ErrorPattern("invalid device function", "device", _OLD_CARD),
+    ErrorPattern("the provided PTX was compiled with an unsupported toolchain", "device", _DRIVER),
+    ErrorPattern("CUDA driver version is insufficient for CUDA runtime version", "device", _DRIVER),
+    ErrorPattern("system has unsupported display driver / cuda driver combination", "device", _DRIVER),
+    ErrorPattern("MPS client failed to connect to the MPS control daemon or the MPS server", "device", _MPS),
+    ErrorPattern("the remote procedural call between the MPS server and the MPS client failed", "device", _MPS),
+    ErrorPattern("the hardware resources required to create MPS client have been exhausted", "device", _MPS),
+    ErrorPattern("the hardware resources required to support device connections have been exhausted", "device", _MPS),
 )
 """Messages of CUDA itself, after `CUDA error: ` or another of `CUDA_BEGINS`. What is not listed has cost the process
 its
@@ -79,69 +79,69 @@ GPU: an illegal address, a launch that failed or took too long. A lost card (Xid
 like to the process that used it, and as `no CUDA-capable device is detected` to the next.
 """
 
-LIBRARIES: tuple[Sign, ...] = (
-    Sign("CUDA out of memory", "memory"),
-    Sign("CUDA ran out of memory outside PyTorch's allocator", "memory"),
-    Sign("CUBLAS_STATUS_ALLOC_FAILED", "memory"),
-    Sign("CUBLAS_STATUS_NOT_INITIALIZED", "memory"),  # cublasCreate says so where it finds no room
-    Sign("CUDNN_STATUS_ALLOC_FAILED", "memory"),
-    Sign("CUDNN_STATUS_NOT_INITIALIZED", "memory"),  # likewise cudnnCreate
-    Sign("CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED", "memory"),
-    Sign("CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED", "host memory"),
-    Sign("was unable to find an engine to execute this computation", "memory"),  # none that was tried had room
-    Sign("CUSOLVER_STATUS_ALLOC_FAILED", "memory"),
-    Sign("CUSOLVER_STATUS_NOT_INITIALIZED", "memory"),
-    Sign("CUSOLVER_STATUS_INTERNAL_ERROR, when calling `cusolverDnCreate(handle)`", "memory"),
-    Sign("CUFFT_ALLOC_FAILED", "memory"),
-    Sign("CUFFT_NO_WORKSPACE", "memory"),
-    Sign("cannot allocate memory on GPU device", "memory"),  # as MAGMA says it
-    Sign("DefaultCPUAllocator: can't allocate memory", "host memory"),
-    Sign("DefaultCPUAllocator: not enough memory", "host memory"),
-    Sign("CUBLAS_STATUS_INVALID_VALUE", "code"),
-    Sign("CUBLAS_STATUS_NOT_SUPPORTED", "code"),
-    Sign("CUDNN_STATUS_BAD_PARAM", "code"),
-    Sign("CUDNN_STATUS_NOT_SUPPORTED", "code"),
-    Sign("CUSOLVER_STATUS_INVALID_VALUE", "code"),
-    Sign("CUBLAS_STATUS_ARCH_MISMATCH", "device", _OLD_CARD),
-    Sign("CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH", "device", _OLD_CARD),
-    Sign("CUSOLVER_STATUS_ARCH_MISMATCH", "device", _OLD_CARD),
-    Sign("CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER", "device", _DRIVER),
-    Sign("Found no NVIDIA driver on your system", "device", _NO_CARD),
-    Sign("The NVIDIA driver on your system is too old", "device", _DRIVER),
-    Sign("No CUDA GPUs are available", "device", _NO_CARD),
-    Sign("Error 2: out of memory", "memory"),  # what cudaGetDeviceCount meets where a card is full
-    Sign("Unexpected error from cudaGetDeviceCount()", "device", _NO_CARD),
-    Sign("Torch not compiled with CUDA enabled", "device", "a PyTorch with CUDA has to be installed there"),
-    Sign("GPU is lost", "device", _LOST),
-    Sign("fallen off the bus", "device", _LOST),
-    Sign("NVRM: Xid", "device", _LOST),
+LIBRARY_PATTERNS: tuple[ErrorPattern, ...] = (
+    ErrorPattern("CUDA out of memory", "memory"),
+    ErrorPattern("CUDA ran out of memory outside PyTorch's allocator", "memory"),
+    ErrorPattern("CUBLAS_STATUS_ALLOC_FAILED", "memory"),
+    ErrorPattern("CUBLAS_STATUS_NOT_INITIALIZED", "memory"),  # cublasCreate says so where it finds no room
+    ErrorPattern("CUDNN_STATUS_ALLOC_FAILED", "memory"),
+    ErrorPattern("CUDNN_STATUS_NOT_INITIALIZED", "memory"),  # likewise cudnnCreate
+    ErrorPattern("CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED", "memory"),
+    ErrorPattern("CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED", "host memory"),
+    ErrorPattern("was unable to find an engine to execute this computation", "memory"),  # none that was tried had room
+    ErrorPattern("CUSOLVER_STATUS_ALLOC_FAILED", "memory"),
+    ErrorPattern("CUSOLVER_STATUS_NOT_INITIALIZED", "memory"),
+    ErrorPattern("CUSOLVER_STATUS_INTERNAL_ERROR, when calling `cusolverDnCreate(handle)`", "memory"),
+    ErrorPattern("CUFFT_ALLOC_FAILED", "memory"),
+    ErrorPattern("CUFFT_NO_WORKSPACE", "memory"),
+    ErrorPattern("cannot allocate memory on GPU device", "memory"),  # as MAGMA says it
+    ErrorPattern("DefaultCPUAllocator: can't allocate memory", "host memory"),
+    ErrorPattern("DefaultCPUAllocator: not enough memory", "host memory"),
+    ErrorPattern("CUBLAS_STATUS_INVALID_VALUE", "code"),
+    ErrorPattern("CUBLAS_STATUS_NOT_SUPPORTED", "code"),
+    ErrorPattern("CUDNN_STATUS_BAD_PARAM", "code"),
+    ErrorPattern("CUDNN_STATUS_NOT_SUPPORTED", "code"),
+    ErrorPattern("CUSOLVER_STATUS_INVALID_VALUE", "code"),
+    ErrorPattern("CUBLAS_STATUS_ARCH_MISMATCH", "device", _OLD_CARD),
+    ErrorPattern("CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH", "device", _OLD_CARD),
+    ErrorPattern("CUSOLVER_STATUS_ARCH_MISMATCH", "device", _OLD_CARD),
+    ErrorPattern("CUDNN_STATUS_NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER", "device", _DRIVER),
+    ErrorPattern("Found no NVIDIA driver on your system", "device", _NO_CARD),
+    ErrorPattern("The NVIDIA driver on your system is too old", "device", _DRIVER),
+    ErrorPattern("No CUDA GPUs are available", "device", _NO_CARD),
+    ErrorPattern("Error 2: out of memory", "memory"),  # what cudaGetDeviceCount meets where a card is full
+    ErrorPattern("Unexpected error from cudaGetDeviceCount()", "device", _NO_CARD),
+    ErrorPattern("Torch not compiled with CUDA enabled", "device", "a PyTorch with CUDA has to be installed there"),
+    ErrorPattern("GPU is lost", "device", _LOST),
+    ErrorPattern("fallen off the bus", "device", _LOST),
+    ErrorPattern("NVRM: Xid", "device", _LOST),
 )
 """Texts anywhere in a message. cuDNN has many names that begin alike."""
 
 CUDA_BEGINS = ("CUDA error: ", "CUDA driver error: ", "Triton Error [CUDA]: ")
 OTHERS = (*CUDA_BEGINS, "cuDNN error: ", "cusolver error: ", "cuFFT error: ", "NCCL error", "MAGMA error: ")
-"""Beginnings of messages about a GPU. If no sign is in one, the process cannot be used afterwards; the next may be."""
+"""Beginnings of messages about a GPU. If no pattern is in one, the process is of no use afterwards; the next may be."""
 
 
 @cache
-def _patterns() -> tuple[tuple[re.Pattern[str], Sign], ...]:
+def _patterns() -> tuple[tuple[re.Pattern[str], ErrorPattern], ...]:
     begins = "|".join(map(re.escape, CUDA_BEGINS))
-    cuda = ((rf"(?:{begins}){re.escape(sign.text)}(?!\w)", sign) for sign in CUDA)
-    others = ((rf"(?<!\w){re.escape(sign.text)}(?!\w)", sign) for sign in LIBRARIES)
-    return tuple((re.compile(pattern), sign) for pattern, sign in (*cuda, *others))
+    cuda = ((rf"(?:{begins}){re.escape(pattern.text)}(?!\w)", pattern) for pattern in CUDA_PATTERNS)
+    others = ((rf"(?<!\w){re.escape(pattern.text)}(?!\w)", pattern) for pattern in LIBRARY_PATTERNS)
+    return tuple((re.compile(regex), pattern) for regex, pattern in (*cuda, *others))
 
 
-def sign_in(message: str) -> Sign | None:
+def find_pattern(message: str) -> ErrorPattern | None:
     """Return what a message says of the GPU, or of the machine's memory; None: nothing."""
-    found = next((sign for pattern, sign in _patterns() if pattern.search(message)), None)
+    found = next((pattern for regex, pattern in _patterns() if regex.search(message)), None)
     begins = next((begin for begin in OTHERS if begin in message), None)
-    return found or (Sign(begins, "process") if begins else None)
+    return found or (ErrorPattern(begins, "process") if begins else None)
 
 
-def fault(error: BaseException) -> str | None:
+def gpu_fault(error: BaseException) -> str | None:
     """Say why no trial can use the GPU of this error any more, and the remedy; None: the error does not say so."""
-    text = said(error)
-    sign = sign_in(text)
-    if sign is None or sign.meaning != "device":
+    text = message_of(error)
+    pattern = find_pattern(text)
+    if pattern is None or pattern.meaning != "device":
         return None
-    return f"{text.strip().splitlines()[0][:200]}. Remedy: {sign.advice}"
+    return f"{text.strip().splitlines()[0][:200]}. Remedy: {pattern.advice}"

@@ -23,26 +23,26 @@ from study.data import holdout
 from study.data.dataset import Dataset, Facts, Split
 from study.files import digest_of_file, write_whole
 from study.knobs import Value
-from study.methods import Batch, Labels, Method
-from study.methods.balance import mean_cross_entropy, weighed
-from study.models.frozen import Frozen
+from study.methods import Batch, BatchLabels, Method
+from study.methods.sample_weights import add_weights, mean_cross_entropy
+from study.models.frozen_networks import LayersOnFrozen
 from study.training import augment, checkpoint, features, optimization
-from study.training.checkpoint import Checkpoint, Choice, ChosenWeights, Stateful, UnusableFileError
-from study.training.config import TrialConfig, identity
+from study.training.checkpoint import Checkpoint, ChosenWeights, EpochChooser, Stateful, UnusableCheckpointError
+from study.training.config import TrialConfig
 from study.training.device import (
-    Clock,
-    Copy,
-    Resident,
-    available,
-    best,
-    copy,
+    DeviceCopy,
+    EpochClock,
+    ResidentSplit,
+    available_bytes,
+    best_device,
     demand_determinism,
     global_generators,
     keep_freed_memory,
+    shared_copy,
 )
 from study.training.diverged import check_loss, check_networks
-from study.training.evaluation import Evaluation, networks
-from study.training.optimization import adam, groups, optimizer, schedule
+from study.training.evaluation import Evaluator, build_networks
+from study.training.optimization import build_adam, build_optimizer, build_scheduler, parameter_groups
 
 WARM_UP = 3
 """Full batches before the recording that run as they are, on a stream of their own: libraries choose and allocate."""
@@ -91,10 +91,10 @@ class RecordedStep:
         """Return the step's loss times its samples; the tensor is written anew by the next call."""
         if len(batch.index) != self._size or self._is_plain:
             return self._step(batch)
-        self._look(self._method.recording())
+        self._discard_if_changed(self._method.recording())
         if self._warm < WARM_UP:
             self._warm += 1
-            return self._aside(batch)
+            return self._run_aside(batch)
         if self._graph is None or self._batch is None or self._value is None:
             return self._record(batch) if self._is_asked else self._record_if_possible(batch)
         for ours, theirs in zip(_tensors(self._batch), _tensors(batch), strict=True):
@@ -102,13 +102,13 @@ class RecordedStep:
         self._graph.replay()
         return self._value
 
-    def _look(self, recording: Hashable) -> None:
+    def _discard_if_changed(self, recording: Hashable) -> None:
         """Discard the graph if the step's operations have changed."""
         if recording != self._recording:
             self._warm, self._recording = 0, recording
             self._graph = self._batch = self._value = None
 
-    def _aside(self, batch: Batch) -> Tensor:
+    def _run_aside(self, batch: Batch) -> Tensor:
         here = torch.cuda.current_stream(self._stream.device)
         self._stream.wait_stream(here)
         with torch.cuda.stream(self._stream):
@@ -120,7 +120,7 @@ class RecordedStep:
         """Record the step, or run it as it is if recording fails; a recording that fails has run nothing."""
         device = self._stream.device
         needed = torch.cuda.max_memory_allocated(device) - torch.cuda.memory_allocated(device)
-        if 2 * needed <= available(device):
+        if 2 * needed <= available_bytes(device):
             try:
                 return self._record(batch)
             except RuntimeError as error:
@@ -155,11 +155,11 @@ AHEAD = 2
 HOST = torch.device("cpu")
 
 
-class Streamed(Resident):
-    """A split whose inputs stay in the host's memory; all else, values included, is as in `Resident`.
+class StreamedSplit(ResidentSplit):
+    """A split whose inputs stay in the host's memory; all else, values included, is as in `ResidentSplit`.
 
-    While a batch of `batches` or `in_order` is worked on, the next one is copied through pinned memory on a stream of
-    its own. Only the host waits for the device, where it is more than two steps ahead.
+    While a batch of `batches` or `batches_in_order` is worked on, the next one is copied through pinned memory on a
+    stream of its own. Only the host waits for the device, where it is more than two steps ahead.
     """
 
     def __init__(self, split: Split, facts: Facts, device: torch.device) -> None:
@@ -171,23 +171,23 @@ class Streamed(Resident):
 
     def batches(self, order: Tensor, size: int) -> Iterator[Tensor]:
         on_host, on_device = order.split(size), order.to(self.device).split(size)
-        batch = self._brought(on_host[0])
+        batch = self._start_copy(on_host[0])
         for place, index in enumerate(on_device):
             self._index, self._batch = index, batch
             if place + 1 < len(on_host):
-                batch = self._brought(on_host[place + 1])
+                batch = self._start_copy(on_host[place + 1])
             yield index
         self._index = self._batch = None
 
-    def in_order(self, size: int) -> Iterator[Tensor]:
+    def batches_in_order(self, size: int) -> Iterator[Tensor]:
         yield from self.batches(torch.arange(len(self)), size)
 
-    def _of(self, array: NDArray[np.generic]) -> Copy:
-        return copy(array, HOST)
+    def _of(self, array: NDArray[np.generic]) -> DeviceCopy:
+        return shared_copy(array, HOST)
 
     def _chosen(self, index: Tensor) -> Tensor:
         batch = self._batch if index is self._index else None
-        values, arrived = batch or self._brought(index.cpu())
+        values, arrived = batch or self._start_copy(index.cpu())
         if arrived is not None:
             here = torch.cuda.current_stream(self.device)
             here.wait_event(arrived)
@@ -195,7 +195,7 @@ class Streamed(Resident):
             self._used.append(here.record_event())
         return values
 
-    def _brought(self, index: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
+    def _start_copy(self, index: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
         """Start to copy inputs at these positions (B,) on the host to the device; return also the event of arrival."""
         if self._stream is None:
             return self.inputs[self._row(index)], None
@@ -208,17 +208,17 @@ class Streamed(Resident):
             return pinned.to(self.device, non_blocking=True), self._stream.record_event()
 
 
-SEED = 0
-"""Seed of `with_share`: all trials of a study, whatever their own seed, train on the same samples."""
+SHARE_SEED = 0
+"""Seed of `with_data_share`: all trials of a study, whatever their own seed, train on the same samples."""
 
 
-def with_share(dataset: Dataset, share: float) -> Dataset:
+def with_data_share(dataset: Dataset, share: float) -> Dataset:
     """Reduce the training samples to this share (`train.data_share`), exact to one sample in each cell."""
     if share == 1.0:
         return dataset
     train = dataset.splits["train"]
-    _, chosen = holdout.stratified(holdout.cells(train), share, SEED)
-    splits = {**dataset.splits, "train": holdout.take(train, chosen)}
+    _, chosen = holdout.stratified_split(holdout.cell_of_sample(train), share, SHARE_SEED)
+    splits = {**dataset.splits, "train": holdout.select_samples(train, chosen)}
     return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, {share} of train")
 
 
@@ -231,7 +231,7 @@ def with_val(dataset: Dataset) -> Dataset:
         return dataset
     train, val = dataset.splits["train"], dataset.splits["val"]
     splits = {name: split for name, split in dataset.splits.items() if name != "val"}
-    splits["train"] = holdout.joined(train, val)
+    splits["train"] = holdout.concatenate(train, val)
     return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, val in train")
 
 
@@ -245,25 +245,23 @@ class TrainingState:
 
     Attributes:
         labels: of the training split, as the method knows them.
-        main, beside: the optimizers of the method and of the probes.
-        rates: the schedule of `main`.
-        order, chance: generators of the order of the samples, and of their augmentation.
-        kept: the file that the state is written to, if there is one.
-        at_end: the file that the state after the last epoch is written to, if it is asked for.
-        chosen: the weights of the epoch chosen so far, if one is chosen.
-        done: epochs that were complete when it began.
+        optimizer, probe_optimizer: the optimizers of the method and of the probes.
+        scheduler: the schedule of `optimizer`.
+        order_generator, augmentation_generator: generators of the order of the samples, and of their augmentation.
+        checkpoint: the file that the state is written to, if there is one.
+        chosen_weights: the weights of the epoch chosen so far, if one is chosen.
+        epochs_done: epochs that were complete when it began.
     """
 
-    labels: Labels
-    main: Optimizer
-    beside: Optimizer
-    rates: LambdaLR
-    order: torch.Generator
-    chance: torch.Generator
-    kept: Checkpoint | None
-    at_end: Checkpoint | None
-    chosen: ChosenWeights | None
-    done: int
+    labels: BatchLabels
+    optimizer: Optimizer
+    probe_optimizer: Optimizer
+    scheduler: LambdaLR
+    order_generator: torch.Generator
+    augmentation_generator: torch.Generator
+    checkpoint: Checkpoint | None
+    chosen_weights: ChosenWeights | None
+    epochs_done: int
 
 
 class TrainingLoop:
@@ -278,7 +276,7 @@ class TrainingLoop:
     Args:
         config: what to train.
         dataset: its data; it is read, never written.
-        device: one that works; by default a GPU if one works, see `study.training.device.best`.
+        device: one that works; by default a GPU if one works, see `study.training.device.best_device`.
         begins: the networks begin from the weights that `model.weights` names, if it names any; False: `load` follows.
 
     Attributes:
@@ -288,38 +286,37 @@ class TrainingLoop:
 
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None, begins: bool = True) -> None:
         self.config, self.options = config, config.train
-        self._weights = models.weights(config.model) if begins else None
-        self.device = torch.device(device) if device else best()
-        dataset = features.of_frozen(config.model, dataset, self.device)
-        self._apart = with_share(dataset, self.options.data_share)
+        self._weights = models.describe_weights(config.model) if begins else None
+        self.device = torch.device(device) if device else best_device()
+        dataset = features.with_frozen_features(config.model, dataset, self.device)
+        self._apart = with_data_share(dataset, self.options.data_share)
         self.dataset = with_val(self._apart) if self.options.with_val else self._apart
         demand_determinism(self.options, self.device)
         torch.set_num_threads(self.options.threads)
         if self.device.type == "cpu":
             keep_freed_memory()
         torch.backends.cudnn.benchmark = not torch.are_deterministic_algorithms_enabled()  # shapes are few
-        facts = dataset.facts.on("train")
-        self._networks = networks(config, dataset.facts, begins)
+        facts = dataset.facts.for_split("train")
+        self._networks = build_networks(config, dataset.facts, begins)
         self.method, self.probes = cast(Method, self._networks["method"]), cast(nn.ModuleDict, self._networks["probes"])
-        optimization.take_in_parts(self.method, self.options)
+        optimization.use_micro_batches(self.method, self.options)
         self._networks.to(self.device).to(memory_format=torch.channels_last)
         self._splits = {name: self._resident(split, facts) for name, split in self.dataset.splits.items()}
         for part in self._networks.modules():
-            if isinstance(part, Frozen):
-                part.fit(self._splits["train"].samples)
-        self._augmentation = augment.build(self.options.augmentation, facts.shape, self.options)
+            if isinstance(part, LayersOnFrozen):
+                part.fit_scaling(self._splits["train"].samples)
+        self._augmentation = augment.build_augmentation(self.options.augmentation, facts.shape, self.options)
         networks_and_data = self._networks, self._splits, dataset.facts
-        self.evaluate = Evaluation(*networks_and_data, self.options, lambda: self.inferred)
+        self.evaluate = Evaluator(*networks_and_data, self.options, lambda: self.inferred)
         self._shapes = {name: list(tensor.shape) for name, tensor in self._networks.state_dict().items()}
 
     def run(
         self,
         resume: Path | None = None,
         pause: float = 0.0,
-        choice: Choice | None = None,
-        ended: Path | None = None,
+        choice: EpochChooser | None = None,
     ) -> Iterator[dict[str, float]]:
-        """Train, and yield the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `Clock`).
+        """Train, and yield the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `EpochClock`).
 
         Args:
             resume: a file that is written after each epoch but the last, once its metrics were taken: the caller knows
@@ -328,147 +325,157 @@ class TrainingLoop:
             pause: after a write of `resume` there is none for so many times its duration.
             choice: which epoch's networks to end with, before the last epoch's metrics are given: what `train.final`
                 names is measured of these. None: those of the last.
-            ended: a file that the state after the last epoch is written to, before that epoch's metrics are given. A
-                longer trial continues from it, see `study.training.config.bound`.
 
         Raises:
             DivergedError: the loss of an epoch, the networks after it or their outputs for a split are not finite.
-            UnusableFileError: at once: `resume` is damaged, another trial's, or has states that this version has not;
-                this object cannot be used then.
-            OSError: `resume` or `ended` cannot be written.
+            UnusableCheckpointError: at once: `resume` is damaged, another trial's, or has states that this version has
+                not; this object cannot be used then.
+            OSError: `resume` cannot be written.
         """
         if self.method.fits is not None:
             return self._fitted(self.method.fits)
-        return self._epochs(self._begin(resume, pause, choice, ended))
+        return self._epochs(self._begin(resume, pause, choice))
 
     def _fitted(self, name: str) -> Iterator[dict[str, float]]:
         """Yield the one epoch of a model that is fitted at once, to the training split as it is."""
-        from study.methods.fitted import Reference
-        from study.training.reference_fitting import ReferenceRows, fitted  # scikit-learn, which no other trial needs
+        from study.methods.fitted import ReferenceMethod
+        from study.training.reference_fitting import (  # scikit-learn, which no other trial needs
+            ReferenceRows,
+            fit_reference,
+        )
 
-        train, clock = self.dataset.splits["train"], Clock(self.device)
+        train, clock = self.dataset.splits["train"], EpochClock(self.device)
         with clock.phase("training"):
-            facts = models.without_maps(self.config.model, self.dataset.facts)
-            rows = ReferenceRows.training(train, facts, self.options.seed)
-            model = fitted(name, rows, self.options.seed)
-        cast(Reference, self.method).classifier.take(model)
+            facts = models.facts_without_maps(self.config.model, self.dataset.facts)
+            rows = ReferenceRows.for_fitting(train, facts, self.options.seed)
+            model = fit_reference(name, rows, self.options.seed)
+        cast(ReferenceMethod, self.method).classifier.set_sklearn_model(model)
         with clock.phase("evaluation"):
-            values = [self.evaluate(split, final=True).items() for split in self._reported]
-        yield dict(chain.from_iterable(values)) | clock.epoch(images=len(train))
+            values = [self.evaluate(split, final=True).items() for split in self._reported_splits]
+        yield dict(chain.from_iterable(values)) | clock.end_epoch(images=len(train))
 
     def _epochs(self, state: TrainingState) -> Iterator[dict[str, float]]:
         """Yield the epochs after a state; see `run`."""
         options = self.options
-        step, clock = self._step(state.main, state.beside), Clock(self.device)
-        for epoch in range(state.done + 1, options.epochs + 1):
+        step, clock = self._step(state.optimizer, state.probe_optimizer), EpochClock(self.device)
+        for epoch in range(state.epochs_done + 1, options.epochs + 1):
             values = self.epoch(state, epoch, step, clock)
             yield values
-            if state.kept is not None and epoch < options.epochs:
-                state.kept.keep(epoch)
+            if state.checkpoint is not None and epoch < options.epochs:
+                state.checkpoint.save(epoch)
 
-    def epoch(self, state: TrainingState, epoch: int, step: Step, clock: Clock) -> dict[str, float]:
+    def epoch(self, state: TrainingState, epoch: int, step: Step, clock: EpochClock) -> dict[str, float]:
         """Train the `epoch`-th epoch and return its metrics; raises `DivergedError` as `run`."""
-        self.evaluate.take({})
+        self.evaluate.load_probes({})
         self.method.begin_epoch(epoch, self.options.epochs)
         self.method.train()
         total, count = torch.zeros((), device=self.device), 0
-        for index, on_host in self.batches(state.order):
+        for index, on_host in self.batches(state.order_generator):
             with clock.phase("data"):
-                batch = Batch(self.views(index, state.chance), state.labels.at(index), index, on_host)
+                batch = Batch(
+                    self.views(index, state.augmentation_generator), state.labels.select(index), index, on_host
+                )
             with clock.phase("training"):
                 total += step(batch)
                 count += len(index)
-        state.rates.step()
+        state.scheduler.step()
         with clock.phase("evaluation"):
-            values = self._measured(state, epoch, float(total) / count, batch)
-        return values | clock.epoch(images=count)
+            values = self._epoch_metrics(state, epoch, float(total) / count, batch)
+        return values | clock.end_epoch(images=count)
 
-    def _begin(self, resume: Path | None, pause: float, choice: Choice | None, ended: Path | None) -> TrainingState:
+    def _begin(self, resume: Path | None, pause: float, choice: EpochChooser | None) -> TrainingState:
         """Make the state that `run` begins with, from `run`'s arguments; restore it from `resume` if that is there."""
         options, method = self.options, self.method
-        labels, _ = self._labels(), self.inferred  # whatever stands in for labels is trained before the clock runs
-        labels = weighed(labels, self.config.method)
+        _ = self.inferred  # what stands in for labels is trained before the clock runs
+        labels = add_weights(self._training_labels(), self.config.method)
         method.begin(labels)
-        self.evaluate.fits = True
-        main = optimizer(groups(method, options), options, self.device)
-        beside = adam(self.probes.parameters(), options.probe_learning_rate, options, self.device)
-        rates = schedule(main, options)
-        states: dict[str, Stateful] = {"method": method, "probes": self.probes, "optimizer": main}
-        states |= {"probe_optimizer": beside, "rates": rates}
+        optimizer = build_optimizer(parameter_groups(method, options), options, self.device)
+        probe_optimizer = build_adam(self.probes.parameters(), options.probe_learning_rate, options, self.device)
+        scheduler = build_scheduler(optimizer, options)
+        states: dict[str, Stateful] = {"method": method, "probes": self.probes, "optimizer": optimizer}
+        states |= {"probe_optimizer": probe_optimizer, "rates": scheduler}
         chosen = ChosenWeights(self._networks, choice) if choice else None
         kept_too = {"chosen": chosen} if chosen else {}
-        order = torch.Generator().manual_seed(options.seed)
-        chance = torch.Generator(self.device).manual_seed(options.seed)
-        generators = {"order": order, "chance": chance} | global_generators(self.device)
-        kept = Checkpoint(resume, self._identity(), states | kept_too, generators, pause) if resume else None
-        at_end = Checkpoint(ended, self._identity(), states | kept_too, generators) if ended else None
-        done = kept.restore() if kept else 0
-        return TrainingState(labels, main, beside, rates, order, chance, kept, at_end, chosen, done)
+        order_generator = torch.Generator().manual_seed(options.seed)
+        augmentation_generator = torch.Generator(self.device).manual_seed(options.seed)
+        generators = {"order": order_generator, "chance": augmentation_generator} | global_generators(self.device)
+        regular = Checkpoint(resume, self._identity(), states | kept_too, generators, pause) if resume else None
+        epochs_done = regular.restore() if regular else 0
+        return TrainingState(
+            labels,
+            optimizer,
+            probe_optimizer,
+            scheduler,
+            order_generator,
+            augmentation_generator,
+            regular,
+            chosen,
+            epochs_done,
+        )
 
-    def _measured(self, state: TrainingState, epoch: int, loss: float, batch: Batch) -> dict[str, float]:
+    def _epoch_metrics(self, state: TrainingState, epoch: int, loss: float, batch: Batch) -> dict[str, float]:
         """Return the metrics of an epoch whose steps are done; raises as `run`.
 
         Args:
             loss: mean over the epoch's samples.
             batch: the last one.
         """
-        values, chosen, last = {"train/loss": loss}, state.chosen, epoch == self.options.epochs
+        values, chosen, last = {"train/loss": loss}, state.chosen_weights, epoch == self.options.epochs
         check_loss(loss, epoch)
         check_networks(self._networks.parameters(), self.method.encoders().values(), epoch)
         if self.options.probe == "fitted":
             self.evaluate.fit_probes(state.labels)
-        for split in self._reported:
+        for split in self._reported_splits:
             values |= self.evaluate(split, final=last and chosen is None)
         with torch.no_grad():
             values |= {f"train/{name}": float(value) for name, value in self.method.diagnose(batch).items()}
         if chosen:
-            chosen.hear(values)
-        if state.at_end and last:
-            state.at_end.keep(epoch)
+            chosen.update(values)
         if chosen and last:
-            chosen.put_back()
+            chosen.load_chosen()
             finals: dict[str, float] = {}
-            for split in self._reported if self.options.final else ():
+            for split in self._reported_splits if self.options.final else ():
                 finals |= self.evaluate(split, final=True)
             values = finals | values
         return values
 
-    def _step(self, main: Optimizer, beside: Optimizer) -> Step:
+    def _step(self, optimizer: Optimizer, probe_optimizer: Optimizer) -> Step:
         """Return a function that trains on a batch and returns its loss times its samples.
 
         Args:
-            main, beside: optimizers of the method and of the probes.
+            optimizer, probe_optimizer: optimizers of the method and of the probes.
         """
         options, method = self.options, self.method
-        forward = torch.compile(method) if options.compile else method
-        recordable = not options.compile and options.micro_batch is None and method.recording() is not None
+        recordable = options.micro_batch is None and method.recording() is not None
         recorded = self.device.type == "cuda" and options.graph is not False and recordable
 
         def step(batch: Batch) -> Tensor:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=options.precision == "bfloat16"):
-                loss, features = forward(batch)
+                loss, features = method(batch)
             probe_loss = self._probe_loss(features, batch.labels)
-            main.zero_grad(set_to_none=True)
-            beside.zero_grad(set_to_none=True)
+            optimizer.zero_grad(set_to_none=True)
+            probe_optimizer.zero_grad(set_to_none=True)
             (loss + probe_loss).backward()
             if options.clip_norm is not None:
                 # computing several norms at once copies from the host, which a recorded step must not do
                 nn.utils.clip_grad_norm_(method.parameters(), options.clip_norm, foreach=False if recorded else None)
-            main.step()
-            beside.step()
+            optimizer.step()
+            probe_optimizer.step()
             return loss.detach() * len(batch.index)
 
         if recorded:
-            return RecordedStep(step, method, options.batch_size, (main, beside), self.device, bool(options.graph))
+            return RecordedStep(
+                step, method, options.batch_size, (optimizer, probe_optimizer), self.device, bool(options.graph)
+            )
         return step
 
-    def epochs_in(self, resume: Path) -> int:
+    def saved_epoch(self, resume: Path) -> int:
         """Return the epoch after which `run` would continue with this file, 0 where there is none.
 
         Raises:
-            UnusableFileError: it is damaged, or another trial's.
+            UnusableCheckpointError: it is damaged, or another trial's.
         """
-        content = checkpoint.read(resume, self._identity())
+        content = checkpoint.read_checkpoint(resume, self._identity())
         return content["epoch"] if content else 0
 
     def save(self, path: Path) -> None:
@@ -480,7 +487,7 @@ class TrainingLoop:
 
         path.parent.mkdir(parents=True, exist_ok=True)
         content = save({name: tensor.contiguous() for name, tensor in self._networks.state_dict().items()})
-        if fitted := self.evaluate.kept_probes():
+        if fitted := self.evaluate.probe_tensors():
             made_from = {"weights": hashlib.sha256(content).hexdigest(), "data": self.dataset.fingerprint}
             tensors = {name: tensor.contiguous() for name, tensor in fitted.items()}
             write_whole(path.with_suffix(FITTED), save(tensors, made_from))
@@ -490,7 +497,7 @@ class TrainingLoop:
         """Load the weights that `save` wrote for this configuration.
 
         Raises:
-            UnusableFileError: the file is missing, cut short or otherwise damaged, or of other networks.
+            UnusableCheckpointError: the file is missing, cut short or otherwise damaged, or of other networks.
         """
         from safetensors import SafetensorError
         from safetensors.torch import load_file
@@ -500,8 +507,8 @@ class TrainingLoop:
         except (SafetensorError, OSError, RuntimeError) as error:
             does_not_fit = isinstance(error, RuntimeError)
             what = "does not fit these data or this version of study" if does_not_fit else "is damaged or cut short"
-            raise UnusableFileError(f"{path}: {what} ({' '.join(str(error).split())[:200]})") from None
-        self.evaluate.take(self._fitted_probes(path))
+            raise UnusableCheckpointError(f"{path}: {what} ({' '.join(str(error).split())[:200]})") from None
+        self.evaluate.load_probes(self._fitted_probes(path))
 
     def _fitted_probes(self, path: Path) -> dict[str, Tensor]:
         """Load the probes that lie beside weights; none where they were fitted to others, or to other data."""
@@ -515,13 +522,13 @@ class TrainingLoop:
         except (SafetensorError, OSError):
             return {}
 
-    def _resident(self, split: Split, facts: Facts) -> Resident:
+    def _resident(self, split: Split, facts: Facts) -> ResidentSplit:
         """Place the split on the device, or in the host's memory where it takes more than `MAX_DEVICE_MEMORY_SHARE`."""
-        if self.device.type == "cuda" and split.inputs.nbytes > MAX_DEVICE_MEMORY_SHARE * available(self.device):
-            return Streamed(split, facts, self.device)
-        return Resident(split, facts, self.device)
+        if self.device.type == "cuda" and split.inputs.nbytes > MAX_DEVICE_MEMORY_SHARE * available_bytes(self.device):
+            return StreamedSplit(split, facts, self.device)
+        return ResidentSplit(split, facts, self.device)
 
-    def _labels(self) -> Labels:
+    def _training_labels(self) -> BatchLabels:
         """Return what the method knows of the training samples: all that the data say."""
         return self._splits["train"].labels
 
@@ -542,7 +549,7 @@ class TrainingLoop:
             if len(index) >= min(least, len(train)):
                 yield index, on_host
 
-    def split(self, name: str) -> Resident:
+    def split(self, name: str) -> ResidentSplit:
         """Return a split on the device."""
         return self._splits[name]
 
@@ -551,7 +558,7 @@ class TrainingLoop:
         train = self._splits["train"]
         return train.normalised(self._augmentation(train.pixels(index), chance, self.method.views))
 
-    def _probe_loss(self, features: dict[str, Tensor], labels: Labels) -> Tensor | float:
+    def _probe_loss(self, features: dict[str, Tensor], labels: BatchLabels) -> Tensor | float:
         """Sum the losses of the probes that learn online and are looked at, on features that pass no gradient on."""
         if self.options.probe == "fitted":
             return 0.0
@@ -563,16 +570,15 @@ class TrainingLoop:
         return torch.stack(parts).sum() if parts else 0.0
 
     @property
-    def _reported(self) -> list[str]:
-        """Splits whose metrics an epoch has: `val` first, to which offsets of classes are fitted."""
-        names = [name for name in self._splits if name == "val" or (self.options.report_test and name != "train")]
-        return sorted(names, key=lambda name: name != "val")
+    def _reported_splits(self) -> list[str]:
+        """Splits whose metrics an epoch has."""
+        return [name for name in self._splits if name == "val" or (self.options.report_test and name != "train")]
 
     def _identity(self) -> dict[str, Value]:
         """Return what a checkpoint must have been made from for this trial to resume from it."""
         begun = {"weights": self._weights} if self._weights else {}
         made_from: dict[str, Value] = {
-            "config": identity(self.config.to_document()),
+            "config": self.config.to_document(),
             "data": self.dataset.fingerprint,
             "shapes": self._shapes,
         }

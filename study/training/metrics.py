@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from study.data.dataset import Facts
-from study.metrics import GROUPS, METRICS, available
-from study.training.counts import Counts, gap, smallest
+from study.metrics import GROUPS, METRICS, available_metrics
+from study.training.counts import PredictionCounts, nanmin, nanrange
 from study.training.standard_errors import ERRORS
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ScoredPredictions:
     """The predictions that a metric is computed from.
 
     Attributes:
@@ -27,65 +27,65 @@ class Outcome:
         target: classes (N,), -1 for samples without one, which count nowhere.
     """
 
-    counts: Counts
+    counts: PredictionCounts
     scores: Tensor | None
     target: Tensor
 
 
-def accuracy(outcome: Outcome) -> Tensor:
+def accuracy(outcome: ScoredPredictions) -> Tensor:
     """Compute the share of right predictions."""
     by_class = outcome.counts.by_class
     return by_class.diagonal().sum() / by_class.sum()
 
 
-def top5_accuracy(outcome: Outcome) -> Tensor:
+def top5_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Compute the share of samples whose class is among the five with the highest scores."""
     assert outcome.scores is not None
     hit = (outcome.scores.topk(5, dim=1).indices == outcome.target[:, None]).any(1)
     return hit.sum().double() / (outcome.target >= 0).sum()
 
 
-def balanced_accuracy(outcome: Outcome) -> Tensor:
+def balanced_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Average the accuracies of the classes that the split has."""
     return outcome.counts.class_accuracy.nanmean()
 
 
-def worst_class_accuracy(outcome: Outcome) -> Tensor:
+def worst_class_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Return the smallest accuracy of a class that the split has."""
-    return smallest(outcome.counts.class_accuracy)
+    return nanmin(outcome.counts.class_accuracy)
 
 
-def aligned_accuracy(outcome: Outcome) -> Tensor:
+def aligned_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Compute the accuracy on the samples whose bias class is one of their class's own."""
     return outcome.counts.accuracy(outcome.counts.aligned)
 
 
-def conflicting_accuracy(outcome: Outcome) -> Tensor:
+def conflicting_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Compute the accuracy on the samples whose bias class is none of their class's own."""
     return outcome.counts.accuracy(1 - outcome.counts.aligned)
 
 
-def unbiased_accuracy(outcome: Outcome) -> Tensor:
+def unbiased_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Average the accuracies of the (class, bias class) cells that the split has (FairKL paper Table 3, BiasCon)."""
     return outcome.counts.group_accuracy.nanmean()
 
 
-def worst_group_accuracy(outcome: Outcome) -> Tensor:
+def worst_group_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Return the smallest accuracy of a (class, bias class) cell that the split has."""
-    return smallest(outcome.counts.group_accuracy)
+    return nanmin(outcome.counts.group_accuracy)
 
 
-def shrunk_unbiased_accuracy(outcome: Outcome) -> Tensor:
-    """Average the shrunk accuracies of all cells, empty ones too; see `Cells`."""
+def shrunk_unbiased_accuracy(outcome: ScoredPredictions) -> Tensor:
+    """Average the shrunk accuracies of all cells, empty ones too; see `CellStatistics`."""
     return outcome.counts.cells.shrunk.mean()
 
 
-def shrunk_worst_group_accuracy(outcome: Outcome) -> Tensor:
-    """Return the smallest shrunk accuracy of a cell; see `Cells`."""
+def shrunk_worst_group_accuracy(outcome: ScoredPredictions) -> Tensor:
+    """Return the smallest shrunk accuracy of a cell; see `CellStatistics`."""
     return outcome.counts.cells.shrunk.amin()
 
 
-def conflicting_accuracy_if_any(outcome: Outcome) -> Tensor:
+def conflicting_or_overall_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Compute the accuracy where the group is not the class; where no sample is like that, on all samples.
 
     A biased network may be right on all of a small split: a search by its groups then goes by accuracy.
@@ -94,12 +94,12 @@ def conflicting_accuracy_if_any(outcome: Outcome) -> Tensor:
     return torch.where(value.isnan(), accuracy(outcome), value)
 
 
-def group_accuracy(outcome: Outcome, of_class: int, of_bias: int) -> Tensor:
+def group_accuracy(outcome: ScoredPredictions, of_class: int, of_bias: int) -> Tensor:
     """Return the accuracy of one (class, bias class) cell."""
     return outcome.counts.group_accuracy[of_class, of_bias]
 
 
-def equalized_odds(outcome: Outcome) -> Tensor:
+def equalized_odds(outcome: ScoredPredictions) -> Tensor:
     """Compute the gap between groups (FSCL paper Eq. 6), a fraction, 0 is fair.
 
     It is the mean over classes y, outputs c and pairs of bias classes (s, s') of |P(c | y, s) - P(c | y, s')|, over the
@@ -117,56 +117,56 @@ def equalized_odds(outcome: Outcome) -> Tensor:
     return torch.where((pairs > 0).all(), total / (pairs * cells.shape[2]).sum(), torch.nan)
 
 
-def equalized_odds_difference(outcome: Outcome) -> Tensor:
+def equalized_odds_difference(outcome: ScoredPredictions) -> Tensor:
     """Compute the largest gap between groups in the rate of an output, given the class, a fraction, 0 is fair.
 
     With two classes it is fairlearn's `equalized_odds_difference`; NaN where `equalized_odds` is.
     """
     cells = outcome.counts.by_group
-    return gap((cells / cells.sum(2, keepdim=True)).transpose(0, 1)).amax()
+    return nanrange((cells / cells.sum(2, keepdim=True)).transpose(0, 1)).amax()
 
 
-def equal_opportunity(outcome: Outcome) -> Tensor:
+def equal_opportunity(outcome: ScoredPredictions) -> Tensor:
     """Compute the largest difference between bias classes in the true positive rate; class 1 is positive (Hardt)."""
-    return gap(outcome.counts.group_accuracy[1])
+    return nanrange(outcome.counts.group_accuracy[1])
 
 
-def demographic_parity(outcome: Outcome) -> Tensor:
+def demographic_parity(outcome: ScoredPredictions) -> Tensor:
     """Compute the largest difference between bias classes in the rate of an output, over all outputs."""
     by_bias = outcome.counts.by_group.sum(0)
-    return gap(by_bias / by_bias.sum(1, keepdim=True)).amax()
+    return nanrange(by_bias / by_bias.sum(1, keepdim=True)).amax()
 
 
-def accuracy_parity(outcome: Outcome) -> Tensor:
+def accuracy_parity(outcome: ScoredPredictions) -> Tensor:
     """Compute the largest difference in accuracy between bias classes (WCL paper 6.2 calls it equalized odds)."""
     cells = outcome.counts.cells
-    return gap(cells.sums.sum(0) / cells.samples.sum(0))
+    return nanrange(cells.sums.sum(0) / cells.samples.sum(0))
 
 
-def log_loss(outcome: Outcome) -> Tensor:
+def log_loss(outcome: ScoredPredictions) -> Tensor:
     """Average -log p of each sample's class over all samples, p being the softmax of the scores."""
     cells = outcome.counts.losses_of_classes
     return cells.sums.sum() / cells.samples.sum()
 
 
-def balanced_log_loss(outcome: Outcome) -> Tensor:
+def balanced_log_loss(outcome: ScoredPredictions) -> Tensor:
     """Average the mean log losses of the classes that the split has."""
     cells = outcome.counts.losses_of_classes
     return (cells.sums / cells.samples).nanmean()
 
 
-def unbiased_log_loss(outcome: Outcome) -> Tensor:
+def unbiased_log_loss(outcome: ScoredPredictions) -> Tensor:
     """Average the mean log losses of the (class, bias class) cells that the split has."""
     cells = outcome.counts.losses
     return (cells.sums / cells.samples).nanmean()
 
 
-def shrunk_unbiased_log_loss(outcome: Outcome) -> Tensor:
-    """Average the shrunk log losses of all cells, empty ones too; see `Cells`."""
+def shrunk_unbiased_log_loss(outcome: ScoredPredictions) -> Tensor:
+    """Average the shrunk log losses of all cells, empty ones too; see `CellStatistics`."""
     return outcome.counts.losses.shrunk.mean()
 
 
-def auc(outcome: Outcome) -> Tensor:
+def auc(outcome: ScoredPredictions) -> Tensor:
     """Compute the area under the ROC curve of score 1 - score 0: how often a positive is above a negative.
 
     Ties count half.
@@ -182,7 +182,7 @@ def auc(outcome: Outcome) -> Tensor:
     return wins / (positive.sum() * negatives)
 
 
-COMPUTED: Mapping[str, Callable[[Outcome], Tensor]] = {
+COMPUTED: Mapping[str, Callable[[ScoredPredictions], Tensor]] = {
     "accuracy": accuracy,
     "top5_accuracy": top5_accuracy,
     "balanced_accuracy": balanced_accuracy,
@@ -195,7 +195,7 @@ COMPUTED: Mapping[str, Callable[[Outcome], Tensor]] = {
     "shrunk_unbiased_accuracy": shrunk_unbiased_accuracy,
     "shrunk_worst_group_accuracy": shrunk_worst_group_accuracy,
     "inferred_unbiased_accuracy": shrunk_unbiased_accuracy,
-    "inferred_conflicting_accuracy": conflicting_accuracy_if_any,
+    "inferred_conflicting_accuracy": conflicting_or_overall_accuracy,
     "inferred_worst_group_accuracy": shrunk_worst_group_accuracy,
     "log_loss": log_loss,
     "balanced_log_loss": balanced_log_loss,
@@ -212,7 +212,7 @@ COMPUTED: Mapping[str, Callable[[Outcome], Tensor]] = {
 """Function that computes each metric of predictions, by the metric's name in `study.metrics`."""
 
 
-def compute(
+def compute_metrics(
     scores: Tensor | None,
     prediction: Tensor,
     target: Tensor,
@@ -233,10 +233,12 @@ def compute(
             inferred groups.
         errors: add the standard errors of the metrics that have one, as `NAME_standard_error`.
     """
-    outcome = Outcome(Counts.of(prediction, target, bias, facts, scores), scores, target)
+    outcome = ScoredPredictions(
+        PredictionCounts.from_predictions(prediction, target, bias, facts, scores), scores, target
+    )
     by_groups = {False: outcome}
     if inferred is not None:
-        counts = Counts.of(
+        counts = PredictionCounts.from_predictions(
             prediction,
             target,
             inferred,
@@ -244,7 +246,7 @@ def compute(
             scores,
         )
         by_groups[True] = replace(outcome, counts=counts)
-    names = available(facts, inferred=inferred is not None)
+    names = available_metrics(facts, inferred=inferred is not None)
     names = [name for name in names if scores is not None or not METRICS[name].needs_scores]
     values = {name: COMPUTED[name](by_groups[METRICS[name].of_inferred]) for name in names}
     ruling = [name for name in names if errors and name in ERRORS]

@@ -17,46 +17,46 @@ from study.models import Encoder, Network
 from study.training.config import TrainOptions
 
 # PyTorch wraps the methods of optimizers for its compiler, and each call imports `torch._dynamo`: some 900 modules,
-# SymPy and Triton among them, seconds of each process's first epoch. Here optimizers are never compiled, only a method
-# is (`train.compile`), so the wrappers are taken off.
+# SymPy and Triton among them, seconds of each process's first epoch. Here nothing is compiled, so the wrappers
+# are taken off.
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def plain(function: Function) -> Function:
+def unwrap(function: Function) -> Function:
     """Return the function inside PyTorch's wrapper, where it has one."""
     return getattr(function, "__wrapped__", function)
 
 
-class Eager(Optimizer):
+class EagerOptimizer(Optimizer):
     """Optimizer whose calls do not import the compiler; it must be the first base class."""
 
-    state_dict = plain(Optimizer.state_dict)
-    load_state_dict = plain(Optimizer.load_state_dict)
-    add_param_group = plain(Optimizer.add_param_group)
-    zero_grad = plain(Optimizer.zero_grad)
+    state_dict = unwrap(Optimizer.state_dict)
+    load_state_dict = unwrap(Optimizer.load_state_dict)
+    add_param_group = unwrap(Optimizer.add_param_group)
+    zero_grad = unwrap(Optimizer.zero_grad)
 
 
-class Adam(Eager, torch.optim.Adam):
+class Adam(EagerOptimizer, torch.optim.Adam):
     """`torch.optim.Adam`, bit for bit."""
 
-    step = torch.no_grad()(plain(torch.optim.Adam.step))
+    step = torch.no_grad()(unwrap(torch.optim.Adam.step))
 
 
-class SGD(Eager, torch.optim.SGD):
+class SGD(EagerOptimizer, torch.optim.SGD):
     """`torch.optim.SGD`, bit for bit."""
 
-    step = torch.no_grad()(plain(torch.optim.SGD.step))
+    step = torch.no_grad()(unwrap(torch.optim.SGD.step))
 
 
-class LBFGS(Eager, torch.optim.LBFGS):
+class LBFGS(EagerOptimizer, torch.optim.LBFGS):
     """`torch.optim.LBFGS`, bit for bit."""
 
 
-TINY = 1e-8  # keeps 0/0 from a tensor that has no gradient
+LARS_EPSILON = 1e-8  # keeps 0/0 from a tensor that has no gradient
 
 
-class LARS(Eager):
+class LARS(EagerOptimizer):
     """Layer-wise adaptive rate scaling (You et al. 2017): each tensor moves by a set share of its own length.
 
     A tensor w with gradient g is given to momentum SGD as r (g + weight_decay w), with
@@ -98,7 +98,7 @@ class LARS(Eager):
         # computing all norms at once copies from the host, which a recorded step (its rate is a tensor) must not do
         norms = _each_norm if isinstance(rate, Tensor) else torch._foreach_norm
         length, slope = (torch.stack(list(norms(tensors))) for tensors in (moving, grads))
-        rates = trust * length / (slope + decay * length + TINY)
+        rates = trust * length / (slope + decay * length + LARS_EPSILON)
         velocity = [self._velocity(tensor) for tensor in moving]
         torch._foreach_mul_(velocity, momentum)
         torch._foreach_addcmul_(velocity, grads, list(rates.unbind()))
@@ -123,12 +123,12 @@ def _each_norm(tensors: list[Tensor]) -> list[Tensor]:
 # Rates are functions of the epoch alone, so that a trial resumed at an epoch continues exactly.
 
 
-def constant(rate: float, epoch: int, options: TrainOptions) -> float:
+def constant_rate(rate: float, epoch: int, options: TrainOptions) -> float:
     """Return `rate` in every epoch."""
     return rate
 
 
-def steps(rate: float, epoch: int, options: TrainOptions) -> float:
+def step_rate(rate: float, epoch: int, options: TrainOptions) -> float:
     """Multiply `rate` by `lr_decay` once for each of `lr_milestones`, rounded to whole epochs, that has passed."""
     for share in options.lr_milestones:
         if max(1, round(share * options.epochs)) <= epoch:
@@ -136,16 +136,16 @@ def steps(rate: float, epoch: int, options: TrainOptions) -> float:
     return rate
 
 
-def cosine(rate: float, epoch: int, options: TrainOptions) -> float:
+def cosine_rate(rate: float, epoch: int, options: TrainOptions) -> float:
     """Follow half a cosine from `rate` in the first epoch to `lr_floor` times it in the epoch after the last."""
     floor = rate * options.lr_floor
     return floor + (rate - floor) * (1 + math.cos(math.pi * min(epoch / options.epochs, 1.0))) / 2
 
 
 SCHEDULES: dict[str, Callable[[float, int, TrainOptions], float]] = {
-    "constant": constant,
-    "steps": steps,
-    "cosine": cosine,
+    "constant": constant_rate,
+    "steps": step_rate,
+    "cosine": cosine_rate,
 }
 
 
@@ -161,7 +161,7 @@ def rate_at(rate: float, epoch: int, options: TrainOptions) -> float:
     return min(scheduled, rate * (epoch + 1) / options.warmup_epochs)
 
 
-def adam(
+def build_adam(
     parameters: ParamsT, rate: float, options: TrainOptions, device: torch.device, decay: float = 0.0
 ) -> Optimizer:
     """Build Adam; on CUDA with one launch for all parameters."""
@@ -171,12 +171,12 @@ def adam(
     )
 
 
-def optimizer(parameters: ParamsT, options: TrainOptions, device: torch.device) -> Optimizer:
+def build_optimizer(parameters: ParamsT, options: TrainOptions, device: torch.device) -> Optimizer:
     """Build the optimizer of `train.optimizer` for these parameters on a device."""
     rate, momentum, decay = options.learning_rate, options.momentum, options.weight_decay
     match options.optimizer:
         case "adam":
-            return adam(parameters, rate, options, device, decay)
+            return build_adam(parameters, rate, options, device, decay)
         case "sgd":
             fused = device.type == "cuda" or None
             return SGD(parameters, lr=rate, momentum=momentum, weight_decay=decay, fused=fused)
@@ -184,8 +184,8 @@ def optimizer(parameters: ParamsT, options: TrainOptions, device: torch.device) 
             return LARS(parameters, lr=rate, momentum=momentum, weight_decay=decay)
 
 
-def groups(networks: nn.Module, options: TrainOptions) -> ParamsT:
-    """Return the parameters for `optimizer`: those of encoders with an `lr_factor` or no decay are groups of their own.
+def parameter_groups(networks: nn.Module, options: TrainOptions) -> ParamsT:
+    """Group the parameters for `build_optimizer`: encoders with an `lr_factor` or no decay have groups of their own.
 
     Of encoders within encoders the inner one decides.
     """
@@ -207,7 +207,7 @@ def groups(networks: nn.Module, options: TrainOptions) -> ParamsT:
     ]
 
 
-def schedule(of: Optimizer, options: TrainOptions) -> LambdaLR:
+def build_scheduler(of: Optimizer, options: TrainOptions) -> LambdaLR:
     """Build the schedule of `train.schedule` for an optimizer: step it once after each epoch.
 
     Its state dict, and the optimizer's, hold all that a trial resumed at an epoch needs to continue with the same
@@ -225,7 +225,7 @@ def schedule(of: Optimizer, options: TrainOptions) -> LambdaLR:
 NORMS = nn.modules.batchnorm._BatchNorm
 
 
-def take_in_parts(method: Method, options: TrainOptions) -> None:
+def use_micro_batches(method: Method, options: TrainOptions) -> None:
     """Have the networks of a method take the views of `train.micro_batch` samples at a time; without it, of all.
 
     GradCache, Gao et al. 2021 (arXiv 2101.06983): every part is embedded without keeping what its gradient needs, the
@@ -237,10 +237,10 @@ def take_in_parts(method: Method, options: TrainOptions) -> None:
         return
     for module in list(method.modules()):
         if isinstance(module, Network | Encoder):
-            module.forward = InParts(module, options.micro_batch * method.views)  # type: ignore[method-assign]
+            module.forward = MicroBatchedForward(module, options.micro_batch * method.views)  # type: ignore[method-assign]
 
 
-class InParts:
+class MicroBatchedForward:
     """The forward pass of a module, part by part where its input has more rows than one part.
 
     Args:
@@ -263,7 +263,7 @@ class InParts:
 
     def _again_later(self, part: Tensor) -> Any:
         """Return the output for a part; recompute later what its gradient needs, with the same random numbers."""
-        return plain(checkpoint.checkpoint)(self._forward, part, use_reentrant=False, context_fn=self._contexts)
+        return unwrap(checkpoint.checkpoint)(self._forward, part, use_reentrant=False, context_fn=self._contexts)
 
     def _contexts(self) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
         return nullcontext(), _not_counted(self._norms)

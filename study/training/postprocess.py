@@ -18,8 +18,8 @@ Array = NDArray[np.number]
 
 
 @dataclass(frozen=True)
-class EqualizedOdds:
-    """A randomised threshold for each bias class; see `fit`."""
+class EqualizedOddsThresholds:
+    """A randomised threshold for each bias class; see `fit_thresholds`."""
 
     optimizer: ThresholdOptimizer
     bias_classes: frozenset[int]
@@ -28,12 +28,12 @@ class EqualizedOdds:
         """Predict classes 0 or 1, int64 (N,) on the scores' device.
 
         Args:
-            scores: logits, (N, 2), from the classifier whose scores `fit` had.
+            scores: logits, (N, 2), from the classifier whose scores `fit_thresholds` had.
             bias: bias classes, (N,).
             seed: of the draws between two thresholds.
 
         Raises:
-            UserError: a bias class that `fit` did not see.
+            UserError: a bias class that `fit_thresholds` did not see.
         """
         groups = _numpy(bias)
         if unseen := sorted(set(groups.tolist()) - self.bias_classes):
@@ -41,11 +41,11 @@ class EqualizedOdds:
                 f"equalized odds: bias classes {unseen} are not among those that the thresholds were fitted to, "
                 f"{sorted(self.bias_classes)}: fit them on a split that has all of them"
             )
-        predicted = self.optimizer.predict(_margin(scores), sensitive_features=groups, random_state=seed)
+        predicted = self.optimizer.predict(_score_margin(scores), sensitive_features=groups, random_state=seed)
         return torch.as_tensor(np.asarray(predicted).astype(np.int64), device=scores.device)
 
 
-def fit(scores: Tensor, target: Tensor, bias: Tensor) -> EqualizedOdds:
+def fit_thresholds(scores: Tensor, target: Tensor, bias: Tensor) -> EqualizedOddsThresholds:
     """Fit the thresholds of highest accuracy with which true and false positive rates are equal in all bias classes.
 
     Args:
@@ -63,12 +63,12 @@ def fit(scores: Tensor, target: Tensor, bias: Tensor) -> EqualizedOdds:
         )
     labelled = (target >= 0) & (bias >= 0)
     labels, groups = _numpy(target[labelled]), _numpy(bias[labelled])
-    _check(labels, groups)
+    _check_groups(labels, groups)
     optimizer = ThresholdOptimizer(
         estimator=_Margins(), constraints="equalized_odds", prefit=True, predict_method="decision_function"
     )
-    optimizer.fit(_margin(scores[labelled]), labels, sensitive_features=groups)
-    return EqualizedOdds(optimizer, frozenset(groups.tolist()))
+    optimizer.fit(_score_margin(scores[labelled]), labels, sensitive_features=groups)
+    return EqualizedOddsThresholds(optimizer, frozenset(groups.tolist()))
 
 
 class _Margins(BaseEstimator):
@@ -84,7 +84,7 @@ class _Margins(BaseEstimator):
         return True
 
 
-def _check(labels: Array, groups: Array) -> None:
+def _check_groups(labels: Array, groups: Array) -> None:
     if not len(labels):
         raise UserError("equalized odds by thresholds: no sample has both a class and a bias class")
     if labels.max() > 1:
@@ -98,7 +98,7 @@ def _check(labels: Array, groups: Array) -> None:
             )
 
 
-def _margin(scores: Tensor) -> Array:
+def _score_margin(scores: Tensor) -> Array:
     return _numpy(scores[:, 1].double() - scores[:, 0].double())[:, None]
 
 

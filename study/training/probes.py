@@ -18,15 +18,15 @@ from torch.nn.functional import cross_entropy, linear, normalize, relu
 from study.errors import UserError
 from study.training.optimization import LBFGS, Adam
 
-Classifier = Callable[[Tensor], Tensor]
+ProbeClassifier = Callable[[Tensor], Tensor]
 
 # A fitted probe is a few tensors, which are kept with a model; `knn` would need all features. They are contiguous, as
 # they come from a file: some processors multiply by a transposed one to other last bits.
 
 
 @dataclass(frozen=True)
-class Logistic:
-    """Classifier that `lbfgs` fits."""
+class LogisticClassifier:
+    """Classifier that `fit_lbfgs` fits."""
 
     weight: Tensor
     offset: Tensor
@@ -36,8 +36,8 @@ class Logistic:
 
 
 @dataclass(frozen=True)
-class Perceptron:
-    """Classifier that `mlp` fits."""
+class PerceptronClassifier:
+    """Classifier that `fit_mlp` fits."""
 
     centre: Tensor
     scale: Tensor
@@ -53,8 +53,8 @@ class Perceptron:
 
 
 @dataclass(frozen=True)
-class Ridge:
-    """Regression that `ridge` fits."""
+class RidgeRegression:
+    """Regression that `fit_ridge` fits."""
 
     inputs: Tensor
     outputs: Tensor
@@ -64,14 +64,18 @@ class Ridge:
         return (queries.detach().double() - self.inputs) @ self.weight + self.outputs
 
 
-KEPT_PROBES: dict[str, Callable[..., Classifier]] = {"lbfgs": Logistic, "mlp": Perceptron, "ridge": Ridge}
+KEPT_PROBES: dict[str, Callable[..., ProbeClassifier]] = {
+    "lbfgs": LogisticClassifier,
+    "mlp": PerceptronClassifier,
+    "ridge": RidgeRegression,
+}
 """Classes of fitted probes, by the name in `train.final`; each is built from its tensors by name."""
 
-VOTES = 2**24
+MOST_VOTES = 2**24
 """Similarities held at a time: 64 MiB."""
 
 
-def labelled(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def labelled_samples(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Return features (n, F), float32 without a gradient, and classes (n,) of the samples whose class is known.
 
     Raises:
@@ -86,14 +90,14 @@ def labelled(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return features.detach()[known].float(), target[known]
 
 
-def knn(
+def fit_knn(
     features: Tensor, target: Tensor, classes: int, seed: int, neighbours: int = 200, temperature: float = 0.5
-) -> Classifier:
+) -> ProbeClassifier:
     """Classify by a vote of the nearest training samples by cosine, the nearer the more (DCL and HCL's evaluation).
 
     A vote is e^(cosine / temperature); scores are each class's share of the votes, and sum to one.
     """
-    rows, labels = labelled(features, target)
+    rows, labels = labelled_samples(features, target)
     bank = normalize(rows, dim=1).T.contiguous()
     neighbours = min(neighbours, len(labels))
 
@@ -105,7 +109,7 @@ def knn(
         counted = weight.new_zeros(len(queries), classes).scatter_add_(1, labels[nearest], weight)
         return (counted / weight.sum(1, keepdim=True)).float()
 
-    return lambda features: torch.cat([votes(chunk) for chunk in features.split(max(1, VOTES // len(labels)))])
+    return lambda features: torch.cat([votes(chunk) for chunk in features.split(max(1, MOST_VOTES // len(labels)))])
 
 
 JITTER = 1e-7
@@ -113,7 +117,7 @@ JITTER = 1e-7
 CURVATURE = 1e-3
 
 
-def lbfgs(
+def fit_lbfgs(
     features: Tensor,
     target: Tensor,
     classes: int,
@@ -121,7 +125,7 @@ def lbfgs(
     l2: float = 1e-6,
     steps: int = 500,
     weights: Tensor | None = None,
-) -> Logistic:
+) -> LogisticClassifier:
     """Fit a logistic regression by L-BFGS from zero with a strong Wolfe line search (CCL-K's probe).
 
     It minimises cross entropy + l2 * ||W||^2 of the features as they are. Only the coordinates of the search are
@@ -131,11 +135,11 @@ def lbfgs(
     Args:
         weights: of the samples in the mean of the cross entropy, (N,); None: all alike.
     """
-    rows, labels = labelled(features, target)
+    rows, labels = labelled_samples(features, target)
     weights = None if weights is None else weights[target >= 0]
     centre = rows.mean(0)
     rows = rows - centre
-    root = _root(rows, l2)
+    root = _covariance_root(rows, l2)
     searched = rows.new_zeros(classes, rows.shape[1], requires_grad=True)
     bias = rows.new_zeros(classes, requires_grad=True)
     optimizer = LBFGS(
@@ -144,7 +148,7 @@ def lbfgs(
 
     def objective() -> Tensor:
         optimizer.zero_grad()
-        weight = _weight(searched, root)
+        weight = _solve_weight(searched, root)
         losses = cross_entropy(linear(rows, weight, bias), labels, reduction="mean" if weights is None else "none")
         value = (losses if weights is None else (losses * weights).mean()) + l2 * weight.square().sum()
         value.backward()
@@ -152,11 +156,11 @@ def lbfgs(
 
     with torch.enable_grad():
         optimizer.step(objective)
-    weight = _weight(searched.detach(), root).contiguous()
-    return Logistic(weight, bias.detach() - weight @ centre)
+    weight = _solve_weight(searched.detach(), root).contiguous()
+    return LogisticClassifier(weight, bias.detach() - weight @ centre)
 
 
-def _root(rows: Tensor, l2: float) -> Tensor:
+def _covariance_root(rows: Tensor, l2: float) -> Tensor:
     """Return L with L L' = covariance of the centred rows + l2 / CURVATURE, lower triangular (F, F)."""
     covariance = (rows.T @ rows).double() / len(rows)
     diagonal = covariance.diagonal()
@@ -164,12 +168,12 @@ def _root(rows: Tensor, l2: float) -> Tensor:
     return torch.linalg.cholesky(covariance).to(rows.dtype)
 
 
-def _weight(searched: Tensor, root: Tensor) -> Tensor:
+def _solve_weight(searched: Tensor, root: Tensor) -> Tensor:
     """Solve for W from what is searched, W L."""
     return torch.linalg.solve_triangular(root, searched, upper=False, left=False)
 
 
-def mlp(
+def fit_mlp(
     features: Tensor,
     target: Tensor,
     classes: int,
@@ -178,19 +182,19 @@ def mlp(
     epochs: int = 10,
     batch_size: int = 256,
     learning_rate: float = 0.001,
-) -> Classifier:
+) -> ProbeClassifier:
     """Fit one hidden layer by a few epochs of cross entropy with Adam (FSCL paper 4.1, which only gives their number).
 
     Weights and order come from `seed` alone. Each feature is scaled by the training samples' mean and standard
     deviation, so that the learning rate suits any encoder.
     """
-    rows, labels = labelled(features, target)
+    rows, labels = labelled_samples(features, target)
     generator = torch.Generator().manual_seed(seed)
     deviation, centre = torch.std_mean(rows, dim=0, correction=0)
     scale = torch.where(deviation > 0, deviation, 1.0)
     rows = (rows - centre) / scale
     network = nn.Sequential(
-        _linear(rows.shape[1], hidden, generator), nn.ReLU(), _linear(hidden, classes, generator)
+        _linear_layer(rows.shape[1], hidden, generator), nn.ReLU(), _linear_layer(hidden, classes, generator)
     ).to(rows.device)
     optimizer = Adam(network.parameters(), lr=learning_rate)
     with torch.enable_grad():
@@ -201,10 +205,10 @@ def mlp(
                 cross_entropy(network(rows[indices]), labels[indices]).backward()
                 optimizer.step()
 
-    return Perceptron(centre, scale, *(parameter.detach() for parameter in network.parameters()))
+    return PerceptronClassifier(centre, scale, *(parameter.detach() for parameter in network.parameters()))
 
 
-def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
+def _linear_layer(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
     """Make a layer with PyTorch's usual initial weights, drawn from `generator`, not from the global one."""
     layer = nn.utils.skip_init(nn.Linear, inputs, outputs)
     bound = inputs**-0.5
@@ -213,14 +217,18 @@ def _linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
     return layer
 
 
-PROBES: dict[str, Callable[[Tensor, Tensor, int, int], Classifier]] = {"knn": knn, "lbfgs": lbfgs, "mlp": mlp}
+PROBES: dict[str, Callable[[Tensor, Tensor, int, int], ProbeClassifier]] = {
+    "knn": fit_knn,
+    "lbfgs": fit_lbfgs,
+    "mlp": fit_mlp,
+}
 """Classifiers by the name in `train.final`."""
 
 
 CHUNK = 8192
 
 
-def ridge(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable[[Tensor], Tensor]:
+def fit_ridge(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable[[Tensor], Tensor]:
     """Fit the linear map with offset that minimises the mean squared error + l2 * ||W||^2, in closed form, in float64.
 
     It tells how well a continuous attribute can be read off the features (CCL-K paper Table 3: colour MSE).
@@ -233,7 +241,7 @@ def ridge(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable[[Te
     Returns:
         A function from features (M, F) to attributes (M, K), float64.
     """
-    inputs, outputs = _mean(features), _mean(condition)
+    inputs, outputs = _mean_in_chunks(features), _mean_in_chunks(condition)
     count, width = len(features), condition.shape[1]
     product = inputs.new_zeros(features.shape[1], features.shape[1])
     moment = inputs.new_zeros(features.shape[1], width)
@@ -243,11 +251,11 @@ def ridge(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Callable[[Te
         moment += centred.T @ (values.double() - outputs)
     # the error is a mean over the K attributes, too, so that K scales the penalty in the normal equations
     product.diagonal().add_(l2 * width * count)
-    return Ridge(inputs, outputs, torch.linalg.solve(product, moment).contiguous())
+    return RidgeRegression(inputs, outputs, torch.linalg.solve(product, moment).contiguous())
 
 
 def mean_squared_error(predict: Callable[[Tensor], Tensor], features: Tensor, condition: Tensor) -> Tensor:
-    """Average the squared error of `ridge`'s predictions over samples and attributes, a float64 scalar.
+    """Average the squared error of `fit_ridge`'s predictions over samples and attributes, a float64 scalar.
 
     In squared units of the condition as it is stored. A higher value means that less of it is in the features.
     """
@@ -256,5 +264,5 @@ def mean_squared_error(predict: Callable[[Tensor], Tensor], features: Tensor, co
     return torch.stack(errors).sum() / condition.numel()
 
 
-def _mean(values: Tensor) -> Tensor:
+def _mean_in_chunks(values: Tensor) -> Tensor:
     return torch.stack([chunk.detach().double().sum(0) for chunk in values.split(CHUNK)]).sum(0) / len(values)

@@ -20,7 +20,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from study.data import holdout
 from study.data.dataset import Facts, Split
-from study.methods.fitted import scores
+from study.methods.fitted import class_scores
 from study.training import metrics
 from study.training.counts import log_losses
 
@@ -48,18 +48,18 @@ class ReferenceRows:
     facts: Facts
 
     @classmethod
-    def of(cls, split: Split, facts: Facts) -> "ReferenceRows":
+    def from_split(cls, split: Split, facts: Facts) -> "ReferenceRows":
         """Convert a split of data with these facts, to judge by."""
-        return cls(inputs(split.samples, facts), split.target, split.bias, facts)
+        return cls(to_rows(split.samples, facts), split.target, split.bias, facts)
 
     @classmethod
-    def training(cls, split: Split, facts: Facts, seed: int) -> "ReferenceRows":
+    def for_fitting(cls, split: Split, facts: Facts, seed: int) -> "ReferenceRows":
         """Convert the samples to fit to: those with a class; of images at most `MOST_ROWS`, drawn by the seed."""
         index = np.flatnonzero(split.target >= 0)
-        index = index if split.inputs.dtype == np.float32 else drawn(index, seed)
-        return cls.of(holdout.take(split, index), facts)
+        index = index if split.inputs.dtype == np.float32 else draw_positions(index, seed)
+        return cls.from_split(holdout.select_samples(split, index), facts)
 
-    def taken(self, index: NDArray[np.generic]) -> "ReferenceRows":
+    def select(self, index: NDArray[np.generic]) -> "ReferenceRows":
         """Select rows by index or mask."""
         bias = None if self.bias is None else self.bias[index]
         return replace(self, inputs=self.inputs[index], target=self.target[index], bias=bias)
@@ -75,14 +75,14 @@ class ReferenceRows:
         return LogisticRegression(max_iter=ITERATIONS["images" if self.are_images else "rows"])
 
 
-def drawn(places: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+def draw_positions(places: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
     """Draw `MOST_ROWS` of these places, in their order; all where there are no more."""
     if len(places) <= MOST_ROWS:
         return places
     return np.sort(np.random.default_rng(seed).choice(places, MOST_ROWS, replace=False))
 
 
-def inputs(samples: NDArray[np.generic], facts: Facts) -> NDArray[np.generic]:
+def to_rows(samples: NDArray[np.generic], facts: Facts) -> NDArray[np.generic]:
     """Convert samples (N, ...) to rows (N, F).
 
     A table stays as it is, pixels are scaled to [0, 1] and normalised; of a frozen network's features those of its last
@@ -144,7 +144,7 @@ def threshold_optimizer(train: ReferenceRows, seed: int) -> ThresholdOptimizer:
 
 def exponentiated_gradient(train: ReferenceRows, seed: int) -> ExponentiatedGradient:
     """Fit a random choice among logistic regressions with equal odds; errors weigh alike (Agarwal et al. 2018)."""
-    train = train.taken(drawn(np.arange(len(train.target)), seed))
+    train = train.select(draw_positions(np.arange(len(train.target)), seed))
     positive = float(train.target.mean())
     errors = ErrorRate(costs={"fp": positive, "fn": 1 - positive})
     regression = train.regression.set_params(solver="newton-cholesky")  # the same, and faster with few columns
@@ -153,7 +153,7 @@ def exponentiated_gradient(train: ReferenceRows, seed: int) -> ExponentiatedGrad
     return model
 
 
-FITS: Mapping[str, Fit] = {
+FITTERS: Mapping[str, Fit] = {
     fit.__name__: fit
     for fit in (
         majority,
@@ -168,55 +168,59 @@ FITS: Mapping[str, Fit] = {
 """Function of each reference, by its name in `study.methods.reference.REFERENCES`."""
 
 
-def fitted(name: str, train: ReferenceRows, seed: int) -> Any:
+def fit_reference(name: str, train: ReferenceRows, seed: int) -> Any:
     """Fit the model of scikit-learn or fairlearn of this name.
 
     Args:
-        name: of `FITS`.
-        train: what it is fitted to, see `ReferenceRows.training`.
+        name: of `FITTERS`.
+        train: what it is fitted to, see `ReferenceRows.for_fitting`.
         seed: of all that it draws.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few steps, or one library's use of another: nothing that a user can mend
-        return FITS[name](train, seed)
+        return FITTERS[name](train, seed)
 
 
-def measured(name: str, train: ReferenceRows, judged: Mapping[str, ReferenceRows], seed: int) -> dict[str, float]:
+def fit_and_measure(
+    name: str, train: ReferenceRows, judged: Mapping[str, ReferenceRows], seed: int
+) -> dict[str, float]:
     """Fit a reference and judge it as trials are judged.
 
     Args:
-        name, train, seed: as of `fitted`.
+        name, train, seed: as of `fit_reference`.
         judged: the rows that it is judged by, under the split of their metrics: `val`, `test`.
 
     Returns:
         The metrics that need no scores, or all where the model ranks classes, as `SPLIT/NAME`, with their standard
         errors.
     """
-    return judge(fitted(name, train, seed), judged, seed)
+    return measure(fit_reference(name, train, seed), judged, seed)
 
 
-def judge(model: Any, judged: Mapping[str, ReferenceRows], seed: int) -> dict[str, float]:
-    """Compute the metrics of a fitted model, see `measured`."""
-    return {key: value for split, rows in judged.items() for key, value in _judged(model, rows, split, seed)}
+def measure(model: Any, judged: Mapping[str, ReferenceRows], seed: int) -> dict[str, float]:
+    """Compute the metrics of a fitted model, see `fit_and_measure`."""
+    return {key: value for split, rows in judged.items() for key, value in _split_metrics(model, rows, split, seed)}
 
 
-def outputs(model: Any, rows: ReferenceRows, seed: int) -> tuple[NDArray[np.int64], NDArray[np.float32] | None]:
+def predictions_and_losses(
+    model: Any, rows: ReferenceRows, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32] | None]:
     """Return the class that a fitted model predicts for each row, (N,), and -log p of the row's own class, (N,).
 
     The second is None where the model does not rank classes.
     """
     ranking, target = _scores(model, rows), torch.as_tensor(np.asarray(rows.target))
     losses = None if ranking is None else log_losses(ranking, target).float().numpy()
-    return _predicted(model, rows, seed), losses
+    return _predict(model, rows, seed), losses
 
 
 def _scores(model: Any, rows: ReferenceRows) -> torch.Tensor | None:
     if isinstance(model, ThresholdOptimizer | ExponentiatedGradient):
         return None
-    return torch.as_tensor(scores(model, rows.inputs, rows.facts.classes))
+    return torch.as_tensor(class_scores(model, rows.inputs, rows.facts.classes))
 
 
-def _predicted(model: Any, rows: ReferenceRows, seed: int) -> NDArray[np.int64]:
+def _predict(model: Any, rows: ReferenceRows, seed: int) -> NDArray[np.int64]:
     if isinstance(model, ThresholdOptimizer):
         found = model.predict(rows.inputs, sensitive_features=rows.bias, random_state=seed)
     elif isinstance(model, ExponentiatedGradient):
@@ -226,13 +230,13 @@ def _predicted(model: Any, rows: ReferenceRows, seed: int) -> NDArray[np.int64]:
     return np.asarray(found).astype(np.int64)
 
 
-def _judged(model: Any, rows: ReferenceRows, split: str, seed: int) -> list[tuple[str, float]]:
-    found = metrics.compute(
+def _split_metrics(model: Any, rows: ReferenceRows, split: str, seed: int) -> list[tuple[str, float]]:
+    found = metrics.compute_metrics(
         _scores(model, rows),
-        torch.as_tensor(_predicted(model, rows, seed)),
+        torch.as_tensor(_predict(model, rows, seed)),
         torch.as_tensor(np.asarray(rows.target)),
         None if rows.bias is None else torch.as_tensor(np.asarray(rows.bias)),
-        rows.facts.on(split),
+        rows.facts.for_split(split),
         errors=True,
     )
     return [(f"{split}/{name}", float(value)) for name, value in found.items()]

@@ -10,108 +10,108 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from study.training.counts import Cells, Counts
+from study.training.counts import CellStatistics, PredictionCounts
 
 
-def pooled(right: Tensor, samples: Tensor) -> Tensor:
+def pooled_error(right: Tensor, samples: Tensor) -> Tensor:
     """Return the binomial error of the share of right predictions; any shape, NaN without samples."""
     share = (right + 0.5) / (samples + 1)
     return torch.where(samples > 0, (share * (1 - share) / samples).sqrt(), torch.nan)
 
 
-def of_mean(errors: Tensor) -> Tensor:
+def error_of_mean(errors: Tensor) -> Tensor:
     """Return the error of the mean of several shares with these errors, without NaN: a scalar."""
     return errors.square().nansum().sqrt() / (~errors.isnan()).sum()
 
 
-def of_smallest(values: Tensor, errors: Tensor) -> Tensor:
+def error_of_smallest(values: Tensor, errors: Tensor) -> Tensor:
     """Return the error of the smallest value, the largest error if several are smallest, without NaN: a scalar."""
     known = values.nan_to_num(nan=torch.inf)
     return torch.where(known == known.amin(), errors, -torch.inf).amax()
 
 
-def accuracy(counts: Counts) -> Tensor:
+def accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the accuracy on all samples."""
-    return pooled(counts.by_class.diagonal().sum(), counts.by_class.sum())
+    return pooled_error(counts.by_class.diagonal().sum(), counts.by_class.sum())
 
 
-def balanced_accuracy(counts: Counts) -> Tensor:
+def balanced_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean accuracy over classes."""
-    return of_mean(pooled(counts.by_class.diagonal(), counts.by_class.sum(1)))
+    return error_of_mean(pooled_error(counts.by_class.diagonal(), counts.by_class.sum(1)))
 
 
-def worst_class_accuracy(counts: Counts) -> Tensor:
+def worst_class_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the smallest accuracy of a class."""
-    return of_smallest(counts.class_accuracy, pooled(counts.by_class.diagonal(), counts.by_class.sum(1)))
+    return error_of_smallest(counts.class_accuracy, pooled_error(counts.by_class.diagonal(), counts.by_class.sum(1)))
 
 
-def unbiased_accuracy(counts: Counts) -> Tensor:
+def unbiased_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean accuracy over cells that are not empty."""
-    return of_mean(pooled(counts.cells.sums, counts.cells.samples))
+    return error_of_mean(pooled_error(counts.cells.sums, counts.cells.samples))
 
 
-def aligned_accuracy(counts: Counts) -> Tensor:
+def aligned_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the accuracy on aligned samples."""
     cells, which = counts.cells, counts.aligned
-    return pooled((cells.sums * which).sum(), (cells.samples * which).sum())
+    return pooled_error((cells.sums * which).sum(), (cells.samples * which).sum())
 
 
-def conflicting_accuracy(counts: Counts) -> Tensor:
+def conflicting_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the accuracy on conflicting samples."""
     cells, which = counts.cells, 1 - counts.aligned
-    return pooled((cells.sums * which).sum(), (cells.samples * which).sum())
+    return pooled_error((cells.sums * which).sum(), (cells.samples * which).sum())
 
 
-def conflicting_accuracy_if_any(counts: Counts) -> Tensor:
+def conflicting_or_overall_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the accuracy on conflicting samples, or on all samples if there are none."""
     value = conflicting_accuracy(counts)
     return torch.where(value.isnan(), accuracy(counts), value)
 
 
-def worst_group_accuracy(counts: Counts) -> Tensor:
+def worst_group_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the smallest accuracy of a cell."""
-    return of_smallest(counts.group_accuracy, pooled(counts.cells.sums, counts.cells.samples))
+    return error_of_smallest(counts.group_accuracy, pooled_error(counts.cells.sums, counts.cells.samples))
 
 
-def shrunk_unbiased_accuracy(counts: Counts) -> Tensor:
+def shrunk_unbiased_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean over shrunk cells: root of its posterior variance, priors' included (Morris)."""
     return counts.cells.mean_variance.sqrt()
 
 
-def shrunk_worst_group_accuracy(counts: Counts) -> Tensor:
+def shrunk_worst_group_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the smallest shrunk cell: root of its posterior variance."""
-    return of_smallest(counts.cells.shrunk, counts.cells.cell_variance.sqrt())
+    return error_of_smallest(counts.cells.shrunk, counts.cells.cell_variance.sqrt())
 
 
-def _of_mean_loss(cells: Cells, weight: Tensor) -> Tensor:
+def _of_mean_loss(cells: CellStatistics, weight: Tensor) -> Tensor:
     """Return the error of the weighted mean of the cells' mean losses; weight (Y, S), 0 leaves a cell out: a scalar."""
-    of_samples = (cells.sample_variance[:, None, None] * cells.alike).sum(0)
+    of_samples = (cells.sample_variance[:, None, None] * cells.kind_of_cell).sum(0)
     variance = (weight.square() * of_samples / cells.samples.clamp(min=1)).sum()
     return variance.sqrt() / weight.sum()
 
 
-def log_loss(counts: Counts) -> Tensor:
+def log_loss(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean log loss of all samples."""
     return _of_mean_loss(counts.losses_of_classes, counts.losses_of_classes.samples)
 
 
-def balanced_log_loss(counts: Counts) -> Tensor:
+def balanced_log_loss(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean over classes of their log losses."""
     cells = counts.losses_of_classes
     return _of_mean_loss(cells, (cells.samples > 0).double())
 
 
-def unbiased_log_loss(counts: Counts) -> Tensor:
+def unbiased_log_loss(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean log loss over cells that are not empty."""
     return _of_mean_loss(counts.losses, (counts.losses.samples > 0).double())
 
 
-def shrunk_unbiased_log_loss(counts: Counts) -> Tensor:
+def shrunk_unbiased_log_loss(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean log loss over shrunk cells: root of its posterior variance."""
     return counts.losses.mean_variance.sqrt()
 
 
-ERRORS: Mapping[str, Callable[[Counts], Tensor]] = {
+ERRORS: Mapping[str, Callable[[PredictionCounts], Tensor]] = {
     "accuracy": accuracy,
     "balanced_accuracy": balanced_accuracy,
     "worst_class_accuracy": worst_class_accuracy,
@@ -122,7 +122,7 @@ ERRORS: Mapping[str, Callable[[Counts], Tensor]] = {
     "shrunk_unbiased_accuracy": shrunk_unbiased_accuracy,
     "shrunk_worst_group_accuracy": shrunk_worst_group_accuracy,
     "inferred_unbiased_accuracy": shrunk_unbiased_accuracy,
-    "inferred_conflicting_accuracy": conflicting_accuracy_if_any,
+    "inferred_conflicting_accuracy": conflicting_or_overall_accuracy,
     "inferred_worst_group_accuracy": shrunk_worst_group_accuracy,
     "log_loss": log_loss,
     "balanced_log_loss": balanced_log_loss,

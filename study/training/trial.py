@@ -10,20 +10,28 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from study import models
-from study.data.cache import cached
+from study.data.cache import load_cached
 from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
 from study.knobs import Section, Value, options
-from study.methods import UNKNOWN, Labels
-from study.methods.debiasing import EARLY, LABELS, MODEL, SOME_LABELS, BiasModel, Preparation, SomeLabels
-from study.training import early_layers
+from study.methods import UNKNOWN, BatchLabels
+from study.methods.debiasing import (
+    EARLY,
+    LABELS,
+    MODEL,
+    SOME_LABELS,
+    BiasModelOptions,
+    SomeLabelsOptions,
+    StandInOptions,
+)
+from study.training.bias_from_early_layers import infer_bias_classes
 from study.training.config import TrainOptions, TrialConfig
-from study.training.device import tensor
+from study.training.device import to_device
 from study.training.diverged import DivergedError
 from study.training.loop import TrainingLoop
 
 PLAIN = {"name": "cross_entropy"}
-BATCH = 256
+OUTPUT_BATCH_SIZE = 256
 
 
 @dataclass(frozen=True)
@@ -35,18 +43,18 @@ class StandIn:
 
     Attributes:
         config, dataset: what it is trained by and on.
-        made_from: what the data set is, for the name under which the result is kept.
+        dataset_id: what the data set is, for the name under which the result is kept.
         splits: those whose outputs are asked for.
         keeps_features: the outputs are its features, else its logits.
     """
 
     config: TrialConfig
     dataset: Dataset
-    made_from: str
+    dataset_id: str
     splits: tuple[str, ...]
     keeps_features: bool
 
-    def outputs(self, device: torch.device) -> Mapping[str, Split]:
+    def load_or_train(self, device: torch.device) -> Mapping[str, Split]:
         """Return the outputs as tables, by split: features or logits float32 (N, F), with predictions as classes.
 
         The state of torch's generators stays as it is, whether a network was trained for this or not.
@@ -57,15 +65,15 @@ class StandIn:
         """
         config = self.config
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            features = models.build(config.model, self.dataset.facts, False).features
+            features = models.build_encoder(config.model, self.dataset.facts, False).features
             classes = self.dataset.facts.classes
             facts = Facts(classes, None, (features if self.keeps_features else classes,), splits=self.splits)
             key: dict[str, Value] = {"model": dict(config.model), "train": asdict(config.train), "device": device.type}
             key |= {"method": dict(config.method), "facts": asdict(self.dataset.facts)}
-            key |= {"made_from": self.made_from, "torch": torch.__version__}
-            key |= {"weights": begun} if (begun := models.weights(config.model)) else {}
+            key |= {"made_from": self.dataset_id, "torch": torch.__version__}
+            key |= {"weights": begun} if (begun := models.describe_weights(config.model)) else {}
             name = "bias_features" if self.keeps_features else "bias_guess"
-            return cached(name, key, facts, lambda: self._train(device)).splits
+            return load_cached(name, key, facts, lambda: self._train(device)).splits
 
     def _train(self, device: torch.device) -> dict[str, Split]:
         loop = TrainingLoop(self.config, self.dataset, str(device))
@@ -87,7 +95,7 @@ OBSERVED = 2048
 """Samples that a stand-in network is evaluated on: few are enough, nobody looks at its metrics."""
 
 
-def known_labels(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
+def known_labels(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:
     """Return the labels of the training split as the `method` section lets its method know them.
 
     The bias may be known for all samples, for some, or inferred by a network. The state of torch's generators stays as
@@ -102,19 +110,19 @@ def known_labels(labels: Labels, config: TrialConfig, dataset: Dataset) -> Label
     """
     source = config.method.get("bias_source", LABELS)
     if source == SOME_LABELS:
-        return _some(labels, config, dataset)
+        return _with_some_labels(labels, config, dataset)
     if source == EARLY:
-        return replace(labels, bias=early_layers.classes(config.model, dataset, "train", labels.target.device))
-    return _model(labels, config, dataset) if source == MODEL else labels
+        return replace(labels, bias=infer_bias_classes(config.model, dataset, "train", labels.target.device))
+    return _with_bias_model(labels, config, dataset) if source == MODEL else labels
 
 
-def _some(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
+def _with_some_labels(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:
     """Keep the bias of a share of the samples; the others have none, or one that is guessed (FSCL paper Table 5)."""
-    source, train, facts = options(SomeLabels, config.method), dataset.splits["train"], dataset.facts
+    source, train, facts = options(SomeLabelsOptions, config.method), dataset.splits["train"], dataset.facts
     if labels.bias is None or train.bias is None or facts.bias_classes is None:
         raise UserError("method.bias_source: some_labels needs bias labels, the data have none")
-    kept = _keeping(train.bias, source.known_bias, config.train.seed)
-    some_bias = labels.bias.where(tensor(kept, labels.bias.device), UNKNOWN)
+    kept = _draw_known(train.bias, source.known_bias, config.train.seed)
+    some_bias = labels.bias.where(to_device(kept, labels.bias.device), UNKNOWN)
     if source.unknown_bias == "sup_con" or kept.all():
         return replace(labels, bias=some_bias)
     inputs = train.samples
@@ -122,30 +130,30 @@ def _some(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
     observed = Split(part.inputs[:OBSERVED], part.target[:OBSERVED])
     splits = {"train": part, "val": observed, "all": Split(inputs, np.zeros_like(train.target))}
     facts = replace(facts, classes=facts.bias_classes, bias_classes=None, condition=None, splits=tuple(splits))
-    prepared = options(Preparation, config.method)
-    training = _training(config, prepared.bias_epochs, prepared.bias_learning_rate, config.train.seed)
+    prepared = options(StandInOptions, config.method)
+    training = _stand_in_train_options(config, prepared.bias_epochs, prepared.bias_learning_rate, config.train.seed)
     own = TrialConfig({}, config.model, PLAIN, training)
     made_from = f"{dataset.fingerprint}, bias of {source.known_bias}"
     network = StandIn(own, Dataset(facts, splits), made_from, ("all",), keeps_features=False)
-    guess = tensor(network.outputs(labels.bias.device)["all"].target, labels.bias.device)
+    guess = to_device(network.load_or_train(labels.bias.device)["all"].target, labels.bias.device)
     return replace(labels, bias=some_bias.where(some_bias != UNKNOWN, guess))
 
 
-def _model(labels: Labels, config: TrialConfig, dataset: Dataset) -> Labels:
+def _with_bias_model(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:
     """Add features of a network that sees too little of an image to learn more than its bias (FairKL paper B.2.4)."""
-    model = {"name": "bagnet", "receptive_field": options(BiasModel, config.method).bias_field}
+    model = {"name": "bagnet", "receptive_field": options(BiasModelOptions, config.method).bias_field}
     there = [name for name in ("train", "val") if name in dataset.splits]  # `train.with_val` leaves no val
     splits = {name: replace(dataset.splits[name], bias=None, condition=None) for name in there}
     facts = replace(dataset.facts, bias_classes=None, condition=None, splits=tuple(splits))
-    prepared = options(Preparation, config.method)
-    training = _training(config, prepared.bias_epochs, prepared.bias_learning_rate, seed=0)
+    prepared = options(StandInOptions, config.method)
+    training = _stand_in_train_options(config, prepared.bias_epochs, prepared.bias_learning_rate, seed=0)
     own = TrialConfig({}, model, PLAIN, training)
     network = StandIn(own, Dataset(facts, splits), dataset.fingerprint, ("train",), keeps_features=True)
     device = labels.target.device
-    return replace(labels, bias=None, bias_features=tensor(network.outputs(device)["train"].inputs, device))
+    return replace(labels, bias=None, bias_features=to_device(network.load_or_train(device)["train"].inputs, device))
 
 
-def _keeping(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
+def _draw_known(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
     """Draw which samples keep their bias, (N,): this share of those that have one."""
     labelled = np.flatnonzero(bias != UNKNOWN)
     count = round(share * len(labelled))
@@ -157,10 +165,10 @@ def _keeping(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.boo
     return kept
 
 
-def _training(config: TrialConfig, epochs: int, rate: float, seed: int) -> TrainOptions:
+def _stand_in_train_options(config: TrialConfig, epochs: int, rate: float, seed: int) -> TrainOptions:
     return TrainOptions(
         epochs=epochs,
-        batch_size=BATCH,
+        batch_size=OUTPUT_BATCH_SIZE,
         learning_rate=rate,
         seed=seed,
         threads=config.train.threads,
@@ -168,11 +176,11 @@ def _training(config: TrialConfig, epochs: int, rate: float, seed: int) -> Train
     )
 
 
-LEARNING_RATE = 0.001
+STAND_IN_LEARNING_RATE = 0.001
 
-SEED = 0
+STAND_IN_SEED = 0
 
-KINDS: Mapping[str, tuple[Section, int]] = {
+GROUP_MODELS: Mapping[str, tuple[Section, int]] = {
     "early": (PLAIN, 8),
     "gce": ({"name": "generalized_cross_entropy", "q": 0.7}, 12),
 }
@@ -204,14 +212,14 @@ def inferred_groups(config: TrialConfig, dataset: Dataset, device: torch.device)
         return {}
     judged = tuple(name for name in dataset.splits if name != "train")
     if own.inferred_groups == EARLY:
-        return {name: early_layers.classes(config.model, dataset, name, device) for name in judged}
-    method, epochs = KINDS[own.inferred_groups]
-    train = _training(config, own.bias_model_epochs or epochs, LEARNING_RATE, SEED)
+        return {name: infer_bias_classes(config.model, dataset, name, device) for name in judged}
+    method, epochs = GROUP_MODELS[own.inferred_groups]
+    train = _stand_in_train_options(config, own.bias_model_epochs or epochs, STAND_IN_LEARNING_RATE, STAND_IN_SEED)
     splits = {name: replace(split, bias=None, condition=None) for name, split in dataset.splits.items()}
     facts = replace(dataset.facts, bias_classes=None, condition=None)
     of_network = TrialConfig({}, config.model, method, train)
     network = StandIn(of_network, Dataset(facts, splits), dataset.fingerprint, judged, keeps_features=False)
-    return {name: tensor(split.target, device) for name, split in network.outputs(device).items()}
+    return {name: to_device(split.target, device) for name, split in network.load_or_train(device).items()}
 
 
 class Trial(TrainingLoop):
@@ -220,8 +228,8 @@ class Trial(TrainingLoop):
     See `TrainingLoop`; `train.inferred_groups` says how groups are inferred.
     """
 
-    def _labels(self) -> Labels:
-        return known_labels(super()._labels(), self.config, self.dataset)
+    def _training_labels(self) -> BatchLabels:
+        return known_labels(super()._training_labels(), self.config, self.dataset)
 
     @cached_property
     def inferred(self) -> Mapping[str, Tensor]:

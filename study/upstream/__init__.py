@@ -1,1 +1,1 @@
-"""The environment variables of Ray and MLflow, and all uses of Ray's internals, each in one place."""
+"""Processes and scratch folders, the environment variables of Ray and MLflow, and all uses of Ray's internals."""

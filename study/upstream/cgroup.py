@@ -45,40 +45,40 @@ VERSIONS = {
 
 def memory_limit() -> int | None:
     """Return the bytes that this process's group, or one around it, may hold; None: there is no limit."""
-    limits = (_number(folder / files.limit) for folder, files in _groups())
+    limits = (_read_number(folder / files.limit) for folder, files in _groups())
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def room() -> int | None:
+def free_memory() -> int | None:
     """Return the bytes left within these limits, with idle files, as kubelet reckons; None: there is no limit."""
     left = []
     for folder, files in _groups():
-        limit, used = _number(folder / files.limit), _number(folder / files.used)
+        limit, used = _read_number(folder / files.limit), _read_number(folder / files.used)
         if limit is not None and used is not None:
-            left.append(limit - used + (count(folder / "memory.stat", files.idle) or 0))
+            left.append(limit - used + (read_count(folder / "memory.stat", files.idle) or 0))
     return min(left, default=None)
 
 
-def kill_counter() -> Path | None:
+def kill_counter_file() -> Path | None:
     """Return the file that counts the OOM kills of this process's group; None: there is no such file.
 
     Where a group has none, as the topmost, it is the file that counts those of the machine.
 
     Example:
-        >>> counter = kill_counter()
+        >>> counter = kill_counter_file()
         >>> counter is None or kills(counter) >= 0
         True
     """
     own = ((folder / files.events) for folder, files in _groups())
-    return next((file for file in (*own, ROOT / "proc/vmstat") if kills(file) is not None), None)
+    return next((file for file in (*own, ROOT / "proc/vmstat") if count_kills(file) is not None), None)
 
 
-def kills(counter: Path) -> int | None:
+def count_kills(counter: Path) -> int | None:
     """Return the number of OOM kills in a file by now; None: it does not say, or is gone."""
-    return count(counter, "oom_kill")
+    return read_count(counter, "oom_kill")
 
 
-def count(file: Path, name: str) -> int | None:
+def read_count(file: Path, name: str) -> int | None:
     """Return a number of a file whose lines are a name and a number each; None: it has none of that name."""
     with suppress(OSError, ValueError):
         told = dict(line.split() for line in file.read_text(encoding="ascii").splitlines())
@@ -130,7 +130,7 @@ def _folders(versions: Mapping[str, tuple[str, Named]]) -> Iterator[tuple[Path, 
         yield from ((folder, named) for folder in (own, *own.parents) if folder.is_relative_to(top))
 
 
-def _number(file: Path) -> int | None:
+def _read_number(file: Path) -> int | None:
     with suppress(OSError, ValueError):  # no such file, or it contains `max`
         return int(file.read_text(encoding="ascii"))
     return None

@@ -32,15 +32,15 @@ class Setting(NamedTuple):
     why: str
 
 
-def _for(*parts: ProcessKind) -> frozenset[ProcessKind]:
+def _processes(*parts: ProcessKind) -> frozenset[ProcessKind]:
     return frozenset(parts)
 
 
-_TRIALS = _for(ProcessKind.DRIVER, ProcessKind.NODE, ProcessKind.LOCAL_NODE)
-_DRIVER = _for(ProcessKind.DRIVER)
-_LOOPBACK = _for(ProcessKind.OWN_RAY, ProcessKind.LOCAL_NODE)
-_OWN = _for(ProcessKind.OWN_RAY)
-_CLIENT, _SERVER = _for(ProcessKind.MLFLOW_CLIENT), _for(ProcessKind.MLFLOW_SERVER)
+_TRIALS = _processes(ProcessKind.DRIVER, ProcessKind.NODE, ProcessKind.LOCAL_NODE)
+_DRIVER = _processes(ProcessKind.DRIVER)
+_LOOPBACK = _processes(ProcessKind.OWN_RAY, ProcessKind.LOCAL_NODE)
+_OWN = _processes(ProcessKind.OWN_RAY)
+_CLIENT, _SERVER = _processes(ProcessKind.MLFLOW_CLIENT), _processes(ProcessKind.MLFLOW_SERVER)
 _MLFLOW = _CLIENT | _SERVER
 
 UV_HOOK = "RAY_ENABLE_UV_RUN_RUNTIME_ENV"
@@ -64,17 +64,20 @@ SETTINGS = (
     Setting("RAY_gcs_server_port_wait_time_s", "600", _LOOPBACK, "a busy machine takes longer than 30 s"),
     Setting("RAY_gcs_rpc_server_connect_timeout_s", "600", _LOOPBACK, "longer than 5 s"),
     Setting(RECONNECT, "600", _OWN, "whether it lives is watched, see study.sweep.driver"),
-    Setting("RAY_raylet_start_wait_time_s", "1", _OWN, "who waits asks again, and can be stopped between"),
+    Setting("RAY_raylet_start_wait_time_s", "60", _OWN, "longer than 30 s; a node that has ended is waited for, too"),
     Setting("RAY_worker_register_timeout_seconds", "600", _LOOPBACK, "longer than 60 s: a process imports Ray first"),
-    Setting("RAY_agent_register_timeout_ms", "600000", _for(ProcessKind.LOCAL_NODE), "longer than 30 s, the same"),
+    Setting("RAY_agent_register_timeout_ms", "600000", _LOOPBACK, "longer than 30 s, the same"),
     Setting("RAY_health_check_timeout_ms", "60000", _LOOPBACK, "longer than 10 s: a starved node answers late"),
     Setting("RAY_health_check_failure_threshold", "3", _LOOPBACK, "a killed one refuses at once, every 3 s"),
     Setting("RAY_task_events_report_interval_ms", "0", _OWN, "nobody asks it for the course of each call of a process"),
-    Setting("RAY_enable_pipe_based_agent_to_parent_health_check", "1", _OWN, "what is in the agents' place ends by it"),
+    Setting("RAY_prestart_worker_first_driver", "0", _OWN, "Tune takes none of the processes that would be started"),
     Setting(
-        "RAY_JOB_STOP_WAIT_TIME_S", "120", _for(ProcessKind.LOCAL_NODE), "else Ray kills a stopped driver after 3 s"
+        "RAY_JOB_STOP_WAIT_TIME_S",
+        "120",
+        _processes(ProcessKind.LOCAL_NODE),
+        "else Ray kills a stopped driver after 3 s",
     ),
-    Setting("RAY_JOB_STOP_WAIT_TIME_S", "60", _for(ProcessKind.NODE), "the same; MLflow shares no cores with it"),
+    Setting("RAY_JOB_STOP_WAIT_TIME_S", "60", _processes(ProcessKind.NODE), "the same; MLflow shares no cores with it"),
     Setting("RAY_AIR_NEW_OUTPUT", "0", _DRIVER, "its banner is printed whatever the verbosity"),
     Setting("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1", _DRIVER, "the ledger is the log"),
     Setting("TUNE_DISABLE_SIGINT_HANDLER", "1", _DRIVER, "stopping is the agenda's"),
@@ -83,12 +86,9 @@ SETTINGS = (
     Setting("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1", _DRIVER, "Tune knows none of the metrics"),
     Setting("TUNE_MAX_PENDING_TRIALS_PG", "10000", _DRIVER, "the searcher says how many trials there are at once"),
     Setting(
-        "TUNE_FUNCTION_THREAD_TIMEOUT_S",
-        "600",
-        _for(ProcessKind.TRIAL),
-        "a trial that ends frees its GPU, or cleans up",
+        "TUNE_FUNCTION_THREAD_TIMEOUT_S", "660", _processes(ProcessKind.TRIAL), "longer than study.sweep.worker waits"
     ),
-    Setting(FILE_STORE, "true", _for(ProcessKind.FUNCTION), "its own runs go into a folder of the trial's"),
+    Setting(FILE_STORE, "true", _processes(ProcessKind.FUNCTION), "its own runs go into a folder of the trial's"),
     Setting("MLFLOW_DISABLE_TELEMETRY", "true", _MLFLOW, "nothing is sent to anybody"),
     Setting("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true", _CLIENT, "it prints two lines for each run that ends"),
     Setting("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false", _CLIENT, "its bars would cross the study's own lines"),

@@ -31,7 +31,7 @@ LOADING = 10.0
 """Most seconds that a signal waits for a library that is being loaded."""
 
 
-class Dropped:
+class DroppedInterrupts:
     """Hook for `sys.unraisablehook`: a KeyboardInterrupt that Python drops is sent again soon, without a message.
 
     Args:
@@ -81,13 +81,13 @@ class Interrupt:
 
     came = False
 
-    def __init__(self, dropped: Dropped) -> None:
+    def __init__(self, dropped: DroppedInterrupts) -> None:
         self._dropped = dropped
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
         self.came = True
         if signum == signal.SIGHUP:
-            once(signum)
+            ignore_from_now_on(signum)
         self._dropped.interrupt(frame)
 
 
@@ -99,12 +99,12 @@ def _is_loading(frame: FrameType | None) -> bool:
 
 
 @contextmanager
-def dropped_ones_come_again() -> Iterator[Dropped]:
-    """Use a `Dropped` in the block; signals that are still to be sent again at its begin or end are cancelled."""
+def resend_dropped_interrupts() -> Iterator[DroppedInterrupts]:
+    """Use a `DroppedInterrupts` in the block; signals still to be sent again at its begin or end are cancelled."""
     before = sys.unraisablehook
-    if isinstance(before, Dropped):
+    if isinstance(before, DroppedInterrupts):
         before.call_off()
-    sys.unraisablehook = mine = Dropped(before)
+    sys.unraisablehook = mine = DroppedInterrupts(before)
     try:
         yield mine
     finally:
@@ -112,29 +112,29 @@ def dropped_ones_come_again() -> Iterator[Dropped]:
         mine.call_off()
 
 
-def once(signum: int) -> None:
+def ignore_from_now_on(signum: int) -> None:
     """Ignore this signal from now on: the system sends SIGHUP when a terminal is closed, and then its shell again."""
     signal.signal(signum, signal.SIG_IGN)
 
 
-def listen() -> None:
+def raise_on_signals() -> None:
     """Make each of `NUMBERS` a KeyboardInterrupt from now on, remembered, and raised again where Python drops it."""
     dropped = sys.unraisablehook  # a process may begin many commands, as a notebook's does
-    if not isinstance(dropped, Dropped):
-        sys.unraisablehook = dropped = Dropped(dropped)
+    if not isinstance(dropped, DroppedInterrupts):
+        sys.unraisablehook = dropped = DroppedInterrupts(dropped)
     handler = Interrupt(dropped)
     for number in NUMBERS:
         signal.signal(number, handler)
 
 
-def has_come() -> bool:
-    """Return whether one of the signals has come since `listen`."""
+def has_signal_come() -> bool:
+    """Return whether one of the signals has come since `raise_on_signals`."""
     handlers = [signal.getsignal(number) for number in NUMBERS]
     return any(isinstance(handler, Interrupt) and handler.came for handler in handlers)
 
 
 @contextmanager
-def ignored() -> Iterator[None]:
+def signals_ignored() -> Iterator[None]:
     """Ignore these signals in the block, as for a clean-up that has to finish."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -21,7 +21,7 @@ def let_through() -> None:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(levelname)s: %(message)s")
 
 
-def hush(*names: str, level: int = logging.ERROR) -> None:
+def hide_library_messages(*names: str, level: int = logging.ERROR) -> None:
     """Hide what these loggers log below a level, unless all messages are shown."""
     if not is_verbose():
         for name in names:

@@ -12,7 +12,16 @@ from helpers import quickstart
 
 from study.analysis.figures.style import STYLE
 from study.commands.final_training import final_study
-from study.home.events import Closed, Decided, Ended, Event, Opened, Report, SplitTested, Started
+from study.home.events import (
+    EpochReported,
+    Event,
+    SessionClosed,
+    SessionOpened,
+    TrialDecided,
+    TrialEnded,
+    TrialStarted,
+    TrialTested,
+)
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import StudySpec
@@ -25,7 +34,7 @@ class Writer:
         Ledger.create(path)
         self.path, self.ledger, self.trials, self.clock = path, Ledger(path), count(), 1_800_000_000.0
         self.append(
-            Opened(
+            SessionOpened(
                 owner="ada",
                 libraries={"torch": "2.15.0"},
                 commit="abc1234",
@@ -50,23 +59,23 @@ class Writer:
         """One trial with its metric at each epoch, and others that stay; state None: it is still running."""
         number, reason = next(self.trials), given.pop("reason", None)
         default = BASELINE if stage == "baseline" else PARAMS
-        self.append(Decided(trial=number, stage=stage, **{"params": default, "seed": 0} | given))
+        self.append(TrialDecided(trial=number, stage=stage, **{"params": default, "seed": 0} | given))
         self.clock += 10.0
-        self.append(Started(trial=number, node="here"))
+        self.append(TrialStarted(trial=number, node="here"))
         for epoch, value in enumerate(values, start=1):
             self.clock += 2.0
             metrics: dict[str, float | None] = {"train/loss": 2.0 / epoch, **(also or {})}
-            self.append(Report(trial=number, epoch=epoch, metrics=metrics | {metric: value}))
+            self.append(EpochReported(trial=number, epoch=epoch, metrics=metrics | {metric: value}))
         if state:
-            self.append(Ended(trial=number, state=state, reason=reason))
+            self.append(TrialEnded(trial=number, state=state, reason=reason))
         if test is not None:
-            self.append(SplitTested(trial=number, metrics={"test/accuracy": test}))
+            self.append(TrialTested(trial=number, metrics={"test/accuracy": test}))
         return number
 
     def record(self, state: str | None = "complete") -> StudyRecord:
         """Close the ledger and read it; state None: the driver is still at it."""
         if state:
-            self.append(Closed(state=state))
+            self.append(SessionClosed(state=state))
             self.ledger.close()
             return StudyRecord.load(self.path)
         record = StudyRecord.load(self.path)

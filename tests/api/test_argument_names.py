@@ -3,7 +3,9 @@
 import doctest
 import traceback
 from pathlib import Path
+from typing import Any
 
+import own_functions
 import pytest
 
 import study
@@ -31,6 +33,9 @@ def test_what_is_imported_late_is_offered_by_completion() -> None:
     [
         ("a: exists already. Another name: --name a-2", "a: exists already. Another name: name='a-2'"),
         ('--set a.b="c d, e": a.b: no', 'set={"a.b": "c d, e"}: a.b: no'),
+        ('--set a.b=["c < 3", "d] e"]: a.b.0: no', 'set={"a.b": ["c < 3", "d] e"]}: a.b.0: no'),
+        ("--set a.b=[[1, 2], [3]]. And --top 3", 'set={"a.b": [[1, 2], [3]]}. And top=3'),
+        ('--set a={"b": {"low": 1}}: no', 'set={"a": {"b": {"low": 1}}}: no'),
         ("Fewer: --set a.b=...", 'Fewer: set={"a.b": ...}'),
         ("--top 50: mine has 3", "top=50: mine has 3"),
         ("--trial, --top: give one of them, not both", "trial, top: give one of them, not both"),
@@ -42,6 +47,32 @@ def test_what_is_imported_late_is_offered_by_completion() -> None:
 )
 def test_options_become_arguments_and_commands_stay(message: str, expected: str) -> None:
     assert with_arguments(message, NAMES) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("metrics", "Did you mean 'metric'"),
+        ("n_trials", "Did you mean 'trials'"),
+        ("direction", "'maximize'"),
+        ("mode", "'maximize'"),
+        ("num_samples", "Did you mean 'trials'"),
+        ("constraint", r"set=\{'search.constraints': ...\}"),
+        ("epoch", r"Did you mean 'epochs'\? There are"),
+        ("spaces", "Did you mean 'space'"),
+        ("constraints", r"set=\{'search.constraints': ...\}"),
+    ],
+)
+def test_an_argument_that_there_is_not_is_refused_with_the_nearest(given: str, expected: str) -> None:
+    arguments: dict[str, Any] = {given: 5}
+    with pytest.raises(TypeError, match=expected):
+        study.run("quickstart", **arguments)
+
+
+@pytest.mark.parametrize("given", [{}, {"search.trials": 4}])
+def test_trials_is_the_key_of_the_study_file_before_set(given: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=r"search\.trials.*-3"):
+        study.run(train=own_functions.train, name="mine", space={"rate": (0, 1)}, trials=-3, set=given)
 
 
 def test_a_traceback_shows_the_callers_line_and_none_of_what_it_called() -> None:

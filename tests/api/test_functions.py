@@ -10,12 +10,12 @@ from pages import GUIDE, blocks
 
 import study
 from study.api import run_study
-from study.api.run_study import domain, function_study, reference
+from study.api.run_study import function_reference, function_study, to_domain
 from study.commands import own_functions as functions
 from study.home.folder import Home
 from study.spec import StudySpec
 from study.training import FunctionTrial
-from study.training.function_loading import PICKLE, load
+from study.training.function_loading import PICKLE, load_function
 
 SPACE = {"rate": (0.1, 0.9)}
 
@@ -34,6 +34,13 @@ def made(train: Any, **changes: Any) -> tuple[StudySpec, bytes | None]:
     return function_study(train, **{**given, **changes})
 
 
+def test_a_baseline_outside_the_space_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    made(own_functions.train, baseline={"rate": 0.5})
+    assert capsys.readouterr().err == ""
+    made(own_functions.train, baseline={"rate": 5.0})
+    assert "baseline: method.rate 5.0: outside the space" in capsys.readouterr().err
+
+
 def local(offset: float) -> Any:
     """A function that no other process could import."""
 
@@ -45,13 +52,13 @@ def local(offset: float) -> Any:
 
 
 def test_a_function_of_a_module_is_named_and_another_is_pickled_with_what_it_refers_to(tmp_path: Path) -> None:
-    assert reference(own_functions.train) == ("own_functions:train", None)
-    assert reference(own_functions.Holder.inner) == ("own_functions:Holder.inner", None)
-    name, content = reference(local(0.25))
+    assert function_reference(own_functions.train) == ("own_functions:train", None)
+    assert function_reference(own_functions.Holder.inner) == ("own_functions:Holder.inner", None)
+    name, content = function_reference(local(0.25))
     assert content is not None
     (tmp_path / "function.pkl").write_bytes(content)
-    assert next(iter(load(name, str(tmp_path))(config={"rate": 0.5}))) == {"val/accuracy": 0.75}
-    assert reference(local(0.5))[0] != name
+    assert next(iter(load_function(name, str(tmp_path))(config={"rate": 0.5}))) == {"val/accuracy": 0.75}
+    assert function_reference(local(0.5))[0] != name
 
 
 def test_what_cannot_be_pickled_is_told() -> None:
@@ -59,7 +66,7 @@ def test_what_cannot_be_pickled_is_told() -> None:
 
     lock: Any = threading.Lock()
     with pytest.raises(study.UserError, match=r"train: .*train cannot be pickled \(TypeError: .*lock.* refers to"):
-        reference(local(lock))
+        function_reference(local(lock))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +79,7 @@ def test_what_cannot_be_pickled_is_told() -> None:
     ],
 )
 def test_what_is_searched_in_short(given: Any, written: Any) -> None:
-    assert domain("key", given) == written
+    assert to_domain("key", given) == written
 
 
 def test_the_study_has_all_that_was_given() -> None:
@@ -93,19 +100,35 @@ def test_the_study_has_all_that_was_given() -> None:
             {"space": {"rate": "log"}},
             r"space: rate: 'log' given; a range is .*, one on a log scale \(low, high, 'log'\)",
         ),
-        ({"space": {"rate": (0.0, 1.0, "log")}}, r"search.space.method.rate: a log range needs low above 0"),
-        ({"maximize": False}, r"search.direction: 'min' given for val/accuracy, of which a higher value is better"),
+        ({"space": {"rate": (0.0, 1.0, "log")}}, r"^space: rate: a log range needs low above 0"),
+        (
+            {"space": {"rate": (0.1, 0.9), "width": (4, 64), "drop": (0.0, 0.5)}, "baseline": {"rate": 0.5}},
+            r"^baseline: lacks method.width, method.drop",
+        ),
+        ({"maximize": False}, r"^maximize: 'min' given for val/accuracy, of which a higher value is better"),
         ({"maximize": "yes"}, r"maximize: 'yes' given, allowed are True, False, or a list"),
-        ({"metric": ["val/f1", "val/loss"], "maximize": [True]}, r"\['max'\] given, allowed is one for each of 2"),
+        (
+            {"metric": ["val/f1", "val/loss"], "maximize": [True]},
+            r"^maximize: \[True\] given, allowed .* \['val/f1', 'val/loss'\]",
+        ),
+        (
+            {"metric": ["val/f1", "val/loss"], "maximize": True},
+            r"^maximize: True given, allowed .* \['val/f1', 'val/loss'\]",
+        ),
+        ({"maximize": [True, True]}, r"^maximize: \[True, True\] given, allowed .* val/accuracy"),
+        ({"metric": 3}, r"^metric: 3 given"),
+        ({"space": {"width": range(4, 9)}}, r"^space: width: range\(4, 9\) given; a range is \(low, high\)"),
+        ({"space": {"width": []}}, r"^space: width.choices: \[\] given, allowed is at least 1 item"),
+        ({"baseline": {"rate": 0.5, "x": 1}}, r"^baseline: x: unknown key"),
         (
             {"metric": "val/score"},
-            r"search.direction: is missing: .*val/score .*study.run: maximize=True or False",
+            r"^maximize: is missing: .*val/score .*study.run: maximize=True or False",
         ),
-        ({"metric": "accuracy"}, r"study.run: search.metric: 'accuracy' given"),
-        ({"fixed": {"a-b": 1}}, r"method.a-b: allowed is a name of letters"),
+        ({"metric": "accuracy"}, r"^metric: 'accuracy' given"),
+        ({"fixed": {"a-b": 1}}, r"^fixed: a-b: allowed is a name of letters"),
         ({"fixed": {"name": "x"}}, r"fixed: name: is taken"),
         ({"fixed": {"rate": 0.5}}, r"fixed: rate: in space, too"),
-        ({"epochs": 0}, r"train.epochs: 0 given"),
+        ({"epochs": 0}, r"^epochs: 0 given"),
     ],
 )
 def test_what_cannot_be_used_is_told(changes: dict[str, Any], message: str) -> None:
@@ -122,7 +145,7 @@ def test_the_direction_of_any_metric_can_be_given() -> None:
 
 @pytest.mark.parametrize("function", [own_functions.returns, own_functions.wants_more, print, 3])
 def test_what_is_no_training_function_is_told(function: Any) -> None:
-    with pytest.raises(study.UserError, match=r"train|method\.function"):
+    with pytest.raises(study.UserError, match=r"^train: "):
         made(function)
 
 
@@ -131,7 +154,9 @@ def test_what_is_no_training_function_is_told(function: Any) -> None:
     [
         ({}, "give either a study file or train"),
         ({"spec": "quickstart", "train": own_functions.train}, "give either a study file or train"),
+        ({"spec": own_functions.train}, r"study.run\(train=...\)"),
         ({"train": own_functions.train}, "a name and a space are needed"),
+        ({"train": own_functions.train, "name": "a", "space": SPACE, "set": {"search": {"trials": 3}}}, "'search.KEY'"),
         ({"train": own_functions.train, "name": "a", "space": SPACE, "profile": "p"}, "profile: goes with a study"),
         ({"spec": "quickstart", "space": SPACE}, "space: goes with train"),
         ({"spec": "quickstart", "space": {}}, "space: goes with train"),
@@ -148,7 +173,7 @@ def test_arguments_that_do_not_go_together_are_told(given: dict[str, Any], messa
 
 def test_a_pickled_function_is_in_its_studys_folder_and_goes_to_studies_made_from_it(tmp_path: Path) -> None:
     home, (spec, content) = Home(tmp_path), made(local(0.25))
-    folder = home.create(spec, functions.checked_function(home, spec, content))
+    folder = home.create_study(spec, functions.checked_function(home, spec, content))
     assert (folder.path / "function.pkl").stat().st_mode & 0o777 == 0o600
     assert functions.checked_function(home, spec) == content
     assert spec.function is not None
@@ -167,7 +192,7 @@ def test_the_pages_resumable_function_goes_on_where_it_was_cut_off(tmp_path: Pat
             exec(block.text.partition("\n\n\nown = ")[0], names)
     spec, content = made(names["resumable"], name="resumable", space={"rate": (0.001, 1.0)})
     home = Home(tmp_path)
-    home.create(spec, functions.checked_function(home, spec, content))
+    home.create_study(spec, functions.checked_function(home, spec, content))
     whole = [epoch["val/accuracy"] for epoch in functions.function_trial(home, spec, "cpu").run()]
     running_trial: FunctionTrial = functions.function_trial(home, spec, "cpu")
     cut = running_trial.run(tmp_path / "state.pt")

@@ -7,7 +7,7 @@ import torch
 
 import study
 from study.api import losses
-from study.losses.margin import eps_sup_info_nce
+from study.losses.eps_sup_info_nce import eps_sup_info_nce
 
 
 def test_the_documented_example_is_right() -> None:

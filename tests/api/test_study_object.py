@@ -2,8 +2,9 @@
 
 import doctest
 from pathlib import Path
+from typing import Any
 
-import plotly.graph_objects as go
+import own_functions
 import pytest
 from helpers import Told, append_event, quickstart, write_ledger
 from matplotlib.figure import Figure
@@ -12,6 +13,7 @@ import study
 from study import errors
 from study.analysis import ablation, sensitivity, trials_frame
 from study.api import run_study, study_object
+from study.api.study_object import warn_if_failed
 from study.home.folder import Home
 from study.ranking import Results
 from study.spec import load_study
@@ -28,13 +30,11 @@ TRIALS = (
     *(Told("confirm", [0.4, value], params=params(0.05), seed=seed, repeats=3) for seed, value in ((1, 0.6), (2, 0.7))),
 )
 
-ALPHAS = (0.01, 0.02, 0.03, 0.04, 0.05)
-
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> study.Study:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
-    folder = Home.locate().create(quickstart("name=mine", "search.confirm.top=1", "search.confirm.seeds=2"))
+    folder = Home.locate().create_study(quickstart("name=mine", "search.confirm.top=1", "search.confirm.seeds=2"))
     write_ledger(folder.ledger_file, *TRIALS)
     return study.load("mine")
 
@@ -67,9 +67,13 @@ def test_tables_are_those_of_the_analysis(mine: study.Study) -> None:
     frame = trials_frame(Results(mine.spec, mine.record))
     assert mine.trials.equals(frame)
     assert len(mine.epochs) == 13
-    assert mine.table("method.alpha").equals(ablation(frame, "method.alpha", "val/accuracy"))
+    whole = ablation(frame, "method.alpha", "val/accuracy")
+    assert mine.table("method.alpha").equals(whole[["mean", "sd", "n", "pruned", "failed"]])
     two = mine.table("method.alpha", "method.epsilon", bins=None)
-    assert two.equals(sensitivity(frame, "method.alpha", "method.epsilon", "val/accuracy", None))
+    pairs = sensitivity(frame, "method.alpha", "method.epsilon", "val/accuracy", None)
+    with pytest.raises(study.UserError, match=r"Did you mean 'method.alpha'"):
+        mine.table("alpha")
+    assert two.equals(pairs[["mean", "sd", "n", "pruned", "failed"]])
     assert set(mine.picks["trial"]) == {3}
 
 
@@ -90,20 +94,38 @@ def test_the_best_and_the_baseline_with_their_seeds(mine: study.Study) -> None:
     assert (best.trial, best.params, best.seeds) == (3, params(0.05), (1, 2))
     assert best.metrics["val/accuracy"].mean == pytest.approx(0.65)
     assert (baseline.trial, baseline.seeds) == (0, (0,))
+    for error in (KeyError, study.UserError):
+        with pytest.raises(error, match=r"'alpha': not there. Did you mean 'method.alpha'\? There are: method.alpha, "):
+            best.params["alpha"]
+    with pytest.raises(KeyError, match="Did you mean 'val/accuracy'"):
+        best.metrics["accuracy"]
 
 
-def test_a_failed_study_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_study_says_why_and_how_to_read_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
-    folder = Home.locate().create(quickstart("name=mine"))
+    folder = Home.locate().create_study(quickstart("name=mine"))
     write_ledger(folder.ledger_file, Told("baseline", [], "running", params=dict(TRIALS[0].params)))
     append_event(folder.ledger_file, "ended", trial=0, state="failed", kind="BUG", reason="ValueError: singular")
     append_event(folder.ledger_file, "closed", state="failed")
-    assert str(study.load("mine")).endswith("trial 0 failed: BUG: ValueError: singular")
+    why = "trial 0 failed: ValueError: singular. study logs mine --trial 0"
+    assert str(failed := study.load("mine")).endswith(why)
+    assert failed.best is None
+    assert warn_if_failed(failed) is failed
+    assert capsys.readouterr().err.endswith(f"{why}\n")
+
+
+def test_a_study_that_did_not_fail_is_not_warned_of(mine: study.Study, capsys: pytest.CaptureFixture[str]) -> None:
+    assert warn_if_failed(mine) is mine
+    assert capsys.readouterr().err == ""
 
 
 def test_it_is_shown_as_study_status_shows_it_and_read_anew_when_asked(mine: study.Study) -> None:
     assert str(mine).startswith("study mine, of ada: ")
     assert repr([mine]) == f"[Study('mine', {mine.state})]"
+    assert "study mine, of ada: " in mine._repr_html_()
+    assert "'val/accuracy': 0.65 ± 0.071 (2 seeds)" in repr(mine.best)
     before = len(mine.trials)
     write_ledger(mine.folder.ledger_file)
     assert mine.refresh() is mine
@@ -111,17 +133,10 @@ def test_it_is_shown_as_study_status_shows_it_and_read_anew_when_asked(mine: stu
     assert mine.state == "interrupted"
 
 
-def test_figures_by_name_ours_and_optunas(mine: study.Study) -> None:
+def test_figures_by_name(mine: study.Study) -> None:
     assert mine.figures == ("seeds", "learning_curves")
     assert isinstance(mine.figure("learning_curves"), Figure)
-    with pytest.raises(study.UserError, match=r"'slice': .*: 3 trials of the search have a value, 5 are needed"):
-        mine.figure("slice")
-    folder = Home.locate().create(quickstart("name=larger", "search.early_stopping={}"))
-    write_ledger(folder.ledger_file, *(Told("search", [0.4, 0.6 + alpha], params=params(alpha)) for alpha in ALPHAS))
-    larger = study.load("larger")
-    assert larger.figures == ("learning_curves", "slice", "parallel_coordinate", "optimization_history")
-    assert isinstance(larger.figure("optimization_history"), go.Figure)
-    with pytest.raises(study.UserError, match=r"'curves': no such figure\. .*There are: seeds"):
+    with pytest.raises(study.UserError, match=r"'curves': no such figure\. .*There are: seeds, learning_curves$"):
         mine.figure("curves")
     with pytest.raises(study.UserError, match=r"'importance': there is nothing to draw in mine.*: .*needed"):
         mine.figure("importance")
@@ -144,14 +159,57 @@ def test_what_cannot_be_used_is_told_before_anything_starts(mine: study.Study) -
     assert [one.name for one in study.studies()] == ["mine"]
 
 
-def test_a_number_of_seeds_is_no_list_of_them(mine: study.Study) -> None:
-    with pytest.raises(study.UserError, match="seeds=3"):
-        mine.train(seeds=3)  # type: ignore[arg-type]
+@pytest.mark.parametrize("given", [3, ["a"], [0, True]])
+def test_what_is_no_list_of_seeds_is_told(mine: study.Study, given: Any) -> None:
+    with pytest.raises(study.UserError, match="seeds="):
+        mine.train(seeds=given)
+
+
+def test_studies_are_compared_by_name_or_as_objects(mine: study.Study) -> None:
+    other = Home.locate().create_study(quickstart("name=other", "search.confirm.top=1", "search.confirm.seeds=2"))
+    write_ledger(other.ledger_file, *TRIALS[:4])
+    side_by_side = mine.compare("other")
+    assert list(side_by_side.columns) == ["mine", "other"]
+    assert side_by_side.loc["best trial"].tolist() == ["3", "3"]
+    assert mine.compare(study.load("other")).equals(side_by_side)
+    with pytest.raises(study.UserError, match=r"^metric='val/f1': not all have it"):
+        mine.compare("other", metric="val/f1")
+    with pytest.raises(study.UserError, match=r"othr: no such study .* Did you mean 'other'"):
+        mine.compare("othr")
+
+
+def test_names_of_optuna_lead_to_those_of_a_study(mine: study.Study) -> None:
+    with pytest.raises(AttributeError, match=r"best_params: it is best\.params"):
+        mine.best_params  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match="'Study' object has no attribute 'nope'"):
+        mine.nope  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_a_functions_table_takes_the_names_of_its_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
+    space = {"rate": (0.1, 0.9)}
+    own = run_study.function_study(
+        own_functions.train,
+        space=space,
+        name="own",
+        metric="val/accuracy",
+        maximize=None,
+        epochs=1,
+        fixed={},
+        baseline=None,
+        assignments=[],
+    )[0]
+    trials = [Told("search", [value], params={"method.rate": value}) for value in (0.2, 0.5, 0.8)]
+    write_ledger(Home.locate().create_study(own).ledger_file, *trials)
+    table = study.load("own").table("rate", bins=None)
+    assert table["mean"].to_dict() == {0.2: 0.2, 0.5: 0.5, 0.8: 0.8}
 
 
 def test_errors_name_arguments(mine: study.Study, tmp_path: Path) -> None:
     with pytest.raises(study.UserError, match=r"50 asked for \(top\)"):
         mine.export(tmp_path / "best.yaml", top=50)
+    with pytest.raises(study.UserError, match=r"^top=0: allowed is 1 or more"):
+        mine.export(tmp_path / "best.yaml", top=0)
     with pytest.raises(study.UserError, match=r"^trial=99: mine has 7 trials"):
         mine.export(tmp_path / "best.yaml", trial=99)
     with pytest.raises(study.UserError, match=r"^where: 'foo' given"):

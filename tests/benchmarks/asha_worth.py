@@ -22,10 +22,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from study.home.folder import StudyFolder
-from study.home.ledger import read
+from study.home.ledger import read_entries
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.summary import summary
+from study.ranking.summary import summarise
 
 BEFORE = {"quickstart": (24, 4), "fairkl_biased_mnist": (12, 1)}
 """Trials and the first rung's epoch."""
@@ -69,14 +69,14 @@ def measure(home: Path, study: str, search: str, seed: int, assignments: Sequenc
     if not begun or StudyRecord.load(folder.ledger_file).state != "complete":
         command = [sys.executable, "-m", "study", *(["resume", folder.name] if begun else command)]
         subprocess.run(command, env={**os.environ, "STUDY_HOME": str(home)}, check=True, stdout=subprocess.DEVNULL)
-    events, spec = read(folder.ledger_file), folder.spec()
-    record = StudyRecord.fold(events)
-    found = summary(Results(spec, record))
+    events, spec = read_entries(folder.ledger_file), folder.spec()
+    record = StudyRecord.from_entries(events)
+    found = summarise(Results(spec, record))
     began = next(event["time"] for event in events if event["event"] == "started")
-    metrics = found.sides["best"].metrics
+    metrics = found.arms["best"].metrics
     shown = [metrics[spec.metric].mean, metrics[spec.test_metric].mean]
-    shown.append(found.sides["baseline"].metrics[spec.metric].mean)
-    epochs = [sum(trial.epochs for trial in record.by_stage("search")), found.epochs]
+    shown.append(found.arms["baseline"].metrics[spec.metric].mean)
+    epochs = [sum(trial.n_epochs for trial in record.trials_of_stages("search")), found.epochs]
     minutes = (events[-1]["time"] - began) / 60
     return dict(zip(FIGURES, [*epochs, minutes, *(100 * one for one in shown)], strict=True))
 

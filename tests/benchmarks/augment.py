@@ -90,7 +90,7 @@ def images_per_second(change: Change | None, images: Tensor, calls: int = CALLS)
 
 def measure(name: str, images: Tensor, size: int) -> dict[str, float | str | None]:
     generator = torch.Generator(images.device).manual_seed(0)
-    view = augment.build(name, tuple(images.shape[1:]), TrainOptions(crop_size=size))
+    view = augment.build_augmentation(name, tuple(images.shape[1:]), TrainOptions(crop_size=size))
     return {
         "augmentation": name,
         "shape": " x ".join(map(str, images.shape)),

@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 from scipy.special import stdtrit
 
-from study.ranking.difference import chosen_quantile
+from study.ranking.difference import selection_adjusted_t
 
 LEVEL = 0.975
 SEEDS, TOPS = (2, 3, 5, 10), (2, 5, 10)
@@ -62,8 +62,8 @@ def found(values: np.ndarray) -> Mapping[str, np.ndarray]:
     return {
         "plain": alone > stdtrit(seeds - 1, LEVEL),
         "bonferroni": alone > -stdtrit(seeds - 1, (1 - LEVEL) / top),
-        "chosen": alone > chosen_quantile(LEVEL, seeds - 1, top),
-        "pooled": gain > chosen_quantile(LEVEL, (seeds - 1) * top, top) * np.sqrt(2 * pooled / seeds),
+        "chosen": alone > selection_adjusted_t(LEVEL, seeds - 1, top),
+        "pooled": gain > selection_adjusted_t(LEVEL, (seeds - 1) * top, top) * np.sqrt(2 * pooled / seeds),
         "apart": gain > quantile * np.sqrt(apart / seeds),
         "larger": gain > quantile * np.sqrt(np.maximum(apart, own) / seeds),
         "halves": np.zeros(studies, bool) if judged is None else judged > stdtrit(seeds - half - 1, LEVEL),
@@ -80,9 +80,9 @@ def _residual(values: np.ndarray) -> np.ndarray:
 
 
 def _between(freedom: np.ndarray, top: int) -> np.ndarray:
-    """`chosen_quantile` for many degrees of freedom, drawn through some."""
+    """`selection_adjusted_t` for many degrees of freedom, drawn through some."""
     known = np.geomspace(1, 400, 25)
-    quantiles = np.log([chosen_quantile(LEVEL, float(each), top) for each in known])
+    quantiles = np.log([selection_adjusted_t(LEVEL, float(each), top) for each in known])
     drawn: np.ndarray = np.exp(np.interp(np.log(np.clip(freedom, 1, 400)), np.log(known), quantiles))
     return drawn
 
@@ -113,7 +113,7 @@ def every(draws: int) -> tuple[float, int]:
         others = values[:, :, 1:]
         gaps = others[np.arange(draws), :, others.mean(axis=1).argmax(axis=1)] - values[:, :, 0]
         alone = gaps.mean(axis=1) / np.sqrt(gaps.var(axis=1, ddof=1) / seeds)
-        shares.append(float(np.mean(alone > chosen_quantile(LEVEL, seeds - 1, top))))
+        shares.append(float(np.mean(alone > selection_adjusted_t(LEVEL, seeds - 1, top))))
     return max(shares), len(shares)
 
 

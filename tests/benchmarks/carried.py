@@ -116,6 +116,9 @@ def stand_in(crowd: Any) -> type:
 
 def study(trials: int, every: float, seconds: float, sync: float) -> None:
     """One study of so many trials at once; prints what is found as JSON."""
+    from study.upstream.environment import ProcessKind, set_here
+
+    set_here(ProcessKind.DRIVER, ProcessKind.OWN_RAY)  # before Ray is imported, as a driver does it
     import ray
 
     from study import data
@@ -123,7 +126,7 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
     from study.home.ledger import Ledger
     from study.home.record import StudyRecord
     from study.spec import load_study
-    from study.sweep import driver, tune_errors
+    from study.sweep import driver
     from study.tracking import Tracker
 
     def slow(descriptor: int) -> None:
@@ -138,13 +141,12 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
     given += ["search.sampler=random", "search.early_stopping={name: asha, grace: 500}", f"train.epochs={EPOCHS}"]
     spec = load_study("fairkl_digits", [*given, f"resources.cpu={cores / trials}", f"search.concurrency={trials}"])
     home = Home.locate()
-    folder = home.create(spec)
+    folder = home.create_study(spec)
     datasets, ledger = data.load_all(spec.data_sections), Ledger(folder.ledger_file)
-    record = StudyRecord.told(folder.ledger_file)
+    record = StudyRecord.load_without_closing(folder.ledger_file)
     tracker = Tracker(home, folder, spec)
     tracker.start()
-    driver.fitting = lambda *_: 0  # type: ignore[assignment] (no process is started before one is wanted)
-    survive, crowds = tune_errors.tell_them, list[Any]()
+    survive, crowds = driver.count_memory_kills_as_deaths, list[Any]()
 
     def survive_among_the_crowd() -> None:
         survive()
@@ -154,10 +156,10 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
         tune_controller.RayActorManager = stand_in(crowds[0])
 
     def measure() -> None:
-        while not crowds or sum(1 for trial in list(record.trials.values()) if trial.epochs) < trials:
+        while not crowds or sum(1 for trial in list(record.trials.values()) if trial.n_epochs) < trials:
             time.sleep(1.0)
         ray.get(crowds[0].waits.remote())
-        reports = lambda: sum(trial.epochs for trial in list(record.trials.values()))  # noqa: E731
+        reports = lambda: sum(trial.n_epochs for trial in list(record.trials.values()))  # noqa: E731
         cpu, begun, before = time.process_time(), time.perf_counter(), reports()
         time.sleep(seconds)
         spent, took, heard = time.process_time() - cpu, time.perf_counter() - begun, reports() - before
@@ -173,7 +175,7 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
         print(json.dumps(found), flush=True)
         os._exit(0)
 
-    tune_errors.tell_them = survive_among_the_crowd
+    driver.count_memory_kills_as_deaths = survive_among_the_crowd
     threading.Thread(target=measure, daemon=True).start()
     driver.drive(folder, spec, datasets, ledger, record)
     raise SystemExit("the study ended before it was measured")

@@ -65,7 +65,7 @@ def framed(place: Path, share: float, seed: int) -> None:
     for name, part, kept in (("learn", rows[:IMAGES], share), ("held_out", rows[IMAGES:], 0.0)):
         images, classes = photographs.inputs[part].copy(), photographs.target[part]
         colours = np.where(generator.random(len(part)) < kept, classes, generator.integers(0, 10, len(part)))
-        ground = colour_bias.paint(np.zeros((len(part), *images.shape[2:]), np.float32), colours)
+        ground = colour_bias.paint_strokes(np.zeros((len(part), *images.shape[2:]), np.float32), colours)
         inner = np.zeros(images.shape[2:], bool)
         inner[4:-4, 4:-4] = True
         save(place / name, np.where(inner, images, ground), classes, colours)
@@ -123,7 +123,9 @@ def probes(name: str) -> dict[str, float]:
             own = drafted(name, Path(scratch), {"train.probe": probe})
             best = Results(own.spec(), StudyRecord.load(own.ledger_file)).best
             assert best is not None
-            reached[probe] = 100 * float(np.mean([trial.reports[-1][TEST] for trial in best.repeats or [best.trial]]))
+            reached[probe] = 100 * float(
+                np.mean([trial.reports[-1][TEST] for trial in best.confirm_trials or [best.trial]])
+            )
     return reached
 
 

@@ -167,9 +167,9 @@ def install() -> PartClock:
 
     from study.home.ledger import Ledger
     from study.home.record import StudyRecord
-    from study.sweep.adapters import AgendaStopper, JobSearcher, ReportingScheduler
     from study.sweep.agenda import Agenda
-    from study.sweep.search_stage import SuggestionSource
+    from study.sweep.search_stage import UntriedSuggestions
+    from study.sweep.tune_adapters import AgendaStopper, JobSearcher, ReportingScheduler
     from study.tracking import Tracker
 
     clock = PartClock()
@@ -182,12 +182,12 @@ def install() -> PartClock:
         (AgendaStopper, ("stop_all",), "adapters"),
         (Agenda, ("next", "reported", "started", "failed"), "agenda and record"),
         (StudyRecord, ("apply",), "agenda and record"),
-        (SuggestionSource, ("ask", "adopt", "tell"), "Optuna ask and tell"),
+        (UntriedSuggestions, ("ask", "adopt", "tell"), "Optuna ask and tell"),
         (Ledger, ("append",), "ledger lines"),
         (os, ("fsync",), "ledger sync"),
     ):
         for name in names:
             clock.time(owner, name, part)
     clock.time_property(Agenda, "is_over", "agenda and record")
-    clock.keep_at_end(Tracker, "_follow")
+    clock.keep_at_end(Tracker, "_follow_ledger")
     return clock

@@ -28,9 +28,9 @@ from scipy.stats import spearmanr
 from scipy.stats import t as student_t
 
 from study import data, published
-from study.analysis.statistics.cell_tables import Cell
+from study.analysis.statistics.cell_tables import MetricCell
 from study.analysis.tables.paper_comparison import CLAIM_RULE
-from study.reproduce.reproduction import judged
+from study.reproduce.reproduction import judge_claim
 from study.training import Trial
 
 SETTINGS = {
@@ -52,7 +52,7 @@ GAPS = {
     "positives": "demographic_parity",
 }
 OURS = "WCL (E_d)"
-TABLE = published.load("wcl-table3")
+TABLE = published.load_table("wcl-table3")
 
 Figures = dict[str, float]
 Trials = Mapping[tuple[str, str, str], Mapping[int, Sequence[Figures]]]
@@ -192,7 +192,9 @@ def claims(trials: Trials, name: str) -> Iterator[str]:
         words = []
         for rate, gap in columns:
             cells = {
-                (row, f"{TITLES[name]} {column}"): Cell(metric, tuple(at_end(of, key, True)), seeds=tuple(sorted(of)))
+                (row, f"{TITLES[name]} {column}"): MetricCell(
+                    metric, tuple(at_end(of, key, True)), seeds=tuple(sorted(of))
+                )
                 for row in ROWS
                 for column, metric, key in (
                     ("ACC", "test/accuracy", "accuracy"),
@@ -200,7 +202,7 @@ def claims(trials: Trials, name: str) -> Iterator[str]:
                 )
                 for of in [trials[name, rate, row]]
             }
-            result = judged(claim, cells)
+            result = judge_claim(claim, cells)
             is_same = "fairer" not in claim.text and gap != "parity"
             word = result.word if result.p is None else f"{result.word}, p {result.p:.3f}"
             words.append("same" if is_same else word)

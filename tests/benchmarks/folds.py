@@ -36,11 +36,11 @@ from numpy.typing import NDArray
 from study import data
 from study.data import Dataset, holdout
 from study.data.dataset import Split
-from study.data.folds import of_fold
+from study.data.folds import select_fold
 from study.spec import load_study
-from study.sweep.joined import drawn_among
+from study.sweep.joined_folds import bootstrap_strata
 from study.training import Trial
-from study.training.counts import Cells, kinds
+from study.training.counts import CellStatistics, kinds_of_cells
 
 FILE = Path(__file__).with_suffix(".jsonl")
 PARTS = overtuning.PARTS
@@ -67,7 +67,7 @@ def of_digits(name: str, fold: int, count: int) -> Iterator[tuple[str, Mapping[s
     changes = [f"data.seed={DIGITS[name]}", f"data.folds={PARTS}", "train.epochs=20"]
     space = json.dumps(overtuning.SPACE)
     spec = load_study("quickstart_biased", [*changes, "search.enqueue=papers", f"search.space={space}"])
-    dataset = of_fold(data.load(spec.base["data"]), fold)
+    dataset = select_fold(data.load(spec.base["data"]), fold)
     given = [("papers", params) for params in spec.search.enqueue]
     for source, params in given + [("search", params) for params in overtuning.drawn(count)]:
         yield source, params, lambda seed, params=params: Trial(spec.trial_config(params, seed), dataset, "cpu")
@@ -96,16 +96,16 @@ def sampled(name: str) -> Dataset:
     assert train.bias is not None
     assert val.bias is not None
     joined = Split(*(np.concatenate([getattr(train, key), getattr(val, key)]) for key in ("inputs", "target", "bias")))
-    chosen = holdout.stratified(holdout.cells(joined), count / len(joined), 54)[1]
-    return replace(whole, splits={"train": holdout.take(joined, chosen), "test": whole.splits["test"]})
+    chosen = holdout.stratified_split(holdout.cell_of_sample(joined), count / len(joined), 54)[1]
+    return replace(whole, splits={"train": holdout.select_samples(joined, chosen), "test": whole.splits["test"]})
 
 
 def of_sampled(name: str, fold: int, count: int) -> Iterator[tuple[str, Mapping[str, Any], Made]]:
     """The same of some samples of a larger set; the first configuration is the plain loss."""
     whole, of = sampled(name), selection_curves.SETS[SAMPLED[name][0]]
     learn = whole.splits["train"]
-    held = holdout.folds(holdout.cells(learn), PARTS, 54) == fold
-    parts = {"train": holdout.take(learn, ~held), "val": holdout.take(learn, held)}
+    held = holdout.assign_folds(holdout.cell_of_sample(learn), PARTS, 54) == fold
+    parts = {"train": holdout.select_samples(learn, ~held), "val": holdout.select_samples(learn, held)}
     dataset = Dataset(whole.facts, {**parts, "test": whole.splits["test"]})
     for place, params in enumerate(selection_curves.configurations()[: 1 + count]):
         made = lambda seed, params=params: selection_curves.trial(of, dataset, params, seed)  # noqa: E731
@@ -192,7 +192,7 @@ class Pool:
         return [count for count in OFFERED if count < len(self.drawn)] + [min(len(self.drawn), OFFERED[-1])]
 
     def chosen(self, rule: str, offered: NDArray[np.int64], margin: float) -> int:
-        """The place of what a rule chooses of the known and the offered ones: as `Results.standing`."""
+        """The place of what a rule chooses of the known and the offered ones: as `Results.incumbent_standing`."""
         known = np.arange(self.known)
         first = (self.turn if "fold" in rule else self.split)[:, 0]
         kept = offered
@@ -256,7 +256,7 @@ class Samples:
     Attributes:
         cell: of each, class * groups + group, (N,).
         numbers: the fold of each, (N,).
-        alike: the cells that are alike, as `Cells.alike`, (kinds, classes, groups).
+        alike: the cells that are alike, as `CellStatistics.kind_of_cell`, (kinds, classes, groups).
     """
 
     cell: NDArray[np.int64]
@@ -270,28 +270,30 @@ class Samples:
         if name in overtuning.FOLDERS:
             of_folds = [dataset for _, dataset in overtuning.of_splits(name, range(PARTS))]
             parts = [dataset.splits["val"] for dataset in of_folds]
-            learn, facts = reduce(holdout.joined, parts), of_folds[0].facts
+            learn, facts = reduce(holdout.concatenate, parts), of_folds[0].facts
             numbers = np.repeat(np.arange(PARTS), [len(part) for part in parts])
         elif name in SAMPLED:
             whole = sampled(name)
             learn, facts = whole.splits["train"], whole.facts
-            numbers = holdout.folds(holdout.cells(learn), PARTS, 54)
+            numbers = holdout.assign_folds(holdout.cell_of_sample(learn), PARTS, 54)
         else:
             document = {"name": "biased_digits", "rho": 0.95, "val": "biased", "seed": DIGITS[name], "folds": PARTS}
             whole = data.load(document)
             assert whole.folds is not None
-            learn, numbers, facts = whole.folds.learn, whole.folds.numbers, whole.facts
+            learn, numbers, facts = whole.folds.samples, whole.folds.fold_of_sample, whole.facts
         assert learn.bias is not None
-        return cls(learn.target * (facts.bias_classes or 1) + learn.bias, numbers, kinds(facts, torch.device("cpu")))
+        return cls(
+            learn.target * (facts.bias_classes or 1) + learn.bias, numbers, kinds_of_cells(facts, torch.device("cpu"))
+        )
 
-    def cells(self, values: NDArray[np.float64], weights: NDArray[np.float64], is_loss: bool) -> Cells:
+    def cells(self, values: NDArray[np.float64], weights: NDArray[np.float64], is_loss: bool) -> CellStatistics:
         """The cells of samples that weigh so much, both (N,)."""
         count = self.alike[0].numel()
         sums, squares, samples = (
             torch.from_numpy(np.bincount(self.cell, weights * of, count)).view(self.alike.shape[1:])
             for of in (values, values**2, np.ones(len(values)))
         )
-        return Cells(sums, samples, self.alike, squares if is_loss else None)
+        return CellStatistics(sums, samples, self.alike, squares if is_loss else None)
 
     def worths(self, values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """The mean of the shrunk cells of samples (N,), for each of B lists of weights (B, N): (B,)."""
@@ -299,12 +301,14 @@ class Samples:
         sums, counts = (
             torch.from_numpy(of @ one_hot).view(-1, *self.alike.shape[1:]) for of in (weights * values, weights)
         )
-        return torch.vmap(lambda sums, counts: Cells(sums, counts, self.alike).shrunk.mean())(sums, counts).numpy()
+        return torch.vmap(lambda sums, counts: CellStatistics(sums, counts, self.alike).shrunk.mean())(
+            sums, counts
+        ).numpy()
 
     def draws(self) -> list[NDArray[np.float64]]:
-        """How often each sample is drawn, as `study.sweep.joined` does, (N,) each."""
+        """How often each sample is drawn, as `study.sweep.joined_folds` does, (N,) each."""
         generator, kind = np.random.default_rng(0), self.alike.flatten(1).argmax(0).numpy()
-        among = drawn_among(self.cell, kind[self.cell])
+        among = bootstrap_strata(self.cell, kind[self.cell])
         strata = [np.flatnonzero(among == stratum) for stratum in np.unique(among)]
         found = [
             np.concatenate([one[generator.integers(0, len(one), len(one))] for one in strata]) for _ in range(DRAWS)

@@ -25,9 +25,9 @@ import overtuning
 import torch
 from numpy.typing import NDArray
 
-from study.spec.objective import Objective
-from study.spec.schema import EarlyStopping as Rule
-from study.sweep.early_stopping.asha import Asha
+from study.spec import load_study
+from study.spec.objective import Score
+from study.sweep.early_stopping import EarlyStopping
 
 FILE = Path(__file__).with_suffix(".jsonl")
 SETS = ("digits-0", "mnist-3000", "adult-3000", "compas")
@@ -84,14 +84,13 @@ class Curves:
             offered: the drawn configurations, in the order in which they begin.
             turn: the fold on which each of them runs.
         """
-        epochs, metric = self.values.shape[2], "val/value"
-        rule = Asha(Rule(name="asha", reduction=3), epochs, Objective((metric,), ("max",)))
+        epochs = self.values.shape[2]
+        rule = EarlyStopping(load_study("quickstart", [f"train.epochs={epochs}", "search.early_stopping=asha"]))
         ran = np.full(len(offered), epochs)
         for place, (one, fold) in enumerate(zip(offered, turn, strict=True)):
             for epoch in range(1, epochs if stops else 1):
-                score = rule.objective.score({metric: float(self.values[fold, one, epoch - 1])})
-                assert score is not None
-                if rule.should_prune(place, epoch, score):
+                value = (float(self.values[fold, one, epoch - 1]),)
+                if rule.should_prune(place, epoch, Score(value, value)):
                     ran[place] = epoch
                     break
         last, joined = self.values[turn, offered, -1], self.values[:, :, -1].mean(0)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from study.sweep import course
+from study.sweep import job_course
 from study.sweep.fresh_process import run_fresh
 from study.sweep.job_payload import JobPayload
 from study.training import FunctionTrial, TrainOptions, TrialConfig
@@ -48,8 +48,6 @@ def job(folder: Path, device: str) -> JobPayload:
     where = {"checkpoint": folder / "state", "output": folder / "output", "own_runs": folder / "own_runs"}
     rest: dict[str, Any] = {
         "model": None,
-        "kept": {},
-        "end": None,
         "goal": None,
         "function": str(folder),
         "needed": ("val/accuracy",),
@@ -73,10 +71,10 @@ def job(folder: Path, device: str) -> JobPayload:
 def in_this_process(given: JobPayload) -> None:
     """As trials run that share one."""
     config = TrialConfig.from_document(json.loads(given.document))
-    course.prepare(given, config)
+    job_course.prepare_process(given, config)
     trial = FunctionTrial(config, str(given.function), given.needed, given.device)
-    course.run(trial, given, Silent())
-    trial.forget()
+    job_course.run(trial, given, Silent())
+    trial.unload()
 
 
 def seconds(run: Callable[[], None], count: int) -> list[float]:

@@ -59,7 +59,7 @@ def level(place: Path, empty: Path, room: int, expected: list[dict[str, Any]]) -
     """Where the study stopped with so much room, by the file; raises where something did not hold."""
     home = Home(place / f"home-{room}")
     home.path.mkdir()
-    shutil.copy(empty, home.database)
+    shutil.copy(empty, home.database_file)
     filler = place / "filler"
     with filler.open("wb") as file:
         left = shutil.disk_usage(place).free - room
@@ -87,10 +87,10 @@ def main() -> int:
         session.ray_runtime = ray  # type: ignore[assignment]
         home = Home(place / "undisturbed")
         open_mlflow(home)
-        shutil.copy(home.database, empty := place / "empty.db")
+        shutil.copy(home.database_file, empty := place / "empty.db")
         begun = used(home)
         assert study(home) == "complete"
-        expected, whole = computed(StudyRecord.load(home.find(NAME).ledger_file)), used(home) - begun
+        expected, whole = computed(StudyRecord.load(home.find_study(NAME).ledger_file)), used(home) - begun
         print(f"undisturbed: {whole / 1000:.0f} kB beside MLflow's empty database, {len(expected)} trials", flush=True)
         rooms = [round(1.05 * whole * (number / max(1, given.levels - 1)) ** 2) for number in range(given.levels)]
         for room in random.Random(0).sample(rooms, len(rooms)):

@@ -5,7 +5,7 @@
 The protocol of `search_spaces/cclk-rbf.yaml`, profile cpu: a tenth of ColorMNIST, LeNet with a head, Adam, 3 epochs of
 batches of 256. Fair-CCLK with the RBF kernel of sigma2 0.01 and ridge 0.1, whose weights W are changed where the loss
 makes them, here alone: `shuffled`, each step's colours are given to other samples of the batch at random, so that W has
-the same columns and nothing to do with the samples; `rescaled`, each column of W that is not 0 sums to 1, the whole sum
+the same columns and nothing to do with the samples; `rescale`, each column of W that is not 0 sums to 1, the whole sum
 over negatives, as InfoNCE has it. Rows of batches of 1,024 train four times as many epochs, that is as many steps.
 
 Printed is a Markdown table: accuracy of logistic regression on the frozen features in percent, the colour's squared

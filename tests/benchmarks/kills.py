@@ -5,10 +5,10 @@
     python tests/benchmarks/kills.py --who starter    a script that called `study.run`; or its driver, or both
 
 Each kill is a SIGKILL of `study run`, later of `study resume`, within ten seconds of its start, or, every other time,
-within thirty; on a machine that is kept busy, `--longest 100`. The study's processes are known by their STUDY_HOME;
-those that live 10 s after the kill (30 s where the driver ends in good order, as nobody waits for it any more) are left
-over, and so is what is in the temporary folder after `study doctor --clean` at the end. Fails where something is left,
-or where a command ended before it was killed.
+within thirty; on a machine that is kept busy, `--longest 100`. The study's processes are known by their STUDY_HOME or
+their session; those that live 10 s after the kill (30 s where the driver ends in good order, as nobody waits for it any
+more) are left over, and so is what is in the temporary folder after `study doctor --clean` at the end. Fails
+where something is left, or where a command ended before it was killed.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -47,14 +48,25 @@ search: {space: {method.x: {low: 0.0, high: 1.0}}, trials: 100, sampler: random}
 """
 
 
-def living(home: Path) -> list[psutil.Process]:
-    """Processes of studies in this home."""
+def living(home: Path, sessions: Collection[int] = ()) -> list[psutil.Process]:
+    """Processes of studies in this home, and those of sessions: some of Ray's overwrite their environment."""
     found = []
     for process in psutil.process_iter():
-        with suppress(psutil.Error):
-            if process.environ().get("STUDY_HOME") == str(home):
+        with suppress(psutil.Error, OSError):
+            if process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            if os.getsid(process.pid) in sessions or process.environ().get("STUDY_HOME") == str(home):
                 found.append(process)
     return found
+
+
+def sessions_of(processes: Iterable[psutil.Process]) -> set[int]:
+    """The sessions of processes, but for this one's."""
+    found = set()
+    for process in processes:
+        with suppress(OSError):
+            found.add(os.getsid(process.pid))
+    return found - {os.getsid(0)}
 
 
 def name_of(process: psutil.Process) -> str:
@@ -89,12 +101,13 @@ def kill(work: Path, environment: dict[str, str], moment: float, who: str) -> di
     )
     while time.monotonic() - began < moment and driver.poll() is None:
         time.sleep(0.01)
-    ended, there = driver.poll(), living(home)
+    sessions = sessions_of(living(home))
+    ended, there = driver.poll(), living(home, sessions)
     for process in victims(driver, who) if ended is None else ():
         with suppress(psutil.Error):
             process.kill()
     killed = time.monotonic()
-    while (left := living(home)) and time.monotonic() - killed < (IN_ORDER if who == "starter" else PATIENCE):
+    while (left := living(home, sessions)) and time.monotonic() - killed < (IN_ORDER if who == "starter" else PATIENCE):
         driver.poll()
         time.sleep(0.1)
     found: dict[str, Any] = {"command": words[0], "who": who, "moment": round(moment, 1), "processes": len(there)}

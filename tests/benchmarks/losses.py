@@ -26,10 +26,10 @@ from torch.nn.functional import normalize
 
 from study.losses.cclk import fair_cclk
 from study.losses.debiased import debiased_info_nce, hard_negative_info_nce
+from study.losses.eps_sup_info_nce import eps_sup_info_nce
 from study.losses.fair_kl import fair_kl
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.info_nce import info_nce
-from study.losses.margin import eps_sup_info_nce
 from study.losses.pairs import gram
 from study.losses.sup_con import sup_con
 

@@ -64,7 +64,7 @@ def wait(there: Submissions, epochs: int, large: int = 60, small: int = 4) -> No
         meanwhile = sum(at < one < first for one in began), sum(at < one < closed for one in began)
         told = [f"{moment - at:.0f} s" for moment in (opened, first, closed)]
         print(f"| {name} | {' | '.join(told)} | {meanwhile[0]} until its first, {meanwhile[1]} until its end |")
-    driver_requests.submit(there.folder("large").requests, DriverRequest("end"))
+    driver_requests.submit_request(there.folder("large").requests_folder, DriverRequest("end"))
     there.until(lambda: all(job.is_over for job in there.jobs.all()), patience=900)
     for name in ("large", *submitted):
         ends = [trial for _, _, trial in there.events(name, "ended")]

@@ -56,7 +56,7 @@ def main() -> None:
 
 def count_ends(note: Any) -> None:
     """Have `note` called with the number of trials that have ended, at each end."""
-    from study.home.events import Ended, Event
+    from study.home.events import Event, TrialEnded
     from study.home.ledger import Ledger
 
     append, ended = Ledger.append, 0
@@ -64,7 +64,7 @@ def count_ends(note: Any) -> None:
     def noting(self: Ledger, event: Event) -> Any:
         nonlocal ended
         entry = append(self, event)
-        if isinstance(event, Ended):
+        if isinstance(event, TrialEnded):
             ended += 1
             note(ended)
         return entry

@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from study import data
 from study.commands import init
-from study.commands.answers import Asker
+from study.commands.init_answers import Asker
 from study.data import Dataset, colour_bias
 from study.models import Encoder, small_networks
 from study.spec import load_study
@@ -98,7 +98,7 @@ def folder(place: Path, side: int) -> None:
     for row, (image, colour) in enumerate(zip(digits.images[order], colours, strict=True)):
         small = Image.fromarray((image * (255 / 16)).astype(np.uint8))
         strokes = np.asarray(small.resize((side, side), Image.Resampling.BICUBIC), dtype=np.float32) / 255
-        picture = colour_bias.paint(strokes[None], np.array([colour]))[0]
+        picture = colour_bias.paint_strokes(strokes[None], np.array([colour]))[0]
         names.append(f"{row:04}.png")
         Image.fromarray(picture.transpose(1, 2, 0)).save(place / names[-1])
     table = pd.DataFrame({"file": names, "digit": target, "colour": colours, "split": split})

@@ -25,7 +25,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from study.home.events import Ended, Event, Started
+from study.home.events import Event, TrialEnded, TrialStarted
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -72,9 +72,9 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
         given.append(f"resources.cpu={(os.cpu_count() or 1) / slots}")
     spec = load_study("fairkl_digits", [*given, "search.early_stopping={}", f"train.epochs={reports}"])
     home = Home.locate()
-    folder = home.create(spec)
+    folder = home.create_study(spec)
     datasets, ledger = data.load_all(spec.data_sections), Ledger(folder.ledger_file)
-    record = StudyRecord.told(folder.ledger_file)
+    record = StudyRecord.load_without_closing(folder.ledger_file)
     clock = driver_parts.install() if parts else None
     tracker = Tracker(home, folder, spec) if tracking != "none" else None
     if tracker:
@@ -84,9 +84,9 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
 
     def noting(event: Event) -> Event:
         nonlocal ends
-        if isinstance(event, Started):
+        if isinstance(event, TrialStarted):
             cpu.setdefault("begin", time.process_time())
-        elif isinstance(event, Ended):
+        elif isinstance(event, TrialEnded):
             ends += 1
             cpu["end"] = time.process_time()
             if clock:

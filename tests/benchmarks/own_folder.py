@@ -40,8 +40,8 @@ from study.data.dataset import Split
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
-from study.ranking.picks import fresh_trials
-from study.ranking.selection import trials_of
+from study.ranking.picks import fresh_seed_trials
+from study.ranking.selection import judging_trials
 from study.training import Trial
 
 SIDE, IMAGES, HELD_OUT = 32, 900, 500
@@ -71,7 +71,7 @@ def square(strokes: NDArray[np.float32], places: NDArray[np.int64]) -> NDArray[n
     return pictures
 
 
-PAINT: dict[str, Paint] = {"colour": colour_bias.paint, "square": square}
+PAINT: dict[str, Paint] = {"colour": colour_bias.paint_strokes, "square": square}
 
 DRAWS = {
     "digits-95": Draw(0.95, 0),
@@ -119,7 +119,7 @@ def folder(
 def pictures(name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Strokes (N, H, W) and digits (N,)."""
     if name == "mnist":
-        return mnist.read("train")
+        return mnist.read_images_and_digits("train")
     from sklearn.datasets import load_digits
 
     digits = load_digits()
@@ -162,10 +162,10 @@ def judged(place: Path) -> dict[str, Any]:
             values.append(round(100 * trial.evaluate("test")["test/accuracy"], 1))
         return values
 
-    of_best, of_plain = accuracies(trials_of(best)), accuracies(trials_of(plain))
+    of_best, of_plain = accuracies(judging_trials(best)), accuracies(judging_trials(plain))
     by_accuracy = next(pick for pick in Results(spec, record).picks if pick.rule.name == "accuracy").number
     return {
-        "by_accuracy": accuracies(fresh_trials(record, by_accuracy)),
+        "by_accuracy": accuracies(fresh_seed_trials(record, by_accuracy)),
         "metric": spec.metric,
         "chosen": best.trial.params,
         "plain": of_plain,

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from study import methods
 from study.losses.loss_catalogue import losses, regularisers
-from study.methods import Batch, Labels
+from study.methods import Batch, BatchLabels
 
 MOST = 1e-4
 """Largest relative difference."""
@@ -54,7 +54,7 @@ def _losses(device: str) -> Iterator[tuple[str, float, float]]:
 def _methods(device: str) -> Iterator[tuple[str, float, float]]:
     for name in methods.names():
         section = {key: knob.default for key, knob in methods.method_knobs({"name": name}).items()} | {"name": name}
-        if list(methods.lacking(section, FACTS)):
+        if list(methods.unmet_needs(section, FACTS)):
             continue
         exact, fast = build(name).double(), build(name)
         batch = batch_for(exact)
@@ -73,7 +73,7 @@ def _moved(batch: Batch, device: str, kind: torch.dtype) -> Batch:
     labels = batch.labels
     told = [None if one is None else one.to(device) for one in (labels.target, labels.bias)]
     condition = None if labels.condition is None else labels.condition.to(device, kind)
-    return Batch(batch.views.to(device, kind), Labels(*told, condition), batch.index.to(device))
+    return Batch(batch.views.to(device, kind), BatchLabels(*told, condition), batch.index.to(device))
 
 
 def _single(tensor: Tensor) -> torch.dtype:

@@ -21,9 +21,9 @@ from study.analysis.report.page import markdown_table
 from study.analysis.statistics import formatting
 from study.home.folder import Home
 from study.reproduce import Request, compared_readings
-from study.reproduce.reading_tables import Comparison, markdown
-from study.spec.document import shipped
+from study.reproduce.reading_comparison import Comparison, markdown
 from study.spec.load import declared_readings
+from study.spec.yaml_document import shipped_study_files
 
 RESULTS = Path(__file__).parent / "results"
 PAGE = RESULTS / "readings.md"
@@ -105,7 +105,7 @@ def kept_sections(level: str, there: list[str]) -> Iterator[str]:
 
 def declared() -> Iterator[dict[str, str]]:
     """A line for each reading that a shipped file declares."""
-    for table in shipped():
+    for table in shipped_study_files():
         for name, reading in declared_readings(table).items():
             yield {
                 "table": table,
@@ -149,7 +149,7 @@ def main() -> None:
     parser.add_argument("--causes", type=Path, default=causes.FILE)
     given = parser.parse_args()
     home, named = Home(given.home), dict(text.split("=") for text in given.studies)
-    tables = [name for name in published.names() if name in shipped() and declared_readings(name)]
+    tables = [name for name in published.table_names() if name in shipped_study_files() and declared_readings(name)]
     there = [measured(home, table, named.get(table)) for table in tables]
     text = "\n\n".join(page([one for one in there if one], given.causes))
     PAGE.write_text(f"{text}\n", encoding="utf-8")

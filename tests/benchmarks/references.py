@@ -35,7 +35,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from study import data
-from study.data.source import root
+from study.data.source import data_root
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.methods.reference import REFERENCES
@@ -62,7 +62,7 @@ def frame(name: str) -> pd.DataFrame:
             for split in data.load({"name": name}).splits.values()
         ]
         return pd.concat(parts)
-    return pd.concat([pd.read_csv(root() / "tables" / f"{name}{part}.csv") for part in ("", "_held")])
+    return pd.concat([pd.read_csv(data_root() / "tables" / f"{name}{part}.csv") for part in ("", "_held")])
 
 
 def cut(name: str, seed: int, place: Path) -> None:
@@ -98,7 +98,7 @@ def of_study(folder: StudyFolder) -> Iterator[tuple[str, dict[str, float], dict[
         yield one.name, {key: one.metrics[f"test/{own}"] for key, own in zip(MEASURES, OF_STUDY, strict=True)}, {}
     for name, found in (("baseline", Results(spec, record).baseline), ("search", Results(spec, record).best)):
         assert found is not None
-        last = [trial.reports[-1] for trial in found.repeats or [found.trial]]
+        last = [trial.reports[-1] for trial in found.confirm_trials or [found.trial]]
         values = {
             key: float(np.mean([report[f"test/{own}"] for report in last]))
             for key, own in zip(MEASURES, OF_STUDY, strict=True)

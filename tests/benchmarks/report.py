@@ -105,13 +105,13 @@ def main() -> None:
 
 def write(path: Path, trials: int, epochs: int) -> None:
     """The ledger of such a study."""
-    from study.home.line import Chain, encode
+    from study.home.ledger_line import LineChain, encode
 
-    chain = Chain()
+    chain = LineChain()
     with open(path, "wb") as file:
         for event in events(trials, epochs):
-            line = chain.close(encode(event))
-            chain.passes(line)
+            line = chain.complete_line(encode(event))
+            chain.accepts(line)
             file.write(line)
 
 
@@ -135,7 +135,7 @@ def read_back(runs: int, epochs: int, trials: int) -> None:
     os.environ.pop("MLFLOW_TRACKING_URI", None)
     with tempfile.TemporaryDirectory() as path:
         home, spec = Home(Path(path) / "home"), study_of(runs, epochs)
-        folder = home.create(spec)
+        folder = home.create_study(spec)
         write(folder.ledger_file, runs, epochs)
         writer = Writer(home, folder, spec)
         while writer.write_new():
@@ -148,7 +148,7 @@ def read_back(runs: int, epochs: int, trials: int) -> None:
         ways: dict[str, tuple[Callable[[], object], int]] = {
             f"MLflow's search, pages of {PAGE}, last values": (lambda: search(client, name), runs),
             f"MLflow's histories, all metrics of {FEW} runs": (lambda: histories(client, few), FEW),
-            "one query, all metrics of all epochs": (lambda: query(home.database), runs),
+            "one query, all metrics of all epochs": (lambda: query(home.database_file), runs),
             "the ledger, all metrics of all epochs": (lambda: StudyRecord.load(folder.ledger_file), runs),
         }
         print(f"{runs} runs of {epochs} epochs of {len(METRICS)} metrics in SQLite; seconds, and for {trials} trials")
@@ -197,7 +197,6 @@ def make(results: "Results", phases: Phases) -> None:
     """Each file of the report."""
     from study.analysis import trials_frame
     from study.analysis.figures import FIGURES
-    from study.analysis.figures.by_optuna import by_optuna
     from study.analysis.report.page import to_html, to_markdown
     from study.analysis.report.sections import report_page
     from study.analysis.report.write_report import as_pdf, as_png
@@ -209,15 +208,13 @@ def make(results: "Results", phases: Phases) -> None:
         if figure := draw(results):
             drawn[name] = figure
             phases.done(f"figure {name}")
-    plots = {name: figure.to_json() for name, figure in by_optuna(results).items()}
-    phases.done("Optuna's figures")
     pictures = {name: as_png(figure) for name, figure in drawn.items()}
     phases.done("PNG")
     papers = {name: as_pdf(figure) for name, figure in drawn.items()}
     phases.done("PDF")
-    page = report_page(results, {*drawn, *plots})
+    page = report_page(results, drawn)
     phases.done("content")
-    files = {"report.md": to_markdown(page), "report.html": to_html(page, pictures, plots)}
+    files = {"report.md": to_markdown(page), "report.html": to_html(page, pictures)}
     phases.done("page")
     sizes = {**files, **{f"{name}.pdf": content for name, content in papers.items()}}
     print(", ".join(f"{name} {len(content) / 1e6:.1f} MB" for name, content in sizes.items()))

@@ -19,8 +19,8 @@ import numpy as np
 
 from study.spec import StudySpec, load_study
 from study.spec.objective import Score
-from study.sweep.history import TrialEnd
-from study.sweep.search_stage import SuggestionSource
+from study.sweep.optuna_history import TrialEnd
+from study.sweep.search_stage import UntriedSuggestions
 
 EPOCHS, COUNT, ASKED = 20, 4, 30
 SPACE = {
@@ -56,7 +56,7 @@ def told(spec: StudySpec, number: int, params: dict[str, Any], noise: np.random.
 
 
 def history(spec: StudySpec, trials: int) -> Iterator[tuple[int, dict[str, Any], TrialEnd]]:
-    noise, draw = np.random.default_rng(0), SuggestionSource(study("random", 1))
+    noise, draw = np.random.default_rng(0), UntriedSuggestions(study("random", 1))
     for number in range(trials):
         params = draw.ask(number)
         assert params is not None
@@ -65,7 +65,7 @@ def history(spec: StudySpec, trials: int) -> Iterator[tuple[int, dict[str, Any],
 
 def measure(name: str, trials: int, metrics: int) -> dict[str, Any]:
     spec = study(name, metrics)
-    past, sampler, noise = list(history(spec, trials)), SuggestionSource(spec), np.random.default_rng(1)
+    past, sampler, noise = list(history(spec, trials)), UntriedSuggestions(spec), np.random.default_rng(1)
     began = time.perf_counter()
     for number, params, end in past:
         sampler.adopt(number, params)
@@ -86,7 +86,7 @@ def measure(name: str, trials: int, metrics: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", default=["random", "qmc", "tpe", "gp", "cmaes", "nsga2", "nsga3"])
+    parser.add_argument("--only", nargs="*", default=["random", "qmc", "tpe", "gp"])
     parser.add_argument("--trials", nargs="*", type=int, default=[100, 1_000, 3_000, 10_000])
     parser.add_argument("--metrics", type=int, choices=[1, 2], default=1)
     parser.add_argument("--json", action="store_true")

@@ -6,8 +6,7 @@
 `record` cuts tables to 1,000 rows to learn from, of which `study init` drafts a study, and trains on one thread its
 baseline, what it tries first and configurations drawn from its space, each whole on one seed. One line a trial is added
 to `search_values.jsonl` beside this file: each value at the last five epochs, its standard error, and the mean accuracy
-of the cells of the held-back rows, as trained and with thresholds that are fitted to validation: to the log loss, as
-`train.thresholds` does, or to the share of right predictions. What is there is not trained again.
+of the cells of the held-back rows. What is there is not trained again.
 
 A temperature is fitted for each configuration on the validation split itself. Smoothed values are the posterior mean
 of a Gaussian process (Matern 5/2), or a forest's prediction, over the configurations that were offered, at these.
@@ -16,7 +15,7 @@ of a Gaussian process (Matern 5/2), or a forest's prediction, over the configura
 rank correlation of each value with test over all configurations, and the mean regret in points to the best of those
 offered: those known to be good (the papers', or what a draft tries first) and 5, 14, 30 drawn ones (of a smaller pool
 all), 200 draws, 3 of what is smoothed; in brackets with a margin of 1.5 standard errors. Then the value that is best on
-the other data sets when each is left out in turn, and what thresholds are worth. The recorded pictures have no squares
+the other data sets when each is left out in turn. The recorded pictures have no squares
 of losses: their standard errors take a loss to spread as widely as it is large.
 """
 
@@ -48,10 +47,9 @@ from torch.nn import functional
 from study import data
 from study.data.dataset import Dataset, Facts, Split
 from study.spec import StudySpec, load_study
-from study.sweep.search_stage import SuggestionSource
+from study.sweep.search_stage import UntriedSuggestions
 from study.training import DivergedError, Trial, metrics
-from study.training.class_offsets import ClassOffsets
-from study.training.counts import Cells, Counts, kinds
+from study.training.counts import CellStatistics, PredictionCounts, kinds_of_cells
 
 FILE = Path(__file__).with_suffix(".jsonl")
 TABLES = ("compas-1000", "adult-1000", "bank-1000")
@@ -71,26 +69,26 @@ def values(scores: Tensor, split: Split, facts: Facts) -> Iterator[tuple[str, fl
     """Every value of logits (N, classes) on a split, with its standard error."""
     assert split.bias is not None
     target, bias = torch.from_numpy(split.target), torch.from_numpy(split.bias)
-    found = metrics.compute(scores, scores.argmax(1), target, bias, facts, errors=True)
+    found = metrics.compute_metrics(scores, scores.argmax(1), target, bias, facts, errors=True)
     for name in (*OF_PRODUCT, *WITHOUT_BIAS):
         yield name, float(found[name]), float(found[f"{name}_standard_error"])
 
-    def losses(temperature: float) -> Cells:
-        return Counts.of(scores.argmax(1), target, bias, facts, scores / temperature).losses
+    def losses(temperature: float) -> CellStatistics:
+        return PredictionCounts.from_predictions(scores.argmax(1), target, bias, facts, scores / temperature).losses
 
     fitted = minimize_scalar(lambda log: float(losses(np.exp(log)).shrunk.mean()), bounds=(-3, 4), method="bounded").x
     yield TEMPERED, *worth(losses(np.exp(fitted)))
     off = scores.double().softmax(1) - functional.one_hot(target, facts.classes)
-    counts = Counts.of(scores.argmax(1), target, bias, facts)
+    counts = PredictionCounts.from_predictions(scores.argmax(1), target, bias, facts)
     at = (
         functional.one_hot(target, facts.classes).double().T,
         functional.one_hot(bias, facts.bias_classes or 1).double(),
     )
     sums, squares = (at[0] @ (at[1] * off.square().sum(1)[:, None] ** power) for power in (1, 2))
-    yield BRIER, *worth(Cells(sums, counts.cells.samples, counts.alike, squares))
+    yield BRIER, *worth(CellStatistics(sums, counts.cells.samples, counts.kind_of_cell, squares))
 
 
-def worth(cells: Cells) -> tuple[float, float]:
+def worth(cells: CellStatistics) -> tuple[float, float]:
     """The mean of the shrunk cells, and its standard error."""
     return float(cells.shrunk.mean()), float(cells.mean_variance.sqrt())
 
@@ -98,25 +96,10 @@ def worth(cells: Cells) -> tuple[float, float]:
 def cell_mean(predicted: Tensor, split: Split, facts: Facts) -> float:
     """Mean accuracy of the cells."""
     assert split.bias is not None
-    counts = Counts.of(predicted, torch.from_numpy(split.target), torch.from_numpy(split.bias), facts)
+    counts = PredictionCounts.from_predictions(
+        predicted, torch.from_numpy(split.target), torch.from_numpy(split.bias), facts
+    )
     return round(float(counts.group_accuracy.nanmean()), 6)
-
-
-def thresholds(of_val: Tensor, of_test: Tensor, splits: Mapping[str, Split], facts: Facts) -> dict[str, float]:
-    """What thresholds of two classes are worth: cross-fitted on validation, fitted to all of it on test."""
-    val, offsets = splits["val"], ClassOffsets(facts.classes)
-    target, bias = torch.from_numpy(val.target), torch.from_numpy(val.bias)
-    judged = offsets.fit(of_val, target, bias, facts)
-    value = metrics.compute(judged, judged.argmax(1), target, bias, facts)[LOSS]
-    grid = torch.linspace(-3, 3, 41)
-    shares = [Counts.of((of_val[:, 1] - of_val[:, 0] > -at).long(), target, bias, facts).cells for at in grid]
-    right = torch.stack([cells.shrunk.mean() for cells in shares])
-    best = grid[(right >= right.max() - 1e-12).nonzero()[:, 0]].quantile(0.5, interpolation="lower")
-    return {
-        "value": round(float(value), 6),
-        "loss": cell_mean(offsets(of_test).argmax(1), splits["test"], facts),
-        "share": cell_mean((of_test[:, 1] - of_test[:, 0] > -best).long(), splits["test"], facts),
-    }
 
 
 def drafted(name: str, seed: int, scratch: Path) -> StudySpec:
@@ -132,11 +115,11 @@ def drafted(name: str, seed: int, scratch: Path) -> StudySpec:
 
 def configurations(spec: StudySpec, count: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The baseline, what is tried first, and drawn ones."""
-    sampler = SuggestionSource(spec)
+    sampler = UntriedSuggestions(spec)
     assert spec.search.baseline is not None
     given = [("baseline", spec.search.baseline), *(("first", params) for params in spec.search.enqueue)]
     for number, (_, params) in enumerate(given):
-        sampler.adopt(number, params, given=True)
+        sampler.adopt(number, params)
     yield from given
     for number in range(len(given), count):
         drawn = sampler.ask(number)
@@ -159,8 +142,7 @@ def measured(spec: StudySpec, dataset: Dataset, params: Mapping[str, Any]) -> di
         return None
     of_test = trial.evaluate.scores("encoder", trial.evaluate.features("test")).float()
     line = {"params": dict(params), "test": cell_mean(of_test.argmax(1), dataset.splits["test"], dataset.facts)}
-    fitted = thresholds(scores, of_test, dataset.splits, dataset.facts)
-    return {**line, "values": found, "errors": errors, "thresholds": fitted}
+    return {**line, "values": found, "errors": errors}
 
 
 def record(file: Path, tables: Sequence[str], splits: Sequence[int], count: int) -> None:
@@ -265,7 +247,7 @@ def of_tables(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Floats], dic
 
 def of_pictures(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """The same of `overtuning.jsonl`."""
-    alike = kinds(Facts(10, 10, (1,), aligned=tuple(range(10))), torch.device("cpu"))
+    alike = kinds_of_cells(Facts(10, 10, (1,), aligned=tuple(range(10))), torch.device("cpu"))
     found: dict[str, list[float]] = {}
     errors: dict[str, list[float]] = {}
     for row in rows:
@@ -275,8 +257,8 @@ def of_pictures(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Floats], d
         samples, right, log, brier = table
         has, classes = samples > 0, samples.sum(1)
         spread = [2 * lost.square() / samples.clamp(min=1) for lost in (log, brier)]
-        shrunk = [Cells(right, samples, alike), Cells(log, samples, alike, spread[0])]
-        shrunk.append(Cells(brier, samples, alike, spread[1]))
+        shrunk = [CellStatistics(right, samples, alike), CellStatistics(log, samples, alike, spread[0])]
+        shrunk.append(CellStatistics(brier, samples, alike, spread[1]))
         for name, cells in zip((SHARE, LOSS, BRIER), shrunk, strict=True):
             value, error = worth(cells)
             found.setdefault(name, []).append(value)
@@ -340,32 +322,6 @@ def table(file: Path) -> None:
             print(f"- {left_out} left out: best on the others is {best} ({means[best]:.2f}); there {own}")
 
 
-def table_of_thresholds(file: Path) -> None:
-    """Print the mean accuracy over cells of the baseline, and of what is chosen by the log loss, by thresholds."""
-    by: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for line in overtuning.lines(file):
-        by.setdefault((line["of"], line["split"]), []).append(line)
-    print("\nThresholds, mean accuracy over cells on test in percent:\n")
-    print(f"| thresholds | baseline | {' | '.join(f'{count} drawn' for count in OFFERED)} | {' | '.join(TABLES)} |")
-    print(f"|{'---|' * (2 + len(OFFERED) + len(TABLES))}")
-    for title, key in (("as trained", None), ("fitted to the log loss", "loss"), ("fitted to shares", "share")):
-        found: dict[tuple[str, int], list[float]] = {}
-        for (of, split), rows in by.items():
-            test = np.array([row["thresholds"][key] if key else row["test"] for row in rows])
-            lost = np.array([row["thresholds"]["value"] if key == "loss" else row["values"][LOSS][-1] for row in rows])
-            known, others = (
-                [place for place, row in enumerate(rows) if row["source"] == source] for source in ("first", "search")
-            )
-            generator, means = np.random.default_rng(0), [float(test[rows[0]["place"]])]
-            for count in OFFERED:
-                draws = [np.array([*known, *generator.permutation(others)[:count]]) for _ in range(DRAWS)]
-                means.append(float(np.mean([test[draw[lost[draw].argmin()]] for draw in draws])))
-            found[of, split] = means
-        mean = 100 * np.mean(list(found.values()), axis=0)
-        own = [100 * np.mean([means[-1] for (of, _), means in found.items() if of == name]) for name in TABLES]
-        print(f"| {title} | {' | '.join(f'{number:.1f}' for number in (*mean, *own))} |")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("record", "table"))
@@ -378,7 +334,6 @@ def main() -> None:
         record(given.file, given.tables, given.splits, given.tried)
     else:
         table(given.file)
-        table_of_thresholds(given.file)
 
 
 if __name__ == "__main__":

@@ -99,8 +99,8 @@ def digits(number: int) -> Dataset:
 
 def small(split: Split, share: float, number: int) -> Split:
     """A share of Biased-MNIST's split, stratified, at half the size."""
-    _, members = holdout.stratified(split.target * len(colour_bias.COLOURS) + split.bias, share, number)
-    fewer = holdout.take(split, members)
+    _, members = holdout.stratified_split(split.target * len(colour_bias.COLOURS) + split.bias, share, number)
+    fewer = holdout.select_samples(split, members)
     pixels = fewer.inputs.reshape(len(fewer), 3, 14, 2, 14, 2).mean((3, 5))
     return replace(fewer, inputs=np.round(pixels).astype(np.uint8))
 
@@ -131,14 +131,18 @@ def table(name: str, share: float = 1.0) -> Callable[[int], Dataset]:
             return split.target * (whole.facts.bias_classes or 1) + split.bias
 
         def part(split: Split) -> Split:
-            return holdout.take(split, holdout.stratified(cells(split), share, number)[1]) if share < 1 else split
+            return (
+                holdout.select_samples(split, holdout.stratified_split(cells(split), share, number)[1])
+                if share < 1
+                else split
+            )
 
         splits = {split_name: part(split) for split_name, split in whole.splits.items()}
         in_val, generator = cells(splits["val"]), np.random.default_rng((number, 5))
         names, counts = np.unique(in_val, return_counts=True)
         chosen = [generator.permutation(np.flatnonzero(in_val == cell))[: counts.min()] for cell in names]
         return Dataset(
-            whole.facts, {**splits, "unbiased": holdout.take(splits["val"], np.sort(np.concatenate(chosen)))}
+            whole.facts, {**splits, "unbiased": holdout.select_samples(splits["val"], np.sort(np.concatenate(chosen)))}
         )
 
     return make
@@ -175,7 +179,7 @@ def judged(scores: Tensor, split: Split, dataset: Dataset, inferred: Tensor | No
     """The metrics of a split's scores (N, classes)."""
     bias = None if split.bias is None else torch.from_numpy(split.bias)
     target = torch.from_numpy(split.target)
-    values = metrics.compute(scores, scores.argmax(1), target, bias, dataset.facts, inferred)
+    values = metrics.compute_metrics(scores, scores.argmax(1), target, bias, dataset.facts, inferred)
     return {name: float(value) for name, value in values.items()}
 
 

@@ -23,7 +23,7 @@ from helpers import quickstart
 from servers import MlflowServer
 from tracked_study import PARAMS, SESSION
 
-from study.home.events import Closed, Decided, Ended, Opened, Report, Started
+from study.home.events import EpochReported, SessionClosed, SessionOpened, TrialDecided, TrialEnded, TrialStarted
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.spec import StudySpec
@@ -35,7 +35,7 @@ SIZES = ((1000, 1), (30, 20), (300, 10))
 
 def make(home: Home, spec: StudySpec, trials: int, reports: int) -> StudyFolder:
     """A complete study."""
-    folder = home.create(spec)
+    folder = home.create_study(spec)
     write(folder, trials, reports)
     return folder
 
@@ -43,22 +43,22 @@ def make(home: Home, spec: StudySpec, trials: int, reports: int) -> StudyFolder:
 def write(folder: StudyFolder, trials: int, reports: int, rate: float = math.inf) -> None:
     """The events of a complete study, with so many trials a second."""
     ledger, began = Ledger(folder.ledger_file), time.perf_counter()
-    ledger.append(Opened(**SESSION))
+    ledger.append(SessionOpened(**SESSION))
     for trial in range(trials):
-        ledger.append(Decided(trial=trial, stage="search", params=PARAMS, seed=0))
-        ledger.append(Started(trial=trial, node="here"))
+        ledger.append(TrialDecided(trial=trial, stage="search", params=PARAMS, seed=0))
+        ledger.append(TrialStarted(trial=trial, node="here"))
         for epoch in range(1, reports + 1):
-            ledger.append(Report(trial=trial, epoch=epoch, metrics=METRICS))
+            ledger.append(EpochReported(trial=trial, epoch=epoch, metrics=METRICS))
             time.sleep(max(0.0, began + (trial + epoch / reports) / rate - time.perf_counter()))
-        ledger.append(Ended(trial=trial, state="complete"))
-    ledger.append(Closed(state="complete"))
+        ledger.append(TrialEnded(trial=trial, state="complete"))
+    ledger.append(SessionClosed(state="complete"))
     ledger.close()
 
 
 def follow(home: Home, trials: int, rate: float) -> str:
     """How long the end of a study waits, and what the process computes, ledger and all."""
     spec = quickstart("train.epochs=10", "search.early_stopping={}", "name=followed")
-    folder = home.create(spec)
+    folder = home.create_study(spec)
     tracker = Tracker(home, folder, spec)
     tracker.start()
     tracker.is_lost()  # MLflow is imported, and its database made

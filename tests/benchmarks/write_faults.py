@@ -83,7 +83,7 @@ def tried(
     home, writes = Home(place / "home"), FailingWrites(place)
     if ".mlflow.db." not in fault.pattern and fault.call != "link":  # else it is made, which takes seconds
         home.path.mkdir(parents=True)
-        shutil.copy(database, home.database)
+        shutil.copy(database, home.database_file)
     printed = place.with_suffix(".printed")
     with heard(printed), writes.failing(fault):
         told = study(home)
@@ -127,11 +127,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="write-faults-") as folder, SharedRay() as ray:
         session.ray_runtime = ray  # type: ignore[assignment]
         open_mlflow(empty := Home(Path(folder) / "empty"))
-        shutil.copy(empty.database, database := Path(folder) / "empty.db")
+        shutil.copy(empty.database_file, database := Path(folder) / "empty.db")
         home = Home(Path(folder) / "undisturbed" / "home")
         with FailingWrites(home.path.parent).counted() as counted:
             assert study(home) == "complete"
-        expected = computed(StudyRecord.load(home.find("disk").ledger_file)), files(home.path)
+        expected = computed(StudyRecord.load(home.find_study("disk").ledger_file)), files(home.path)
         kinds = Counter[tuple[str, str]]()
         for (call, path), count in counted.items():
             kinds[call, pattern(path)] += count

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from study.cli import COMMANDS, OTHER_WORDS, app
 from study.commands import status
 from study.errors import StudyStoppedError, UserError
-from study.upstream.logging import VERBOSE, hush
+from study.upstream.logging import VERBOSE, hide_library_messages
 
 
 @pytest.fixture
@@ -60,13 +60,13 @@ def test_a_bug_shows_where_it_is_and_asks_for_a_report(
 @pytest.mark.slow
 def test_libraries_are_quiet_unless_they_may_speak(home: Path) -> None:
     logger = logging.getLogger("a.library")
-    hush("a.library")
+    hide_library_messages("a.library")
     assert logger.level == logging.ERROR
     code = (
-        "import logging, sys; from study import cli; from study.upstream.logging import hush\n"
+        "import logging, sys; from study import cli; from study.upstream.logging import hide_library_messages\n"
         "try: cli.app(sys.argv[1:])\n"
         "except SystemExit: pass\n"
-        "hush('a.library'); logging.getLogger('a.library').info('heard')"
+        "hide_library_messages('a.library'); logging.getLogger('a.library').info('heard')"
     )
     for arguments, heard in ((["list"], False), (["--verbose", "list"], True), (["-v", "list"], True)):
         done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)

@@ -50,7 +50,7 @@ def test_a_study_goes_on_by_another_driver(cluster: type[Jobs], arguments: list[
     ((job, words, metadata, environment, spec),) = cluster.started
     assert (job, spec, environment) == ("study-mine-4", None, {"KEY": "value"})
     assert words == [*command[:2], "--address", "auto", *command[2:]]
-    told = {"study": "mine", "spec": "hash", "number": "4", "python": "python3", "kind": "study", "share": "1"}
+    told = {"study": "mine", "spec": "hash", "number": "4", "python": "python3", "kind": "study"}
     assert metadata == told
     assert f"study logs mine -f --address {URL}" in out
 
@@ -178,6 +178,19 @@ def test_an_exported_configuration_needs_no_data_here(
         assert told in err
 
 
+def test_a_studys_name_means_what_it_chose(cluster: type[Jobs], tmp_path: Path) -> None:
+    """Also where a shipped file has the study's name."""
+    folder = as_it_is_there(tmp_path / "home", "quickstart")
+    export(folder, Results(folder.spec(), StudyRecord.load(folder.ledger_file)), folder.best_file)
+    for given in ("quickstart", str(folder.best_file)):
+        assert typed("train", given, "--seeds", "6", *THERE)[0] == 0
+    by_name, by_file = (spec for *_, spec in cluster.started)
+    assert isinstance(by_name, StudySpec)
+    assert by_name.origin
+    assert by_name.origin["study"] == "quickstart"
+    assert by_name == by_file
+
+
 def test_a_plan_of_an_ablation_starts_nothing(cluster: type[Jobs]) -> None:
     status, out, err = typed("ablate", "mine", "--dry-run", "--json", *THERE)
     assert (status, err, cluster.started) == (0, "", [])
@@ -212,8 +225,8 @@ def test_a_training_of_another_configuration_is_refused(
 def test_a_training_that_is_there_goes_on_with_its_seeds(
     cluster: type[Jobs], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    trained = Home(tmp_path / "elsewhere").create(final_study(quickstart(), [6, 7], "mine"))
-    monkeypatch.setattr(on_cluster, "folder_there", lambda jobs, name: trained)
+    trained = Home(tmp_path / "elsewhere").create_study(final_study(quickstart(), [6, 7], "mine"))
+    monkeypatch.setattr(on_cluster, "local_copy_folder", lambda jobs, name: trained)
     assert typed("train", "quickstart", "--name", "mine", *THERE)[0] == 0
     command = cluster.started[-1][1]
     assert command[command.index("--seeds") + 1] == "6,7"

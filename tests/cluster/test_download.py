@@ -9,7 +9,7 @@ import pytest
 from helpers import Told, quickstart, write_ledger
 
 from study.cluster.log_share import LogShare
-from study.cluster.mirror import LATEST, FetchOptions, Manifest, RemoteFileChangedError, download
+from study.cluster.mirror import RECENT_LEDGER_LINES, FetchOptions, Manifest, RemoteFileChangedError, download_study
 from study.errors import UserError
 from study.home.events import SearchExtended
 from study.home.folder import Home, StudyFolder
@@ -22,13 +22,13 @@ class There:
     """A study on a cluster, and the folder that it is brought to."""
 
     def __init__(self, folder: Path) -> None:
-        self.study = Home(folder / "home").create(quickstart("name=mine"))
-        write_ledger(self.study.ledger_file, Told("baseline", [0.5] * LATEST))
+        self.study = Home(folder / "home").create_study(quickstart("name=mine"))
+        write_ledger(self.study.ledger_file, Told("baseline", [0.5] * RECENT_LEDGER_LINES))
         (folder / "logs").mkdir()
         self.share, self._told = LogShare(self.study, folder / "logs"), folder / "logs/study/mine/manifest.json"
         self.here = StudyFolder(folder / "here" / "mine")
         self.asked: list[tuple[str, int]] = []
-        self.share.open()
+        self.share.create()
 
     def read(self, name: str, lines: int, most: int) -> Iterator[bytes]:
         self.asked.append((name, lines))
@@ -41,7 +41,7 @@ class There:
         return told
 
     def download(self, wish: FetchOptions = ALL) -> list[str]:
-        return download(self.read, Manifest.of("mine", self.document()), self.here.path, wish)
+        return download_study(self.read, Manifest.of("mine", self.document()), self.here.path, wish)
 
     def add(self, folder: StudyFolder, count: int = 1) -> None:
         ledger = Ledger(folder.ledger_file)
@@ -67,16 +67,16 @@ def test_what_is_new_is_brought_and_nothing_twice(there: There) -> None:
     there.add(there.study, 3)
     there.asked.clear()
     assert there.download() == ["ledger.jsonl"]
-    assert there.asked == [("ledger.jsonl", LATEST)]
+    assert there.asked == [("ledger.jsonl", RECENT_LEDGER_LINES)]
     assert there.is_the_same
 
 
 def test_of_a_ledger_that_grew_much_as_much_as_is_missing_is_asked_for(there: There) -> None:
     there.download()
-    there.add(there.study, LATEST)
+    there.add(there.study, RECENT_LEDGER_LINES)
     there.asked.clear()
     assert there.download() == ["ledger.jsonl"]
-    assert there.asked == [("ledger.jsonl", LATEST), ("ledger.jsonl", 2 * LATEST)]
+    assert there.asked == [("ledger.jsonl", RECENT_LEDGER_LINES), ("ledger.jsonl", 2 * RECENT_LEDGER_LINES)]
     assert there.is_the_same
 
 
@@ -111,7 +111,7 @@ def test_what_is_not_as_the_cluster_says_is_not_put_in_its_place(there: There, n
     changed[5] ^= 1
     file.write_bytes(changed)
     with pytest.raises(RemoteFileChangedError, match=f"{name}: "):
-        download(there.read, Manifest.of("mine", document), there.here.path, ALL)
+        download_study(there.read, Manifest.of("mine", document), there.here.path, ALL)
     assert not (there.here.path / name).exists()
     assert not [*there.here.path.rglob(".*")]
 

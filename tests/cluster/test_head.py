@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from serving import Silent, serving
 
-from study.cluster.head import Head, RemoteFileNotFoundError
+from study.cluster.head import ClusterHead, RemoteFileNotFoundError
 from study.upstream import ray_internals
 
 HELD = {"empty": b"", "whole": b"a file"}
@@ -16,7 +16,7 @@ HELD = {"empty": b"", "whole": b"a file"}
 
 
 @pytest.fixture
-def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[Head]:
+def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClusterHead]:
     monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
 
     class Dashboard(Silent):
@@ -30,11 +30,11 @@ def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[Head]:
             self.tell(body)
 
     with serving(Dashboard) as address:
-        yield Head(address)
+        yield ClusterHead(address)
 
 
 @pytest.mark.slow
-def test_of_an_empty_answer_the_list_of_files_is_asked(head: Head) -> None:
+def test_of_an_empty_answer_the_list_of_files_is_asked(head: ClusterHead) -> None:
     with pytest.raises(RemoteFileNotFoundError), closing(head.file("node", "missing")) as blocks:
         next(blocks)
     assert b"".join(head.file("node", "empty")) == b""

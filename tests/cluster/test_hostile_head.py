@@ -97,7 +97,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "deep" / "home"))
     home = Home(tmp_path / "deep" / "home")
-    study = home.create(quickstart("name=mine"))
+    study = home.create_study(quickstart("name=mine"))
     write_ledger(study.ledger_file, Told("baseline", [0.5]))
     return home
 

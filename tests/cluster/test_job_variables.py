@@ -2,14 +2,14 @@
 
 import pytest
 
-from study.cluster.driver_job import from_this_shell
+from study.cluster.driver_job import select_shell_variables
 from study.errors import UserError
 
 
 def test_their_values_come_from_this_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_KEY", "some value")
-    assert from_this_shell(["SOME_KEY"]) == {"SOME_KEY": "some value"}
-    assert from_this_shell([]) == {}
+    assert select_shell_variables(["SOME_KEY"]) == {"SOME_KEY": "some value"}
+    assert select_shell_variables([]) == {}
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ def test_their_values_come_from_this_shell(monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_cannot_be_given_is_refused(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
     with pytest.raises(UserError, match=message):
-        from_this_shell([name])
+        select_shell_variables([name])

@@ -13,8 +13,8 @@ import psutil
 import pytest
 from command import Command
 
-from study.cluster.driver_job import MODULE
-from study.cluster.local import LocalCluster, joined, of_cluster
+from study.cluster.driver_job import DRIVER_MODULE
+from study.cluster.local import LocalCluster, cluster_processes, joined_node_names
 from study.home.folder import Home
 from study.upstream.ray_internals import BELOW
 
@@ -34,7 +34,11 @@ def left(command: Command, scratch: str) -> list[object]:
     """What is left of a cluster but its logs."""
     folder = command.home / ".cluster"
     files = [path.name for path in folder.iterdir() if path.suffix != ".log"]
-    return [*of_cluster(str(folder), scratch), *files, *([scratch] if scratch and Path(scratch).exists() else [])]
+    return [
+        *cluster_processes(str(folder), scratch),
+        *files,
+        *([scratch] if scratch and Path(scratch).exists() else []),
+    ]
 
 
 NOT_NODE_1 = """\
@@ -56,7 +60,8 @@ def test_a_node_that_does_not_come_up_is_one_message_and_nothing_is_left(command
     lines = [line.split("  ", 1)[1] for line in done.stdout.splitlines()]
     assert lines[0] == "starting mlflow, head"
     assert sorted(lines[1:3]) == ["head runs", "mlflow runs"]
-    assert lines[3:] == ["starting node-1", *(f"node-1 has ended by itself, attempt {n}" for n in (2, 3))]
+    why = f"node-1 has ended by itself: this machine has no room for node-1 (log: {log})"
+    assert lines[3:] == ["starting node-1", *(f"{why}; attempt {n}" for n in (2, 3))]
     assert left(command, "") == []
 
 
@@ -68,7 +73,7 @@ def test_a_signal_in_the_midst_leaves_nothing(number: signal.Signals, command: C
         time.sleep(0.05)
         assert process.poll() is None
     scratch = LocalCluster.of(Home(command.home)).scratch
-    while len(of_cluster(str(folder), scratch)) < 3:  # MLflow, the head, and the first that the head has started
+    while len(cluster_processes(str(folder), scratch)) < 3:  # MLflow, the head, and the first that the head has started
         time.sleep(0.05)
         assert process.poll() is None
     process.send_signal(number)
@@ -122,9 +127,9 @@ def test_a_head_that_is_killed_ends_the_driver_and_the_followed_log_with_a_line_
 
 def drivers(cluster: LocalCluster) -> list[psutil.Process]:
     """The processes that run studies as jobs of a cluster."""
-    ours = {one.pid for one in of_cluster(cluster.mark, cluster.scratch)}
+    ours = {one.pid for one in cluster_processes(cluster.mark, cluster.scratch)}
     every = [one for one in psutil.process_iter(["cmdline"]) if one.pid in ours]
-    return [one for one in every if (one.info["cmdline"] or [])[1:4] == ["-m", MODULE, "run"]]
+    return [one for one in every if (one.info["cmdline"] or [])[1:4] == ["-m", DRIVER_MODULE, "run"]]
 
 
 @pytest.mark.parametrize("change", [{"began": "1"}, {"machine": "before a reboot"}])
@@ -153,7 +158,7 @@ def test_a_killed_node_is_missed_within_seconds(command: Command) -> None:
     top = next(psutil.Process(part.pid) for part in cluster.processes if part.name == "node-1")
     next(one for one in top.children(recursive=True) if one.name() == "raylet").kill()
     deadline = time.monotonic() + 60
-    while "node-1" in (there := joined(cluster)):
+    while "node-1" in (there := joined_node_names(cluster)):
         assert time.monotonic() < deadline, "it was 180 s"
         time.sleep(1)
     assert "node-2" in there

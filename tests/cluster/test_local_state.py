@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from study.cluster import local
-from study.cluster.local import ClusterProcess, LocalCluster, ProcessGroup, free_ports
+from study.cluster.local import ClusterProcess, LocalCluster, ProcessGroup, find_free_ports
 from study.commands.local_cluster import lines
 from study.errors import UserError
 from study.home.folder import Home
@@ -40,14 +40,14 @@ def test_what_has_ended_is_not_alive() -> None:
 
 
 def test_no_two_free_ports_are_one_and_none_is_anothers() -> None:
-    taken = free_ports(300)
-    more = free_ports(300, taken)
+    taken = find_free_ports(300)
+    more = find_free_ports(300, taken)
     assert len({*taken, *more}) == 600
 
 
 def test_nodes_share_out_the_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     brought: list[ClusterProcess] = []
-    monkeypatch.setattr(LocalCluster, "_bring_up", lambda self, parts, tell: brought.extend(parts))
+    monkeypatch.setattr(LocalCluster, "_start_and_wait", lambda self, parts, tell: brought.extend(parts))
     cluster = LocalCluster.of(Home(tmp_path))
     cluster.start(Home(tmp_path), 2, 1, ["3", "0", "5"])
     cluster.stop()
@@ -56,7 +56,7 @@ def test_nodes_share_out_the_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "node-1": "3,5",
         "node-2": "0",
     }
-    first, second = (part.command() for part in brought[2:])
+    first, second = (part.new_command() for part in brought[2:])
     assert "--num-gpus=2" in first
     assert "--num-gpus=1" in second
 
@@ -87,8 +87,8 @@ def test_its_mlflow_keeps_runs_and_users_in_the_home_whatever_its_path_holds(
     try:
         monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "admin")
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "a password for tests")
-        cluster.mlflow = f"http://127.0.0.1:{free_ports(1)[0]}"
-        cluster._bring_up([local.mlflow(cluster, home)], print)
+        cluster.mlflow = f"http://127.0.0.1:{find_free_ports(1)[0]}"
+        cluster._start_and_wait([local.mlflow_process(cluster, home)], print)
         client = connect(cluster.mlflow)
         run = client.create_run(client.create_experiment("one"))
         client.log_text(run.info.run_id, "mine", "note.txt")
@@ -96,7 +96,7 @@ def test_its_mlflow_keeps_runs_and_users_in_the_home_whatever_its_path_holds(
     finally:
         cluster.stop()
     assert {path.name for path in home.path.iterdir()} == {".cluster", "mlflow.db", "artifacts"}
-    assert [path.read_text() for path in home.artifacts.rglob("note.txt")] == ["mine"]
+    assert [path.read_text() for path in home.artifacts_folder.rglob("note.txt")] == ["mine"]
     assert list(tmp_path.iterdir()) == [home.path]
 
 

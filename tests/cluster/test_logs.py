@@ -27,7 +27,7 @@ class Jobs:
 
 @pytest.fixture(autouse=True)
 def _cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_client, "Jobs", Jobs)
+    monkeypatch.setattr(job_client, "JobClient", Jobs)
 
 
 def test_the_log_is_text_or_one_json_document(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from study.cluster.head import overview
+from study.cluster.head import summarise_nodes
 
 CPUS = "1.0/1.0 CPU (1.0 used of 1.0 reserved in placement groups)\n0B/13.54GiB memory\n0B/5.80GiB object_store_memory"
 IDLE = "0.0/1.0 CPU\n0B/13.02GiB memory\n0B/5.58GiB object_store_memory"
@@ -32,7 +32,7 @@ def answer(nodes: list[dict[str, Any]], usage: dict[str, str]) -> dict[str, Any]
 
 def test_what_is_in_use_is_the_sum_over_the_nodes() -> None:
     nodes = [alive("a"), alive("b", CPU=1.0), alive("c", CPU=1.0), alive("d", CPU=8.0, GPU=2.0)]
-    found = overview(answer(nodes, {"a": HEAD, "b": CPUS, "c": IDLE, "d": GPUS}))
+    found = summarise_nodes(answer(nodes, {"a": HEAD, "b": CPUS, "c": IDLE, "d": GPUS}))
     assert found == {
         "nodes": 4,
         "lost": [],
@@ -50,7 +50,7 @@ def test_nodes_that_were_lost_are_told_from_those_that_left() -> None:
         dead("f", 5_000, None),
         {"raylet": {}},  # one that Ray has forgotten
     ]
-    found = overview(answer(nodes, {}))
+    found = summarise_nodes(answer(nodes, {}))
     assert found["nodes"] == 1
     assert found["lost"] == [
         {"id": "e", "ended": 4.0, "why": PREEMPTED},

@@ -31,7 +31,7 @@ def test_studies_share_the_cluster(there: Submissions) -> None:
     there.submit("small", trials=6, owner="bob")
     there.until(lambda: there.is_complete("small"))
     assert there.record("large").state == "running"
-    driver_requests.submit(there.folder("large").requests, DriverRequest("end"))
+    driver_requests.submit_request(there.folder("large").requests_folder, DriverRequest("end"))
     there.until(lambda: all(job.is_over for job in there.jobs.all()))
     assert {job.study: job.owner for job in there.jobs.all()} == {"large": "ann", "small": "bob"}
     for name in ("large", "small"):

@@ -93,9 +93,9 @@ class Job:
         """A trial has ended, another is in the middle."""
 
         def is_in_the_middle(record: StudyRecord) -> bool:
-            counts = record.counts()
+            counts = record.trials_by_state()
             running = [trial for trial in record.trials.values() if trial.state == "running"]
-            return counts["complete"] >= 1 and any(2 <= trial.epochs < 78 for trial in running)
+            return counts["complete"] >= 1 and any(2 <= trial.n_epochs < 78 for trial in running)
 
         self.command.wait_for("queued", is_in_the_middle)
 
@@ -104,7 +104,7 @@ class Job:
         record = assert_nothing_was_lost(self.command.folder("queued"))
         assert len(record.trials) == 4
         assert {trial.state for trial in record.trials.values()} == {"complete"}
-        assert {trial.epochs for trial in record.trials.values()} == {80}
+        assert {trial.n_epochs for trial in record.trials.values()} == {80}
         assert len(record.sessions) == 2
 
 

@@ -16,9 +16,9 @@ from study.commands import backbones
 from study.commands.plan import plan
 from study.driver import run
 from study.errors import UserError
-from study.home.events import Opened
+from study.home.events import SessionOpened
 from study.home.folder import Home
-from study.models import published
+from study.models import published_weights
 from study.spec import StudySpec
 from study.sweep import driver
 
@@ -39,11 +39,11 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 def test_every_architecture_has_weights_whose_file_can_be_checked(root: Path) -> None:
     rows = backbones.overview()
-    assert {row.architecture for row in rows} == {*published.PACKAGED, *published.architectures()}
+    assert {row.architecture for row in rows} == {*published_weights.PACKAGED, *published_weights.architectures()}
     assert len({row.architecture for row in rows if row.default}) == sum(row.default for row in rows)
-    assert not any(row.there for row in rows if row.architecture not in published.PACKAGED)
+    assert not any(row.there for row in rows if row.architecture not in published_weights.PACKAGED)
     for row in rows:
-        source = published.published(row.architecture, row.weights).source
+        source = published_weights.find_weights(row.architecture, row.weights).source
         assert source.sha256 is not None
         assert len(source.sha256) >= 8
         option = "" if row.default else f" --weights {row.weights}"
@@ -114,7 +114,7 @@ def test_weights_that_have_changed_since_are_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(StudySpec, "weights", [now])
     assert driver.initial_weights(spec, found) == [now]
     for before, problem in (({"weights": [now]}, None), ({}, None), ({"weights": [now | {"sha256": "a"}]}, "changed")):
-        found.sessions[:] = [Opened(owner="ada", **before)]
+        found.sessions[:] = [SessionOpened(owner="ada", **before)]
         if problem is None:
             assert driver.initial_weights(spec, found) == [now]
         else:

@@ -6,13 +6,12 @@ import pytest
 from helpers import Told, quickstart, record
 
 from study.analysis.report import result_sentences
-from study.cluster.job_client import Job
+from study.cluster.job_client import DriverJob
 from study.commands import on_cluster as there
 from study.commands.progress import StudyProgress
-from study.commands.status import Remaining, Status
+from study.commands.status import Status
 from study.ranking import Results
-from study.ranking.remaining_gain import remaining_gain
-from study.ranking.summary import summary
+from study.ranking.summary import summarise
 
 CLUSTER: dict[str, Any] = {"nodes": 3, "lost": [], "usage": {"CPU": {"used": 2.0, "there": 2.0}}}
 LOST = [{"id": f"{index}" * 56, "ended": 100.0 + index, "why": "Unexpected termination"} for index in range(3)]
@@ -23,21 +22,19 @@ error: data.name: 'nothing' is not there
 """
 
 
-def a_job(state: str = "running", message: str = "", began: float | None = 101.0, number: int = 1) -> Job:
+def a_job(state: str = "running", message: str = "", began: float | None = 101.0, number: int = 1) -> DriverJob:
     name = "study-mine" if number == 1 else f"study-mine-{number}"
-    return Job(name, "mine", "hash", number, state, message, began, None, "python", {})
+    return DriverJob(name, "mine", "hash", number, state, message, began, None, "python", {})
 
 
 def a_study() -> Status:
     spec, found = quickstart("name=mine"), record(Told("baseline", [0.5]), Told("search", [0.75, 0.8], "running"))
     results = Results(spec, found)
-    pace, remaining = StudyProgress(spec, found).pace(), Remaining(remaining_gain(results), "")
-    return Status(
-        summary(results), result_sentences.document(results), None, pace, [], [], {}, {}, None, remaining, None
-    )
+    pace = StudyProgress(spec, found).pace()
+    return Status(summarise(results), result_sentences.document(results), None, pace, [], [], {}, {}, None, None)
 
 
-def told(jobs: list[Job], study: Status | str) -> there.ClusterStatus:
+def told(jobs: list[DriverJob], study: Status | str) -> there.ClusterStatus:
     cluster = {**CLUSTER, "lost": LOST}
     found, reason = (None, study) if isinstance(study, str) else (study, None)
     return there.document("mine", jobs, cluster, found, reason)
@@ -81,5 +78,5 @@ def test_a_study_that_is_not_made_yet_hides_nothing_of_its_job(state: str, messa
     assert document.job.message == message
     lines = there.text(document).splitlines()
     assert lines[0] == line
-    assert lines[1] == "study     not known there: mine: no such study in /home. There is no study there yet"
+    assert lines[1] == "study     mine: no such study in /home. There is no study there yet"
     assert lines[2].startswith("cluster   3 nodes")

@@ -54,7 +54,8 @@ def test_prepare_counts_the_cells() -> None:
     assert sum(train.cells[label][label] for label in range(10)) == train.aligned
     shown = data_commands.text(document)
     assert shown.startswith("biased_digits (rho=0.9, ")
-    assert f"{train.conflicting} conflicting" in shown
+    (conflicting,) = (line.split()[1:] for line in shown.splitlines() if line.startswith("conflicting "))
+    assert conflicting[0] == str(train.conflicting)
     assert document.fingerprint == data.load({"name": "biased_digits", "rho": 0.9}).fingerprint
 
 

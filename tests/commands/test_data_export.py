@@ -31,7 +31,7 @@ def test_the_folder_reads_back_as_the_same_data(tmp_path: Path, monkeypatch: pyt
             pixels = np.asarray(Image.open(tmp_path / "digits" / rows["file"].iloc[place])).transpose(2, 0, 1)
             np.testing.assert_array_equal(pixels, split.inputs[place])
     own = {"name": "image_folder", "path": str(tmp_path / "digits"), "target": "class", "bias": "bias", "size": 8}
-    assert {name: len(split) for name, split in data.labels({**own, "split": "split"}).items()} == {
+    assert {name: len(split) for name, split in data.load_labels({**own, "split": "split"}).items()} == {
         name: len(split) for name, split in splits.items()
     }
 

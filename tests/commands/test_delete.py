@@ -24,7 +24,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_database: Path) 
     found = make_home(tmp_path / "home", empty_database)
     for name in ("one", "other"):
         spec = quickstart(f"name={name}")
-        folder = found.create(spec)
+        folder = found.create_study(spec)
         write_ledger(folder.ledger_file, Told("search", [0.5], params={"method.alpha": 0.5}))
     return found
 
@@ -53,7 +53,7 @@ def test_a_study_is_removed_whole_and_no_other(home: Home) -> None:
     assert [folder.name for folder in home.studies()] == ["other"]
     assert not [path for path in home.path.rglob("*") if "one" in path.name]
     assert answer("delete", "one", "--yes").status == 2
-    home.create(quickstart("name=one"))
+    home.create_study(quickstart("name=one"))
     assert [folder.name for folder in home.studies()] == ["other", "one"], "the name is free"
 
 
@@ -101,7 +101,7 @@ def test_without_a_yes_nothing_is_removed(home: Home, monkeypatch: pytest.Monkey
 @pytest.mark.slow
 def test_a_damaged_study_can_be_removed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     track(home)
-    ledger = home.find("one").ledger_file
+    ledger = home.find_study("one").ledger_file
     first, *others = ledger.read_bytes().splitlines(keepends=True)
     ledger.write_bytes(first + b"".join(others[1:]))
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
@@ -116,7 +116,7 @@ def test_a_damaged_study_can_be_removed(home: Home, monkeypatch: pytest.MonkeyPa
 
 def test_a_study_whose_first_event_is_lost_is_not_removed_without_its_runs(home: Home) -> None:
     track(home)
-    home.find("one").ledger_file.write_bytes(b"")
+    home.find_study("one").ledger_file.write_bytes(b"")
     done = answer("delete", "one", "--yes")
     assert done.status == 2
     assert "which runs in MLflow are its own" in done.err

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from helpers import Told, quickstart, write_ledger
 
 from study.commands.export import export
@@ -12,8 +13,10 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import Choice
+from study.ranking.selection import Selection
 from study.spec import load_study
+from study.spec.configuration import configuration_digest
+from study.spec.yaml_document import read_study_file
 
 SPEC = quickstart("search.confirm={top: 1, seeds: 2}", "train.seed=5", "train.lr_milestones=[0.5]")
 PARAMS = [
@@ -36,7 +39,7 @@ CONFIRMS = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> StudyFolder:
-    return Home(tmp_path / "home").create(SPEC)
+    return Home(tmp_path / "home").create_study(SPEC)
 
 
 def told(folder: StudyFolder, *trials: Told) -> dict[str, Any]:
@@ -76,7 +79,7 @@ def test_the_section_is_that_of_the_trials_own_method(tmp_path: Path) -> None:
     space = "search.space={method.name: {choices: [sup_con, with_ce]}, method.ce_weight: {low: 0.1, high: 2.0}}"
     spec = quickstart(label, space, "search.baseline=null", "search.confirm.top=0")
     params = {"method.name": "with_ce", "method.ce_weight": 0.7}
-    folder = Home(tmp_path / "home").create(spec)
+    folder = Home(tmp_path / "home").create_study(spec)
     write_ledger(folder.ledger_file, Told("search", [0.6], params=params), Told("search", [0.5], params={}))
     export(folder, Results(spec, StudyRecord.load(folder.ledger_file)), tmp_path / "best.yaml")
     best = load_study(str(tmp_path / "best.yaml"))
@@ -92,7 +95,7 @@ def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> Non
     origin = load_study(str(tmp_path / "best.yaml")).origin
     first = (tmp_path / "best.yaml").read_text().partition("\nname: ")[0].splitlines()
     found = dict(line.removeprefix("#   ").split(": ") for line in first if line.startswith("#   "))
-    best = given["results"].ranked[0].trial
+    best = given["results"].ranked_all[0].trial
     assert {key: json.loads(value) for key, value in found.items()} == best.params
     assert origin is not None
     assert (origin["study"], origin["study_hash"], origin["trial"]) == ("quickstart", SPEC.hash, 2)
@@ -100,7 +103,6 @@ def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> Non
     assert (origin["trials"], origin["unused_seed"]) == (3, 8)
     assert origin["chosen_by"] == "val/accuracy; mean over 2 fresh seeds"
     assert origin["metrics"] == {"val/accuracy": 0.9}
-    assert origin["more_search"].startswith("What more search would gain is not known. 2 of the sampler's trials")
     assert origin["confirmed"]["seeds"] == [6, 7]
     assert origin["confirmed"]["val/accuracy"]["mean"] == pytest.approx(0.7)
     assert origin["confirmed"]["test/accuracy"] == {"mean": 0.6, "sd": pytest.approx(0.02**0.5), "n": 2}
@@ -110,6 +112,18 @@ def test_it_says_where_it_comes_from(folder: StudyFolder, tmp_path: Path) -> Non
     assert "test/accuracy" not in origin["gain"], "test was not read for the baseline"
     assert origin["code"] == {"version": "1", "data": "d", "libraries": {}}
     assert origin["mlflow_run"] is None
+
+
+def test_a_file_with_a_key_that_was_removed_since_can_be_written_again(folder: StudyFolder, tmp_path: Path) -> None:
+    path, again = tmp_path / "best.yaml", tmp_path / "again.yaml"
+    export(**told(folder, *TRIALS), out=path)
+    values: dict[str, Any] = read_study_file(path).values
+    values["train"]["thresholds"] = "none"
+    values["origin"]["digest"] = configuration_digest(values)
+    path.write_text(yaml.safe_dump(values))
+    again.write_text(load_study(str(path)).to_yaml())
+    assert "thresholds" not in again.read_text()
+    assert load_study(str(again)).base == load_study(str(path)).base
 
 
 @pytest.mark.parametrize("version", [1, 3, None])
@@ -135,9 +149,9 @@ def test_unconfirmed_it_says_one_seed(folder: StudyFolder, tmp_path: Path) -> No
 
 def test_the_top_ones_come_in_order(folder: StudyFolder, tmp_path: Path) -> None:
     given = told(folder, *TRIALS)
-    paths = [one.path for one in export(**given, out=tmp_path / "top.yaml", choice=Choice(top=3))]
+    paths = [one.path for one in export(**given, out=tmp_path / "top.yaml", choice=Selection(top=3))]
     assert [path.name for path in paths] == ["top-1.yaml", "top-2.yaml", "top-3.yaml"]
-    order = [one.trial.params for one in given["results"].ranked]
+    order = [one.trial.params for one in given["results"].ranked_all]
     assert [load_study(str(path)).trial_config({}) for path in paths] == [
         SPEC.trial_config(params, seed=5) for params in order
     ]
@@ -150,7 +164,7 @@ def test_fewer_complete_trials_than_asked_for(
 ) -> None:
     complete = sum(one.state == "complete" for one in trials)
     with pytest.raises(UserError, match=rf"quickstart: {complete} complete configurations, {top} asked for \(--top\)"):
-        export(**told(folder, *trials), out=tmp_path / "best.yaml", choice=Choice(top=top))
+        export(**told(folder, *trials), out=tmp_path / "best.yaml", choice=Selection(top=top))
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
@@ -164,5 +178,5 @@ def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(
         (tmp_path / name).mkdir()
     before = sorted(tmp_path.iterdir())
     with pytest.raises(UserError, match="cannot be written"):
-        export(**told(folder, *TRIALS), out=tmp_path / out, choice=Choice(top=top))
+        export(**told(folder, *TRIALS), out=tmp_path / out, choice=Selection(top=top))
     assert sorted(tmp_path.iterdir()) == before

@@ -11,9 +11,9 @@ from study.commands import extend_study
 from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home.driver_requests import DriverRequest
-from study.home.events import Closed, event_of
+from study.home.events import SessionClosed, entry_to_event
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Ledger, read
+from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec
@@ -22,20 +22,20 @@ UNCONFIRMED = spec_of("search.confirm={top: 0}")
 
 
 def played(home: Path, spec: StudySpec) -> StudyFolder:
-    folder = Home(home).create(spec)
+    folder = Home(home).create_study(spec)
     Course(folder.ledger_file, spec).play()
     return folder
 
 
 def confirmed(folder: StudyFolder, spec: StudySpec, top: int, seeds: int) -> StudyRecord:
-    extend_study.more_seeds(folder, spec, top, seeds)
+    extend_study.add_fresh_seeds(folder, spec, top, seeds)
     assert StudyRecord.load(folder.ledger_file).state == "interrupted", "a crash here leaves something to resume"
     Course(folder.ledger_file, spec).play()
     return StudyRecord.load(folder.ledger_file)
 
 
 def ranking(record: StudyRecord, spec: StudySpec) -> list[tuple[int, SeedStatistics | None]]:
-    return [(one.trial.number, one.confirmed) for one in Results(spec, record).ranked]
+    return [(one.trial.number, one.confirm_statistics) for one in Results(spec, record).ranked_all]
 
 
 def test_confirmed_later_is_as_confirmed_at_once(tmp_path: Path) -> None:
@@ -53,11 +53,11 @@ def test_what_ran_before_counts(tmp_path: Path) -> None:
     folder = played(tmp_path, spec)
     before = StudyRecord.load(folder.ledger_file)
     after = confirmed(folder, spec, top=3, seeds=3)
-    new = [(trial.repeats, trial.seed) for trial in list(after.trials.values())[len(before.trials) :]]
-    best = [one.trial.number for one in Results(spec, after).searched]
+    new = [(trial.repeated_trial, trial.seed) for trial in list(after.trials.values())[len(before.trials) :]]
+    best = [one.trial.number for one in Results(spec, after).ranked_by_search_value]
     assert sorted(new) == sorted([(0, 3), (best[0], 3), (best[1], 3), (best[2], 1), (best[2], 2), (best[2], 3)])
     assert outcome(before) == [
-        (*one[:6], *one[6:-1], after.trials[one[0]].tested) for one in outcome(after)[: len(before.trials)]
+        (*one[:6], *one[6:-1], after.trials[one[0]].test_metrics) for one in outcome(after)[: len(before.trials)]
     ]
 
 
@@ -66,38 +66,38 @@ def test_nothing_is_left_to_confirm(tmp_path: Path) -> None:
     folder = played(tmp_path, spec)
     size = folder.ledger_file.stat().st_size
     with pytest.raises(UserError, match=r"trials 0, \d+, \d+ have run on 2 fresh seeds or more"):
-        extend_study.more_seeds(folder, spec, 2, 2)
+        extend_study.add_fresh_seeds(folder, spec, 2, 2)
     with pytest.raises(UserError, match=r"--top 50: quickstart has \d complete configurations"):
-        extend_study.more_seeds(folder, spec, 50, 2)
+        extend_study.add_fresh_seeds(folder, spec, 50, 2)
     with pytest.raises(UserError, match=r"--top 0: quickstart has \d complete configurations"):
-        extend_study.more_seeds(folder, spec, 0, 2)
+        extend_study.add_fresh_seeds(folder, spec, 0, 2)
     assert folder.ledger_file.stat().st_size == size
 
 
 def test_the_hours_after_a_drivers_death_are_nobodys_work(tmp_path: Path) -> None:
     """Ten hours after it, a user asks for more trials."""
     folder = played(tmp_path, UNCONFIRMED)
-    *told, last = map(event_of, read(folder.ledger_file))
-    assert isinstance(last, Closed)
+    *told, last = map(entry_to_event, read_entries(folder.ledger_file))
+    assert isinstance(last, SessionClosed)
     folder.ledger_file.unlink()
     with closing(Ledger(folder.ledger_file)) as ledger:
         for event in told:
             ledger.append(replace(event, time=event.time - 36_000))
-    record = extend_study.more_trials(folder, UNCONFIRMED, "+3")
-    assert record.worked < 3_600
-    assert StudyRecord.load(folder.ledger_file).worked == record.worked
+    record = extend_study.add_trials(folder, UNCONFIRMED, "+3")
+    assert record.total_driver_seconds < 3_600
+    assert StudyRecord.load(folder.ledger_file).total_driver_seconds == record.total_driver_seconds
 
 
 def test_a_search_must_be_over(tmp_path: Path) -> None:
-    folder = Home(tmp_path).create(UNCONFIRMED)
+    folder = Home(tmp_path).create_study(UNCONFIRMED)
     with pytest.raises(UserError, match=r"is new, its search must end first: study resume quickstart"):
-        extend_study.more_seeds(folder, UNCONFIRMED, 1, 2)
+        extend_study.add_fresh_seeds(folder, UNCONFIRMED, 1, 2)
 
 
 def test_a_final_training_has_no_search(tmp_path: Path) -> None:
     spec = final_study(UNCONFIRMED, [0, 1])
     with pytest.raises(UserError, match="further seeds of it: study train"):
-        extend_study.more_seeds(Home(tmp_path).create(spec), spec, 1, 2)
+        extend_study.add_fresh_seeds(Home(tmp_path).create_study(spec), spec, 1, 2)
 
 
 class Killed(Exception):
@@ -106,7 +106,7 @@ class Killed(Exception):
 
 def ended_by_a_user(home: Path, spec: StudySpec, dies: bool) -> StudyFolder:
     """A study whose search a user ended while its fifth configuration ran; its driver died then, or not."""
-    folder = Home(home).create(spec)
+    folder = Home(home).create_study(spec)
 
     def at_the_fifth(trial: TrialRecord, epoch: int) -> float | None:
         if trial.number == 4:
@@ -131,16 +131,16 @@ def test_more_trials_count_from_those_that_there_are_once_a_user_ended_the_searc
     tmp_path: Path, spec: StudySpec, dies: bool
 ) -> None:
     folder = ended_by_a_user(tmp_path, spec, dies)
-    assert extend_study.more_trials(folder, spec, "+2").extended == 5 + 2
+    assert extend_study.add_trials(folder, spec, "+2").extended_n_configurations == 5 + 2
     record = Course(folder.ledger_file, spec).play().record
-    assert (len(list(record.by_stage("baseline", "search"))), record.enough) == (7, "trials")
+    assert (len(list(record.trials_of_stages("baseline", "search"))), record.search_ended_by) == (7, "trials")
 
 
 def test_a_grid_that_was_ended_goes_on_to_its_last_cell_and_no_further(tmp_path: Path) -> None:
     folder = ended_by_a_user(tmp_path, GRID, dies=False)
-    assert extend_study.more_trials(folder, GRID, "+100").extended == GRID.trials
+    assert extend_study.add_trials(folder, GRID, "+100").extended_n_configurations == GRID.trials
     record = Course(folder.ledger_file, GRID).play().record
-    searched_values = [trial.params["method.lambda"] for trial in record.by_stage("search")]
+    searched_values = [trial.params["method.lambda"] for trial in record.trials_of_stages("search")]
     assert sorted(searched_values) == [0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0]
     with pytest.raises(UserError, match="its space has no further configurations"):
-        extend_study.more_trials(folder, GRID, "+1")
+        extend_study.add_trials(folder, GRID, "+1")

@@ -5,27 +5,37 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers import Told, quickstart, reread, write_ledger
 
-from study.analysis.report.caveats import FinalReached, TooSmall, conclusions
+from study.analysis.report.conclusions import FinalReached, TooSmall, conclusions
+from study.analysis.statistics.compare_studies import printed_comparison
 from study.commands.final_training import (
     baseline_of,
     beside_baseline,
+    create_or_extend,
     default_seeds,
-    extend,
     final_study,
     is_of_baseline,
     parse_seeds,
 )
 from study.commands.report import report
 from study.errors import UserError
-from study.home.events import Closed, Decided, Ended, Opened, Report, SplitTested, Started
+from study.home.events import (
+    EpochReported,
+    SessionClosed,
+    SessionOpened,
+    TrialDecided,
+    TrialEnded,
+    TrialStarted,
+    TrialTested,
+)
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results, summary
-from study.spec.configuration import FORMAT, configuration_digest
+from study.spec.configuration import EXPORT_FORMAT, configuration_digest
 
 SPEC = quickstart()
 
@@ -46,6 +56,10 @@ def test_seeds_are_read(text: str, seeds: list[int]) -> None:
 def test_what_are_no_seeds(text: str) -> None:
     with pytest.raises(UserError, match=r"--seeds .*: different whole numbers from 0 on"):
         final_study(SPEC, parse_seeds(text))
+
+
+def test_seeds_may_be_those_of_numpy() -> None:
+    assert final_study(SPEC, list(np.arange(3))).final_seeds == (0, 1, 2)
 
 
 def test_a_final_training_keeps_the_configuration_and_searches_nothing() -> None:
@@ -69,11 +83,13 @@ def test_with_the_validation_split_it_is_another_configuration() -> None:
 def test_with_folds_nobody_asked_for_the_validation_split() -> None:
     """So its card names no change, and the file in its folder is as it was exported."""
     folds = quickstart("data.folds=3", "data.val=biased")
-    exported = replace(folds, origin={"format": FORMAT, "study": "mine", "digest": configuration_digest(folds.base)})
+    exported = replace(
+        folds, origin={"format": EXPORT_FORMAT, "study": "mine", "digest": configuration_digest(folds.base)}
+    )
     final = final_study(exported, [0])
     assert final.base["train"]["with_val"]
     assert final.origin == {**exported.origin, "digest": configuration_digest(final.base)}
-    changed = replace(exported, origin={"format": FORMAT, "study": "mine", "changed": ["train.epochs=3"]})
+    changed = replace(exported, origin={"format": EXPORT_FORMAT, "study": "mine", "changed": ["train.epochs=3"]})
     assert final_study(changed, [0]).origin == changed.origin
 
 
@@ -86,7 +102,7 @@ def test_without_seeds_it_takes_three_that_the_study_did_not_use(home: Home, ori
 
 
 def test_seeds_that_the_study_used_since_are_not_taken(home: Home) -> None:
-    folder = home.create(replace(SPEC, name="mine"))
+    folder = home.create_study(replace(SPEC, name="mine"))
     write_ledger(folder.ledger_file, Told("baseline", [0.5], seed=0), Told("confirm", [0.5], seed=11, repeats=0))
     identity = StudyRecord.load(folder.ledger_file).id
     assert default_seeds(home, replace(SPEC, origin={"study": "mine", "unused_seed": 4})) == [12, 13, 14]
@@ -101,10 +117,10 @@ def test_without_seeds_it_goes_on_with_a_training_that_is_there_or_takes_the_see
     best = replace(SPEC, origin={"study": "mine", "study_id": "1" * 32, "unused_seed": 4})
     baseline = replace(best, origin={**(best.origin or {}), "baseline": True})
     assert default_seeds(home, best) == [4, 5, 6]
-    home.create(final_study(best, [0, 8]))
+    home.create_study(final_study(best, [0, 8]))
     assert default_seeds(home, best) == [0, 8], "it goes on, whatever its seeds are"
     assert default_seeds(home, baseline) == [4, 5, 6], "the search may have seen seed 0"
-    home.create(final_study(best, [8, 9], "second"))
+    home.create_study(final_study(best, [8, 9], "second"))
     assert default_seeds(home, baseline) == [8, 9]
     assert default_seeds(home, replace(baseline, base=quickstart("train.epochs=11").base)) == [4, 5, 6]
     for other in ({"study": "other", "unused_seed": 7}, {"study": "mine", "study_id": "2" * 32, "unused_seed": 7}):
@@ -118,17 +134,17 @@ def test_what_is_fitted_at_once_takes_one_seed_and_leaves_the_baseline_three(hom
     method = {"name": "reference", "model": "logistic_regression"}
     fitted = replace(one_epoch, base={**one_epoch.base, "method": method}, origin=origin)
     assert default_seeds(home, fitted) == [4]
-    home.create(final_study(fitted, [4]))
+    home.create_study(final_study(fitted, [4]))
     assert default_seeds(home, baseline) == [4, 5, 6]
-    home.create(final_study(baseline, [7, 8]))
+    home.create_study(final_study(baseline, [7, 8]))
     assert default_seeds(home, fitted, "second") == [7], "the two can be compared on it"
 
 
 def test_the_baseline_of_a_file_takes_the_seeds_behind_those_of_its_study(home: Home) -> None:
     write_ledger(
-        home.create(SPEC).ledger_file, Told("baseline", [0.5], seed=0), Told("confirm", [0.5], seed=11, repeats=0)
+        home.create_study(SPEC).ledger_file, Told("baseline", [0.5], seed=0), Told("confirm", [0.5], seed=11, repeats=0)
     )
-    for name in ("quickstart", str(home.find("quickstart").spec_file)):
+    for name in ("quickstart", str(home.find_study("quickstart").spec_file)):
         assert default_seeds(home, baseline_of(home, name)) == [12, 13, 14]
 
 
@@ -139,18 +155,18 @@ def test_it_is_named_after_the_study_that_found_it() -> None:
 
 
 def test_more_seeds_are_added_to_those_there_are(home: Home) -> None:
-    extend(home, final_study(SPEC, [0, 1]))
-    folder = extend(home, final_study(SPEC, [1, 5]))
+    create_or_extend(home, final_study(SPEC, [0, 1]))
+    folder = create_or_extend(home, final_study(SPEC, [1, 5]))
     assert folder.spec().final_seeds == (0, 1, 5)
-    assert extend(home, final_study(SPEC, [0])).spec().final_seeds == (0, 1, 5)
+    assert create_or_extend(home, final_study(SPEC, [0])).spec().final_seeds == (0, 1, 5)
     assert [one.name for one in home.studies()] == ["quickstart-final"]
 
 
 @pytest.mark.parametrize("change", ["method.alpha=0.5", "data.rho=0.9", "train.epochs=21"])
 def test_another_configuration_does_not_go_under_the_same_name(home: Home, change: str) -> None:
-    folder = extend(home, final_study(SPEC, [0]))
+    folder = create_or_extend(home, final_study(SPEC, [0]))
     with pytest.raises(UserError, match=r"quickstart-final: exists already .* another configuration\. Give a --name"):
-        extend(home, final_study(quickstart(change), [0]))
+        create_or_extend(home, final_study(quickstart(change), [0]))
     assert folder.spec().final_seeds == (0,)
 
 
@@ -164,7 +180,7 @@ def test_it_chooses_its_epoch_as_the_search_did_and_takes_the_last_where_nothing
 
 
 def test_the_baseline_is_trained_by_the_name_or_file_of_its_study(home: Home) -> None:
-    home.create(replace(SPEC, name="mine"))
+    home.create_study(replace(SPEC, name="mine"))
     baseline = baseline_of(home, "mine", ["train.epochs=3"])
     assert {key: baseline.base["method"][key] for key in ("alpha", "lambda", "epsilon")} == {
         "alpha": 1.0,
@@ -175,7 +191,7 @@ def test_the_baseline_is_trained_by_the_name_or_file_of_its_study(home: Home) ->
     assert final_study(baseline, [0]).name == "mine-baseline-final"
     assert reread(baseline).base == baseline.base
     assert baseline_of(home, "quickstart").base == replace(SPEC, base=baseline_of(home, "mine").base).base
-    home.create(final_study(SPEC, [0]))
+    home.create_study(final_study(SPEC, [0]))
     with pytest.raises(UserError, match=r"quickstart-final: has no search\.baseline"):
         baseline_of(home, "quickstart-final")
 
@@ -184,8 +200,9 @@ def test_the_baseline_is_trained_by_the_name_or_file_of_its_study(home: Home) ->
 def test_best_and_baseline_stand_side_by_side_on_the_seeds_of_both(home: Home) -> None:
     best, plain = trained(home, {"study": "mine"}, 0.75), trained(home, {"study": "mine", "baseline": True}, 0.5)
     for folder in (best, plain):
-        table = beside_baseline(folder, Results.load(folder))
-        assert table is not None
+        compared = beside_baseline(folder, Results.load(folder))
+        assert compared is not None
+        table = printed_comparison(compared)
         assert list(table.columns) == ["", "mine-baseline-final", "mine-final"]
         rows = dict(zip(table[""], table["mine-final"], strict=True))
         assert rows["final test/accuracy"] == "75.8 ± 1.1% (2)"
@@ -193,39 +210,43 @@ def test_best_and_baseline_stand_side_by_side_on_the_seeds_of_both(home: Home) -
     on_gpu = trained(home, {"study": "mine", "changed": ["resources.gpu=1"]}, 0.75, "on-gpu")
     longer = trained(home, {"study": "mine", "changed": ["method.alpha=2"]}, 0.75, "other-alpha")
     for folder, is_compared in ((on_gpu, True), (longer, False)):
-        table = beside_baseline(folder, Results.load(folder))
-        assert (table is not None) == is_compared
-    assert "Best and baseline" in (report(home, "mine-final", home.path / "out")[0].with_suffix(".md")).read_text()
+        assert (beside_baseline(folder, Results.load(folder)) is not None) == is_compared
+    page = report(home, "mine-final", home.path / "out")[0].with_suffix(".md").read_text()
+    first, _, later = page.partition("## Best and baseline")
+    assert "mine-final against mine-baseline-final: test/accuracy +25.2 points (95% interval +" in first
+    assert "study predict mine-final INPUTS" in first
+    assert "method." not in later.partition("\n## ")[0]
+    assert "| method." in later.partition("## Settings of best and baseline")[2]
     other = trained(home, {"study": "other"}, 0.75)
     assert beside_baseline(other, Results.load(other)) is None
 
 
 def test_a_baseline_that_is_the_best_is_trained_once(home: Home) -> None:
     """Whichever of the two is trained first; seeds of it may be added, and it is beside nothing."""
-    write_ledger(home.create(replace(SPEC, name="mine")).ledger_file, Told("baseline", [0.5]))
+    write_ledger(home.create_study(replace(SPEC, name="mine")).ledger_file, Told("baseline", [0.5]))
     baseline = baseline_of(home, "mine")
     best = replace(baseline, name="mine-best", origin={**(baseline.origin or {}), "baseline": False, "trial": 0})
     best.base["train"]["seed"] = 5  # an export has that of its trial
     for first, second in ((best, baseline), (baseline, best)):
-        trained = extend(home, final_study(first, [3, 4]))
+        trained = create_or_extend(home, final_study(first, [3, 4]))
         final = final_study(second, [3, 4])
         with pytest.raises(UserError, match=rf"{final.name}: would train what {trained.name} has trained"):
-            extend(home, final)
-        assert extend(home, final_study(first, [9])).spec().final_seeds == (3, 4, 9)
+            create_or_extend(home, final)
+        assert create_or_extend(home, final_study(first, [9])).spec().final_seeds == (3, 4, 9)
         assert is_of_baseline(home, final_study(first, [3]))
         shutil.rmtree(trained.path)
     other = replace(best, base={**best.base, "method": {**best.base["method"], "alpha": 0.5}})
     assert not is_of_baseline(home, final_study(other, [3]))
-    extend(home, final_study(baseline, [3]))
-    assert extend(home, final_study(other, [3])).name == "mine-final"
+    create_or_extend(home, final_study(baseline, [3]))
+    assert create_or_extend(home, final_study(other, [3])).name == "mine-final"
 
 
 @pytest.mark.slow
 def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is_large(home: Home) -> None:
     folder = trained(home, {"study": "mine"}, 0.75)
     spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
-    document = summary.summary(Results(spec, record))
-    assert summary.lines(document)[1:4] == [
+    document = summary.summarise(Results(spec, record))
+    assert summary.summary_lines(document)[1:4] == [
         "final     test/accuracy              75.8 ± 1.1% (2 seeds), 95%: 57.6 to 87.8%",
         "final     val/accuracy               75.8 ± 1.1% (2 seeds)",
         "±: over seeds; 95%: with the error of the split's own samples, which seeds share",
@@ -245,16 +266,16 @@ def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is
 def trained(home: Home, origin: dict[str, Any], accuracy: float, name: str | None = None) -> StudyFolder:
     """A final training on two seeds with these accuracies; that of a baseline is of another alpha than the others."""
     spec = quickstart("method.alpha=0.25") if origin.get("baseline") else SPEC
-    folder = extend(home, final_study(replace(spec, origin=origin), [3, 4], name))
+    folder = create_or_extend(home, final_study(replace(spec, origin=origin), [3, 4], name))
     ledger = Ledger(folder.ledger_file)
-    ledger.append(Opened(owner="ada", version="1", data="1", libraries={}))
+    ledger.append(SessionOpened(owner="ada", version="1", data="1", libraries={}))
     for number, seed in enumerate((3, 4)):
         value = accuracy + number * accuracy / 50
-        ledger.append(Decided(trial=number, stage="final", params={}, seed=seed))
-        ledger.append(Started(trial=number, node="here"))
-        ledger.append(Report(trial=number, epoch=1, metrics={"val/accuracy": value}))
-        ledger.append(Ended(trial=number, state="complete"))
-        ledger.append(SplitTested(trial=number, metrics={"test/accuracy": value, "test/accuracy_standard_error": 0.08}))
-    ledger.append(Closed(state="complete"))
+        ledger.append(TrialDecided(trial=number, stage="final", params={}, seed=seed))
+        ledger.append(TrialStarted(trial=number, node="here"))
+        ledger.append(EpochReported(trial=number, epoch=1, metrics={"val/accuracy": value}))
+        ledger.append(TrialEnded(trial=number, state="complete"))
+        ledger.append(TrialTested(trial=number, metrics={"test/accuracy": value, "test/accuracy_standard_error": 0.08}))
+    ledger.append(SessionClosed(state="complete"))
     ledger.close()
     return folder

@@ -21,14 +21,14 @@ from PIL import Image
 from study import methods, models
 from study.commands import backbones
 from study.commands import single_trial as one_trial
-from study.commands.answers import Asker
 from study.commands.init import Flags, write
+from study.commands.init_answers import Asker
 from study.commands.plan import plan
 from study.data.dataset import Facts
 from study.errors import UserError
-from study.models import published
+from study.models import published_weights
 from study.spec import StudySpec, json_schema, load_study
-from study.spec.document import read, shipped_folder
+from study.spec.yaml_document import read_study_file, shipped_files_folder
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_for_a_data_set_says_what_is_what_and_where_its_schema_is() -> None:
     path = write(of(data="biased_digits"), None, False, nobody())
     text = path.read_text(encoding="utf-8")
-    assert text.startswith(f"# yaml-language-server: $schema={shipped_folder() / json_schema.FILE}\n# mine: eps_sup_")
+    assert text.startswith(
+        f"# yaml-language-server: $schema={shipped_files_folder() / json_schema.SCHEMA_FILE_NAME}\n# mine: eps_sup_"
+    )
     spec = load_study("mine.yaml")
     own = {"method.alpha", "method.lambda", "method.epsilon", "method.temperature"}
     assert spec.search.space.keys() == own | {"train.learning_rate"}
@@ -74,7 +76,9 @@ def test_a_draft_tries_few_configurations_where_few_validation_samples_conflict(
 @pytest.mark.slow
 @pytest.mark.parametrize("gpu", [False, True])
 def test_a_file_for_any_methods_can_be_planned_and_is_right_for_editors(gpu: bool) -> None:
-    validator = Draft202012Validator(json.loads((shipped_folder() / json_schema.FILE).read_text(encoding="utf-8")))
+    validator = Draft202012Validator(
+        json.loads((shipped_files_folder() / json_schema.SCHEMA_FILE_NAME).read_text(encoding="utf-8"))
+    )
     several = [[name] for name in methods.names() if name not in ("laftr", "equalized_odds_postprocessing")]
     for chosen in [*several, ["wcl", "eps_sup_info_nce", "cross_entropy"]]:
         path = write(of(*chosen, data="biased_digits", gpu=gpu, trials=5), None, True, nobody())
@@ -82,14 +86,14 @@ def test_a_file_for_any_methods_can_be_planned_and_is_right_for_editors(gpu: boo
         searched = spec.search.space.get("method.name")
         assert {spec.base["method"]["name"]} | set(searched.choices if searched else []) == set(chosen)
         assert spec.trials == 5
-        assert list(validator.iter_errors(read(path).values)) == []
+        assert list(validator.iter_errors(read_study_file(path).values)) == []
 
 
 def test_a_study_of_the_users_images_runs() -> None:
     write(of("sup_con", data="birds", file="image", target="kind", bias="place"), None, False, nobody())
     spec = load_study("mine.yaml", ["train.epochs=1", "data.size=8"])
     assert spec.base["data"]["labels"] == "list.csv"
-    (epoch,) = one_trial.run(spec)
+    (epoch,) = one_trial.run_trial(spec)
     assert 0.0 <= epoch["val/shrunk_unbiased_accuracy"] <= 1.0
 
 
@@ -352,7 +356,7 @@ def test_drawings_and_small_pictures_do_not_nor_whoever_says_so(folder: Path) ->
 def test_where_no_pretrained_network_is_here_init_says_how_to_get_one_and_asks_who_can_be_asked(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(published.Packaged, "existing_path", lambda self: None)
+    monkeypatch.setattr(published_weights.PackagedFile, "path_or_none", lambda self: None)
     spec, said = drafted(shots(folder))
     assert spec.base["model"]["name"] == "small_conv_net"
     assert "`uv sync --extra photographs`" in said
@@ -379,7 +383,7 @@ def test_where_no_pretrained_network_is_here_init_says_how_to_get_one_and_asks_w
 
 
 def test_a_file_of_weights_is_taken_for_the_network_that_it_fits(folder: Path) -> None:
-    torch.save(models.build({"name": "resnet18"}, Facts(2, None, (3, 64, 64))).net.state_dict(), "mine.pth")
+    torch.save(models.build_encoder({"name": "resnet18"}, Facts(2, None, (3, 64, 64))).net.state_dict(), "mine.pth")
     spec, _ = drafted(replace(shots(folder), weights="mine.pth"))
     assert (spec.base["model"]["name"], spec.base["model"]["weights"]) == ("resnet18", "mine.pth")
     torch.save({"weight": torch.ones(2)}, "other.pth")

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,9 @@ from init_folder import nobody, of, refused
 
 from study import data
 from study.commands import plan
-from study.commands.answers import Asker
 from study.commands.init import write
+from study.commands.init_answers import Asker
 from study.spec import load_study
-from study.spec.load import load_checked, load_resolved
 
 ROWS = 240
 
@@ -70,6 +70,19 @@ def test_a_column_that_tells_the_class_is_refused_until_somebody_decides(leak: o
         assert "leak  alone tells" in plan.text(document) or "leak  tells the class by" in plan.text(document)
 
 
+def test_a_column_that_goes_with_the_class_in_many_rows_is_told_where_no_bias_is_named() -> None:
+    table(camera=lambda yes: np.where(np.arange(ROWS) % 10 == 0, ~yes, yes).astype(int))
+    of_bias = {}
+    for bias in ("none", "sex", "camera"):
+        lines: list[str] = []
+        write(replace(people(), bias=bias), Path(f"{bias}.yaml"), False, Asker(None, lines.append))
+        of_bias[bias] = [line for line in lines if "goes with the class" in line]
+    ((told,), *others) = of_bias.values()
+    assert told.strip().startswith("camera  goes with the class in 88% of the rows")
+    assert "--bias camera" in told
+    assert others == [[], []]
+
+
 def test_all_that_is_to_be_decided_is_one_message_and_its_options_do() -> None:
     table(
         copy=slips,
@@ -96,7 +109,7 @@ def test_all_that_is_to_be_decided_is_one_message_and_its_options_do() -> None:
     path = write(people(without=[",".join(without)], assignments=keys), None, False, Asker(None, lines.append))
     assert "without: none: the same in every row" in lines
     spec = load_study(str(path))
-    assert data.reading(spec.base["data"])[:3] == [
+    assert data.describe_reading(spec.base["data"])[:3] == [
         "inputs: 2 columns, 2 numbers for the network",
         "  numbers (2): x, stray",
         "  left out, as they count the rows: id",
@@ -141,32 +154,19 @@ def test_a_target_of_numbers_is_told_as_such_and_thresholds_make_classes_of_it()
         ([option], None),
         (["data.target_bins=[0, 0.5]"], ("under 0", "0 to under 0.5", "0.5 and over")),
     ):
-        facts = load_study(str(write(people(target="rate", assignments=keys), None, True, nobody()))).facts
+        facts = load_study(str(write(people(target="rate", assignments=keys), None, True, nobody()))).data_facts
         assert facts.classes == len(names or "ab")
         assert names in (None, facts.class_names)
     Path("mine.yaml").unlink()
     assert "45 different ones" in refused(people(target="whole"))
     each = people(target="whole", assignments=["data.target_bins=each"])
-    assert load_study(str(write(each, None, True, nobody()))).facts.classes == 45
+    assert load_study(str(write(each, None, True, nobody()))).data_facts.classes == 45
 
 
 def test_another_kind_of_data_has_no_columns_to_leave_out() -> None:
     assert "--without a: is for tables" in refused(of(data="biased_digits", without=["a"]))
     table()
     assert "no column 'y'" in refused(people(without=["y"]))
-
-
-@pytest.mark.parametrize("load", [load_checked, load_resolved])
-def test_a_study_of_an_earlier_version_keeps_its_inputs(load: Callable[[Path], object], tmp_path: Path) -> None:
-    table(id=3 * np.arange(ROWS) + np.arange(ROWS) % 2)
-    path = write(people(), None, False, nobody())
-    spec = load_study(str(path))
-    assert data.describe(spec.base["data"]).shape == (1,)
-    older = tmp_path / "study.yaml"
-    older.write_text("".join(line for line in spec.to_yaml().splitlines(True) if "row_numbers" not in line))
-    assert data.describe(load(older).base["data"]).shape == (2,)  # type: ignore[attr-defined]
-    older.write_text(spec.to_yaml())
-    assert data.describe(load(older).base["data"]).shape == (1,)  # type: ignore[attr-defined]
 
 
 def test_columns_with_odd_names_are_offered_as_they_can_be_typed() -> None:

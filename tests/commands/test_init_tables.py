@@ -8,8 +8,8 @@ from init_folder import birds_and_people, nobody, of, refused
 
 from study import methods
 from study.commands import single_trial as one_trial
-from study.commands.answers import Asker
 from study.commands.init import WHY, write
+from study.commands.init_answers import Asker
 from study.spec import load_study
 
 
@@ -25,7 +25,7 @@ def test_a_study_of_the_users_table_runs() -> None:
     assert spec.search.enqueue
     assert spec.search.margin == 0.0
     assert spec.base["train"]["augmentation"] == "corrupt_columns"
-    (epoch,) = one_trial.run(spec)
+    (epoch,) = one_trial.run_trial(spec)
     assert 0.0 <= epoch["val/worst_class_accuracy"] <= 1.0
 
 
@@ -44,7 +44,7 @@ def test_a_tables_draft_weighs_classes_and_cells_in_a_linear_network_beside_the_
     assert (baseline["name"], baseline["class_weights"], baseline["cell_weights"]) == ("cross_entropy", 0.0, 0.0)
     contrastive = spec.trial_document({"method.name": "eps_sup_info_nce_fair_kl"})["method"]
     assert (contrastive["regulariser"], contrastive["cross_entropy"]) == ("fair_kl", "plain")
-    (epoch,) = one_trial.run(spec)
+    (epoch,) = one_trial.run_trial(spec)
     assert 0.0 <= epoch["val/shrunk_unbiased_accuracy"] <= 1.0
 
 
@@ -101,9 +101,9 @@ def test_bias_labels_of_some_samples_are_enough(folder: Path) -> None:
     assert told[-1] == f"method: eps_sup_info_nce with fair_kl, as {WHY['some_labels']}"
     spec = load_study(str(path))
     assert spec.base["method"]["bias_source"] == "some_labels"
-    (epoch,) = one_trial.run(spec)
+    (epoch,) = one_trial.run_trial(spec)
     assert 0.0 <= epoch["val/shrunk_unbiased_accuracy"] <= 1.0
-    ((key, why),) = methods.lacking({**spec.base["method"], "bias_source": "labels"}, spec.facts)
+    ((key, why),) = methods.unmet_needs({**spec.base["method"], "bias_source": "labels"}, spec.data_facts)
     assert (key, why.partition(" (")[0]) == ("regulariser", "needs the bias of every sample")
 
 
@@ -126,7 +126,7 @@ def test_the_positive_class_is_written_where_names_tell() -> None:
     Path("decisions.csv").write_text("\n".join(["income,sex,decision", *rows]) + "\n")
     path = write(of("cross_entropy", data="decisions.csv", target="decision", bias="sex"), None, False, nobody())
     assert load_study(str(path)).base["data"]["positive"] == "approved"
-    assert load_study(str(path)).facts.class_names == ("denied", "approved")
+    assert load_study(str(path)).data_facts.class_names == ("denied", "approved")
     asked: list[str] = []
 
     def ask(question: str, default: str | None) -> str:
@@ -147,17 +147,17 @@ def test_a_bias_of_many_numbers_is_drafted_in_quartiles() -> None:
     write(flags, None, False, Asker(None, told.append))
     spec = load_study("mine.yaml")
     assert spec.base["data"]["bias_bins"] == "quartiles"
-    assert spec.facts.bias_names == ("under 26.75", "26.75 to under 34.5", "34.5 to under 42.25", "42.25 and over")
+    assert spec.data_facts.bias_names == ("under 26.75", "26.75 to under 34.5", "34.5 to under 42.25", "42.25 and over")
     assert "bias_bins: quartiles. Other groups: --set data.bias_bins=[25, 40]" in told
     assert "inputs: 2 columns, 3 numbers for the network" in told
-    assert load_study("mine.yaml", ["data.bias_bins=[25, 40]"]).facts.bias_classes == 3
+    assert load_study("mine.yaml", ["data.bias_bins=[25, 40]"]).data_facts.bias_classes == 3
     given = replace(flags, name="given", assignments=["data.bias_bins=[25, 40]"])
-    assert load_study(str(write(given, None, False, nobody()))).facts.bias_classes == 3
+    assert load_study(str(write(given, None, False, nobody()))).data_facts.bias_classes == 3
     codes = replace(flags, name="codes", bias="income")
     Path("people.csv").write_text(
         "\n".join(["income,age,paid", *(f"{n % 12},{n * 3 % 50},{n // 2 % 2}" for n in range(240))])
     )
-    assert load_study(str(write(codes, None, False, nobody()))).facts.bias_classes == 12
+    assert load_study(str(write(codes, None, False, nobody()))).data_facts.bias_classes == 12
 
 
 def test_columns_are_found_as_the_given_keys_say(folder: Path) -> None:
@@ -183,4 +183,4 @@ def test_a_text_file_beside_pictures_is_a_table_where_it_is_named(folder: Path) 
     plain = load_study(str(write(flags, None, False, nobody()))).base["data"]
     assert plain["labels"] == "list.csv"
     spec = load_study(str(write(replace(flags, labels="labels.txt"), None, True, nobody())))
-    assert spec.facts.class_names == ("M\u00f6we", "wren")
+    assert spec.data_facts.class_names == ("M\u00f6we", "wren")

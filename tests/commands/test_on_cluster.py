@@ -1,5 +1,6 @@
 """Reading a cluster's studies, and fetching one: what is brought, what is refused, and what is told then."""
 
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,21 +13,25 @@ from study.address import MIN_TOKEN_CHARACTERS
 from study.cluster.head import DashboardUnreachableError
 from study.cluster.log_share import LogShare
 from study.commands import fetch as fetching
+from study.commands.final_training import final_study, find_model
 from study.commands.on_cluster import RemoteStudies
 from study.errors import UserError
-from study.home.folder import Home, StudyFolder, fetched
+from study.home.folder import Home, StudyFolder, fetch_origin
+from study.spec import StudySpec
 
 
 class There:
     """A cluster with a study that its driver is at, and a laptop."""
 
-    def __init__(self, folder: Path, head: StandIn) -> None:
-        self.study = Home(folder / "cluster").create(quickstart("name=mine"))
-        write_ledger(self.study.ledger_file, Told("baseline", [0.5]), Told("search", [0.7, 0.8], "running"))
+    def __init__(self, folder: Path, head: StandIn, spec: StudySpec) -> None:
+        self.study = Home(folder / "cluster").create_study(spec)
+        searched = [Told("baseline", [0.5]), Told("search", [0.7, 0.8], "running")]
+        trained = [Told("final", [0.5, 0.6], "complete", seed=seed) for seed in spec.final_seeds or ()]
+        write_ledger(self.study.ledger_file, *(trained or searched))
         (self.study.path / "models").mkdir()
         (self.study.path / "models/trial-00001.safetensors").write_bytes(b"weights")
         self.share, self.head, self.home = LogShare(self.study, head.logs), head, Home(folder / "laptop")
-        self.share.open()
+        self.share.create()
         head.jobs.append(job("mine"))
 
     def add(self, folder: StudyFolder, state: str = "interrupted") -> None:
@@ -34,11 +39,11 @@ class There:
         self.share.renew()
 
     def fetch(self, **options: object) -> fetching.FetchOutcome:
-        return fetching.fetch(self.home, "mine", self.head.address, **options)  # type: ignore[arg-type]
+        return fetching.fetch_study(self.home, "mine", self.head.address, **options)  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[There]:
+def there(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[There]:
     token = tmp_path / "token"
     token.write_text(TOKEN)
     token.chmod(0o600)
@@ -48,7 +53,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[There]:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:1")  # the cluster's, say: fetch leaves it alone
     (tmp_path / "logs").mkdir()
     with stand_in(tmp_path / "logs") as head:
-        yield There(tmp_path, head)
+        yield There(tmp_path, head, getattr(request, "param", quickstart("name=mine")))
 
 
 def test_a_study_that_runs_is_read_as_such(there: There) -> None:
@@ -76,15 +81,30 @@ def test_a_name_that_is_not_there(there: There) -> None:
 def test_a_study_is_fetched_and_then_what_is_new(there: There) -> None:
     done = there.fetch()
     assert done.files == ["ledger.jsonl", "study.yaml"]
-    assert done.source.ran
-    assert any("it runs at" in line for line in fetching.words(done))
-    assert there.home.find("mine").spec().hash == there.study.spec().hash
+    assert done.origin.was_running
+    assert "models" not in " ".join(fetching.outcome_lines(done)), "nobody asked for them"
+    assert any("it runs at" in line for line in fetching.outcome_lines(done))
+    assert there.home.find_study("mine").spec().hash == there.study.spec().hash
     there.add(there.study)
     there.head.jobs[0]["status"] = "STOPPED"
     done = there.fetch(models=True)
     assert done.files == ["ledger.jsonl", "models/trial-00001.safetensors"]
+    assert "models: 1 new, 1 in all" in fetching.outcome_lines(done)
+    assert "models: 0 new, 1 in all" in fetching.outcome_lines(there.fetch(models=True))
     assert there.fetch().files == []
-    assert (done.source.ran, done.own) == (False, 0)
+    assert (done.origin.was_running, done.own) == (False, 0)
+
+
+@pytest.mark.parametrize("there", [final_study(quickstart(), [0, 1], "mine")], indirect=True, ids=["final training"])
+def test_where_models_stayed_there_it_is_said_how_they_come(there: There) -> None:
+    (told,) = [line for line in fetching.outcome_lines(there.fetch()) if "its models" in line]
+    assert told.endswith(f"study fetch mine --address {there.head.address} --models")
+    for seed in (None, 1):
+        with (
+            pytest.raises(UserError, match=r"on the cluster that it was fetched from.*study fetch mine .*--models$"),
+            find_model(there.home, "mine", seed),
+        ):
+            pass
 
 
 def test_a_fetch_that_breaks_off_leaves_no_study_and_goes_on(there: There) -> None:
@@ -98,15 +118,21 @@ def test_a_fetch_that_breaks_off_leaves_no_study_and_goes_on(there: There) -> No
     assert not [path for path in there.home.path.iterdir() if path.name.startswith(".mine")]
 
 
+def test_a_study_without_models_is_fetched_with_them(there: There) -> None:
+    shutil.rmtree(there.study.models_folder)
+    there.share.renew()
+    assert "models: it has none" in fetching.outcome_lines(there.fetch(models=True))
+
+
 def test_another_name_here(there: There) -> None:
     there.fetch(rename="theirs")
-    assert there.home.find("theirs").spec().name == "theirs"
+    assert there.home.find_study("theirs").spec().name == "theirs"
     there.add(there.study)
     assert there.fetch(rename="theirs").files == ["ledger.jsonl", "study.yaml"]
 
 
 def test_another_study_of_that_name_is_refused(there: There) -> None:
-    there.home.create(quickstart("name=mine"))
+    there.home.create_study(quickstart("name=mine"))
     with pytest.raises(UserError, match=r"another study of that name is in .*, it was not fetched.*--name mine-2"):
         there.fetch()
 
@@ -116,8 +142,8 @@ def test_a_home_that_the_cluster_has_too_needs_no_fetch(there: There, monkeypatc
     there.home = Home(there.study.path.parent)
     there.add(there.study)
     done = there.fetch()
-    assert (done.files, fetched(there.study)) == ([], None)
-    assert "is this very study" in fetching.words(done)[0]
+    assert (done.files, fetch_origin(there.study)) == ([], None)
+    assert "is this very study" in fetching.outcome_lines(done)[0]
     assert there.fetch(rename="beside").folder.ledger_file.read_bytes() == there.study.ledger_file.read_bytes()
 
 
@@ -155,7 +181,7 @@ def test_when_the_head_has_gone_what_is_known_is_told(there: There, capsys: pyte
             assert words in str(told.value)
         assert f"{there.study.path}/ledger.jsonl on " in str(told.value)
         assert "study submit" in str(told.value)
-    assert RemoteStudies(there.head.address).home(["mine"]).find("mine").spec().name == "mine"
+    assert RemoteStudies(there.head.address).home(["mine"]).find_study("mine").spec().name == "mine"
     assert "mine: as it was on " in capsys.readouterr().err
 
 

@@ -37,7 +37,7 @@ def told_study(home: Path) -> Home:
     found = Home(home)
     spec = quickstart("name=mine", "train.epochs=2", "search.early_stopping={}")
     write_ledger(
-        found.create(spec).ledger_file,
+        found.create_study(spec).ledger_file,
         Told("baseline", [0.2, 0.3], params={**PARAMS, "method.lambda": 0.0}),
         Told("search", [0.4, 0.6], params=PARAMS),
         Told("search", [0.1], "pruned", params={**PARAMS, "method.alpha": 0.2}),
@@ -59,7 +59,7 @@ TOLD = [
 
 
 def test_a_search_is_a_storage_of_optunas_that_grows_with_the_ledger(tmp_path: Path) -> None:
-    folder = told_study(tmp_path).find("mine")
+    folder = told_study(tmp_path).find_study("mine")
     study = optuna.load_study(study_name="mine", storage=LedgerStorage(folder))
     found = [(one.state.name, one.value, one.intermediate_values, one.user_attrs["trial"]) for one in study.trials]
     assert found == TOLD
@@ -254,6 +254,6 @@ def test_a_search_runs_what_was_imported_first(tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, (time.time() - began, done.stderr)
-    study = optuna.load_study(study_name="fairkl_digits", storage=LedgerStorage(Home(home).find("fairkl_digits")))
+    study = optuna.load_study(study_name="fairkl_digits", storage=LedgerStorage(Home(home).find_study("fairkl_digits")))
     lambdas = [trial.params["method.lambda"] for trial in study.trials if trial.state == TrialState.COMPLETE]
     assert {0.4, 0.3} <= set(lambdas[:3])

@@ -7,7 +7,7 @@ from helpers import quickstart
 
 from study.commands.plan import plan, text
 from study.metrics.selection_rules import RULES
-from study.ranking.documents import plain
+from study.ranking.documents import to_plain
 
 LABELLED = sum(rule.needs != "inferred groups" for rule in RULES)
 """Rules that data with bias labels allow, where no groups are inferred."""
@@ -30,7 +30,7 @@ def test_the_quickstart_by_hand() -> None:
     assert f"then 9 to confirm and about 3, at most {(LABELLED - 1) * 3}, for what other rules pick" in text(document)
     assert document.metric == "val/accuracy (max)"
     assert document.space["method.alpha"] == {"low": 0.001, "high": 1.0, "log": True}
-    assert json.loads(json.dumps(plain(document), allow_nan=False)) == plain(document)
+    assert json.loads(json.dumps(to_plain(document), allow_nan=False)) == to_plain(document)
 
 
 def test_what_has_to_be_beaten_runs_whole() -> None:
@@ -86,3 +86,10 @@ def test_other_rules_pick_no_more_than_there_is(assignments: list[str], rule: in
 def test_where_no_trial_can_be_stopped_early_all_epochs_are_expected(stopping: str) -> None:
     document = plan(quickstart(stopping))
     assert document.budget.epochs["expected"] == document.budget.epochs["most"]
+
+
+def test_a_baseline_that_the_search_would_not_try_is_told() -> None:
+    document = plan(quickstart("search.baseline={method.alpha: 5.0}"))
+    assert document.baseline_outside == ["method.alpha 5.0"]
+    assert "method.alpha 5.0" in text(document)
+    assert not plan(quickstart()).baseline_outside

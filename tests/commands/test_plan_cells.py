@@ -7,7 +7,7 @@ import pytest
 from helpers import quickstart
 
 from study.commands.plan import plan, text
-from study.ranking.documents import plain
+from study.ranking.documents import to_plain
 from study.spec import load_study
 
 
@@ -54,7 +54,7 @@ def test_a_few_cells_are_shown_as_a_table(tmp_path: Path, monkeypatch: pytest.Mo
         "train.augmentation=none",
     )
     document = plan(quickstart(*given))
-    assert json.loads(json.dumps(plain(document), allow_nan=False)) == plain(document)
+    assert json.loads(json.dumps(to_plain(document), allow_nan=False)) == to_plain(document)
     told = text(document).splitlines()
     start = next(place for place, line in enumerate(told) if line.split() == ["train", "val", "test"])
     assert [line.rsplit(None, 3) for line in told[start + 1 : start + 6]] == [
@@ -68,9 +68,47 @@ def test_a_few_cells_are_shown_as_a_table(tmp_path: Path, monkeypatch: pytest.Mo
     assert "the smallest cell of val has 2 samples, fewer than 10" in document.warnings[1]
 
 
-def test_many_cells_are_summed_up() -> None:
-    told = text(plan(load_study("quickstart_biased")))
-    assert "val: 360 samples, 340 aligned, 20 conflicting; cells of 1 to 35, 70 of 100 empty" in told
+def columns_of(told: list[str], start: int, count: int) -> list[list[str]]:
+    return [line.rsplit(None, 3) for line in told[start + 1 : start + 1 + count]]
+
+
+def test_of_many_cells_classes_are_counted_and_small_cells_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    classes, sites = ("ash", "birch", "cedar", "elm", "fir"), ("north", "south", "east", "west")
+    pairs = [(0, 0, 200), (1, 1, 150), (2, 2, 100), (3, 3, 60), (4, 0, 30), (0, 1, 6), (1, 3, 4)]
+    rows = [f"{classes[y]},{sites[s]}" for y, s, count in pairs for _ in range(count)]
+    Path("trees.csv").write_text("kind,site,height\n" + "\n".join(f"{row},{n}" for n, row in enumerate(rows)) + "\n")
+    section = "{name: table, path: trees.csv, target: kind, bias: site, features: [height]}"
+    document = plan(quickstart(f"data={section}", "model={name: mlp}", "train.augmentation=none"))
+    told = text(document).splitlines()
+    start = next(place for place, line in enumerate(told) if line.split() == ["train", "val", "test"])
+    (counts,) = document.cells
+    expected = {name: [str(split.classes[y]) for split in counts.splits.values()] for y, name in enumerate(classes)}
+    shown = {name.strip(): numbers for name, *numbers in columns_of(told, start, 8)}
+    assert {name: shown[name] for name in classes} == expected
+    assert [sum(map(int, column)) for column in zip(*expected.values(), strict=True)] == [
+        int(count) for count in shown["samples"]
+    ]
+    few = next(place for place, line in enumerate(told) if "fewer than 10 training samples" in line)
+    assert told[few].strip() == "cells of fewer than 10 training samples (train/val/test):"
+    of_class = dict(line.strip().split(": ", 1) for line in told[few + 1 : few + 6])
+    assert {name: len(of_class[name].split(", ")) for name in classes} == dict.fromkeys(classes, 3)
+    assert "north 0/0/0" in of_class["cedar"]
+    (south,) = (cell for cell in of_class["ash"].split(", ") if cell.startswith("south"))
+    assert sum(map(int, south.split()[1].split("/"))) == 6
+
+
+def test_very_many_small_cells_are_counted_alone() -> None:
+    told = text(plan(load_study("quickstart_biased"))).splitlines()
+    start = next(place for place, line in enumerate(told) if line.split() == ["train", "val", "test"])
+    assert [line[1:] for line in columns_of(told, start, 3)] == [
+        ["1078", "360", "359"],
+        ["1018", "340", "30"],
+        ["60", "20", "329"],
+    ]
+    assert told[start + 14] == "  cells of fewer than 10 training samples: 90 of 100"
 
 
 def test_several_data_sets_are_told_apart() -> None:

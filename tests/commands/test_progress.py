@@ -113,6 +113,37 @@ def test_the_best_so_far(trials: list[Told], words: str) -> None:
     assert StudyProgress(SPEC, record(*trials)).best() == words
 
 
+LIMIT = "val/equalized_odds <= 0.1"
+
+
+@pytest.mark.parametrize("metric", ["val/accuracy", "[val/accuracy, val/balanced_accuracy]"])
+def test_what_leads_by_breaking_a_limit_is_said_to_and_falls_behind_what_keeps_it(metric: str) -> None:
+    """Otherwise a best so far would get worse without a reason."""
+    spec = quickstart(f"search.metric={metric}", f"search.constraints=['{LIMIT}']", "search.trials=4")
+
+    def trial(stage: str, value: float, gap: float) -> Told:
+        return Told(stage, [value], further={"val/balanced_accuracy": value, "val/equalized_odds": gap})
+
+    breaks, keeps = trial("search", 0.9, 0.3), trial("search", 0.6, 0.05)
+    first, then = (StudyProgress(spec, record(*trials)).best() for trials in ([breaks], [breaks, keeps]))
+    assert "90.0%" in first
+    assert f"breaks {LIMIT}" in first
+    assert "highest" not in first
+    assert "60.0%" in then
+    assert "breaks" not in then
+    baselines = (StudyProgress(spec, record(trial("baseline", 0.9, gap))).best() for gap in (0.3, 0.05))
+    assert [f"breaks {LIMIT}" in told for told in baselines] == [True, False]
+
+
+def test_what_keeps_a_limit_in_the_search_may_break_it_on_fresh_seeds() -> None:
+    spec = quickstart(f"search.constraints=['{LIMIT}']", "search.trials=4", "search.confirm={top: 1, seeds: 2}")
+    searched = Told("search", [0.9], further={"val/equalized_odds": 0.1})
+    fresh = [Told("confirm", [0.8], seed=seed, repeats=0, further={"val/equalized_odds": 0.2}) for seed in (1, 2)]
+    found = StudyProgress(spec, record(searched, *fresh)).best()
+    assert "80.0%" in found
+    assert f"breaks {LIMIT}" in found
+
+
 def test_a_final_training_shows_its_seeds_and_their_mean() -> None:
     spec = final_study(SPEC, [0, 1, 2])
     found = record(Told("final", [0.5]), Told("final", [0.7], seed=1), Told("final", [0.1], "running", seed=2))
@@ -157,12 +188,12 @@ def test_the_phase_is_what_trials_run_for() -> None:
 def test_what_was_asked_for_is_counted_until_it_is_done() -> None:
     found = record(Told("baseline", [0.25] * 4), Told("search", [0.1], "running"))
     progress = StudyProgress(SPEC, found)
-    found.take({"event": "enqueued", "request": "a", "params": {"method.alpha": 0.5}, "time": 9.0})
-    found.take({"event": "stopping", "request": "b", "trial": 1, "time": 9.0})
+    found.apply_entry({"event": "enqueued", "request": "a", "params": {"method.alpha": 0.5}, "time": 9.0})
+    found.apply_entry({"event": "stopping", "request": "b", "trial": 1, "time": 9.0})
     assert ", 1 enqueued, 1 stopping; best" in progress.line()
     decided = {"trial": 2, "stage": "search", "params": {}, "seed": 0, "enqueued": True}
-    found.take({"event": "trial", **decided, "time": 9.0})
-    found.take({"event": "ended", "trial": 1, "state": "pruned", "time": 9.0})
+    found.apply_entry({"event": "trial", **decided, "time": 9.0})
+    found.apply_entry({"event": "ended", "trial": 1, "state": "pruned", "time": 9.0})
     assert not re.search("enqueued|stopping", progress.line())
 
 
@@ -170,7 +201,7 @@ def test_a_search_that_a_user_ended_has_nothing_more_to_try() -> None:
     found = record(Told("baseline", [0.25] * 4), Told("search", [0.1], "running"))
     progress = StudyProgress(SPEC, found)
     assert (progress.phase(), progress.counts()["waiting"]) == ("searching", 2 + 4)
-    found.take({"event": "ending", "request": "a", "time": 9.0})
+    found.apply_entry({"event": "ending", "request": "a", "time": 9.0})
     assert (progress.phase(), progress.counts()["waiting"]) == ("ending the search", 4)
 
 
@@ -178,15 +209,15 @@ def test_steps_of_the_driver_are_phases_until_a_trial_runs() -> None:
     found = record(Told("baseline", [0.1] * 4))
     progress = StudyProgress(SPEC, found)
     assert progress.phase() == "starting Ray"
-    progress.tell("preparing data")
+    progress.take_step("preparing data")
     assert progress.phase() == "preparing data"
-    progress.tell("starting Ray takes long")
+    progress.take_step("starting Ray takes long")
     assert progress.phase() == "preparing data", "anything else is a line of its own"
-    found.take({"event": "trial", "trial": 1, "stage": "search", "params": {}, "seed": 0, "time": 1.0})
-    found.take({"event": "started", "trial": 1, "time": 1.0})
+    found.apply_entry({"event": "trial", "trial": 1, "stage": "search", "params": {}, "seed": 0, "time": 1.0})
+    found.apply_entry({"event": "started", "trial": 1, "time": 1.0})
     assert progress.phase() == "searching"
-    progress.tell("writing the report")
-    found.take({"event": "ended", "trial": 1, "state": "complete", "time": 2.0})
+    progress.take_step("writing the report")
+    found.apply_entry({"event": "ended", "trial": 1, "state": "complete", "time": 2.0})
     assert progress.phase() == "writing the report"
     assert re.match(r"\d:\d\d  writing the report: ", progress.line())
 
@@ -196,7 +227,7 @@ def test_trials_that_have_all_run_are_tested() -> None:
     found = record(Told("final", [0.5], "running"))
     progress = StudyProgress(spec, found)
     assert progress.phase() == "training"
-    found.take({"event": "ended", "trial": 0, "state": "complete", "time": 2.0})
+    found.apply_entry({"event": "ended", "trial": 0, "state": "complete", "time": 2.0})
     assert progress.phase() == "testing"
 
 
@@ -221,6 +252,20 @@ def test_the_time_to_go_is_told_from_the_first_epoch_on_and_is_that_of_status() 
     assert StudyProgress(SPEC, begun).numbers() != StudyProgress(SPEC, first_epoch).numbers()
     assert StudyProgress(SPEC, first_epoch).pace() == Pace(60.0, 8 * 4 - 1)
     assert StudyProgress(SPEC, first_epoch).line().endswith("about 0:31 to go")
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_why_the_first_trial_failed_is_told_once_and_with_where_its_traceback_is(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    for period in ("LINE_EVERY", "LIVE_EVERY"):
+        monkeypatch.setattr(f"study.commands.progress_view.{period}", 0.01)
+    out, found = io.StringIO(), record(Told("search", [], "failed"), Told("search", [], "failed"))
+    with ProgressView(Console(file=out, width=200, force_terminal=is_terminal))(SPEC, found):
+        time.sleep(0.05)
+    why = f"trial 0 failed: {found.trials[0].end_reason}. study logs {SPEC.name} --trial 0"
+    assert re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", out.getvalue()).count(why) == 1
+    assert "trial 1 failed" not in out.getvalue()
 
 
 def test_a_terminal_keeps_one_line_and_what_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,8 +304,8 @@ def test_quiet_shows_nothing() -> None:
 def test_trials_that_were_over_before_anybody_looked_end_a_step_too() -> None:
     found = record(Told("baseline", [0.1] * 4))
     progress = StudyProgress(SPEC, found)
-    progress.tell("preparing data")
+    progress.take_step("preparing data")
     found.trials.update(record(Told("baseline", [0.1] * 4), Told("search", [0.2] * 4)).trials)
     assert progress.phase() == "searching"
-    progress.tell("writing the report")
+    progress.take_step("writing the report")
     assert progress.phase() == "writing the report"

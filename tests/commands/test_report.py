@@ -15,9 +15,9 @@ from study.home.ledger import Ledger
 @pytest.mark.parametrize("given", [True, False], ids=["a folder given", "the study's"])
 def test_a_folder_that_cannot_be_written_is_told_before_the_study_is_read(tmp_path: Path, given: bool) -> None:
     home = Home(tmp_path / "home")
-    folder = home.create(quickstart())
+    folder = home.create_study(quickstart())
     folder.ledger_file.write_text("no ledger\n")
-    file = tmp_path / "file" if given else folder.report
+    file = tmp_path / "file" if given else folder.report_folder
     file.touch()
     with pytest.raises(UserError, match=r"file is no folder|report is no folder") as refused:
         report(home, "quickstart", file / "out" if given else None)
@@ -26,7 +26,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_study_is_read(tmp_pa
 
 def test_what_each_rule_would_have_picked_as_plain_values(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
-    folder = home.create(quickstart("name=mine"))
+    folder = home.create_study(quickstart("name=mine"))
     params = {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.25}
     values = ((0.6, 0.2), (0.5, 0.4))
     trials = (Told("search", [one], params=params, further={"val/balanced_accuracy": other}) for one, other in values)
@@ -43,7 +43,7 @@ def test_a_watched_page_loads_itself_again_until_its_study_is_over(
     monkeypatch.setattr(reporting, "MAX_CORE_SHARE", 1.0)
     monkeypatch.setattr(reporting, "POLL_INTERVAL_S", 0.05)
     home = Home(tmp_path / "home")
-    folder = home.create(quickstart("name=mine", "train.epochs=3", "search.early_stopping={}"))
+    folder = home.create_study(quickstart("name=mine", "train.epochs=3", "search.early_stopping={}"))
     write_ledger(folder.ledger_file, Told("baseline", [0.2, 0.3], "running"))
     driver, seen = Ledger(folder.ledger_file), []
 

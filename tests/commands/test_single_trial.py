@@ -7,7 +7,7 @@ import pytest
 from helpers import quickstart
 
 from study.api.run_study import function_study
-from study.commands.single_trial import line, run, table
+from study.commands.single_trial import epoch_line, metrics_table, run_trial
 from study.errors import UserError
 
 METRICS = {
@@ -22,25 +22,30 @@ METRICS = {
 
 def test_an_epoch_is_a_line_of_what_the_study_is_about() -> None:
     spec = quickstart("train.epochs=20", "search.constraints=[val/equalized_odds <= 0.2]")
-    told = line(spec, METRICS)
+    told = epoch_line(spec, METRICS)
     assert told == "epoch 2 of 20  train/loss 1.235  val/accuracy 0.75  val/equalized_odds 0.1  time/epoch 0.5"
 
 
 def test_all_metrics_are_a_table_with_a_column_for_each_split() -> None:
-    assert table(METRICS | {"val/accuracy_standard_error": 0.0123}) == [
+    assert metrics_table(METRICS | {"val/accuracy_standard_error": 0.0123}) == [
         "                val                 test",
         "accuracy        0.75 ± 0.012        0.7",
         "equalized_odds  0.1",
         "train/loss      1.235",
         "time/epoch      0.5",
     ]
-    assert table({"epoch": 1}) == []
+    assert metrics_table({"epoch": 1}) == []
+    (_, group) = metrics_table({"val/group_0_1_accuracy": 0.5}, ["no", "yes"], ["a", "b"])
+    assert group.split(maxsplit=2) == ["group_0_1_accuracy", "0.5", "class 'no', bias class 'b'"]
 
 
 def test_what_a_users_function_raises_is_the_users(capsys: pytest.CaptureFixture[str]) -> None:
     given: dict[str, Any] = {"name": "mine", "metric": "val/accuracy", "maximize": None, "epochs": 1, "baseline": None}
     fixed = {"how": "LookupError"}
     spec, _ = function_study(own_functions.ends, space={}, fixed=fixed, assignments=["search.trials=1"], **given)
-    with pytest.raises(UserError, match=r"own_functions:ends: raised LookupError: 3"):
-        list(run(spec, "cpu"))
-    assert "LookupError: 3" in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"ends \(own_functions\.py, line \d+\): LookupError: 3"):
+        list(run_trial(spec, "cpu"))
+    told = capsys.readouterr().err
+    assert "LookupError: 3" in told
+    assert "own_functions.py" in told
+    assert "function_trial.py" not in told

@@ -6,7 +6,7 @@ import pytest
 
 from study import data, methods, models
 from study.commands import spaces
-from study.spec.document import shipped
+from study.spec.yaml_document import shipped_study_files
 
 
 @cache
@@ -20,7 +20,7 @@ def files() -> dict[str, spaces.ShippedFile]:
 
 @pytest.mark.slow
 def test_every_shipped_file_says_in_a_sentence_what_it_is() -> None:
-    assert list(files()) == list(shipped())
+    assert list(files()) == list(shipped_study_files())
     for row in files().values():
         assert row.about
         assert "yaml-language-server" not in row.about

@@ -15,21 +15,21 @@ from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home import driver_requests
 from study.home.events import (
-    Closed,
-    Decided,
-    Ended,
-    Ending,
-    Enqueued,
-    Opened,
-    Report,
-    Started,
-    Stopping,
-    Unusable,
+    ConfigurationEnqueued,
+    EpochReported,
+    NodeExcluded,
+    SearchEndRequested,
+    SessionClosed,
+    SessionOpened,
+    TrialDecided,
+    TrialEnded,
+    TrialStarted,
+    TrialStopRequested,
 )
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.ranking.documents import plain
+from study.ranking.documents import to_plain
 from study.spec import StudySpec
 
 
@@ -37,12 +37,12 @@ from study.spec import StudySpec
 def home(tmp_path: Path) -> Home:
     """A home with a study that no driver took up, one that is over, and one of ada's that grace went on with."""
     home = Home(tmp_path / "home")
-    home.create(quickstart("name=new"))
-    write_ledger(home.create(quickstart("name=old")).ledger_file, Told("baseline", [0.5]))
-    ledger = Ledger(home.create(quickstart("name=hers")).ledger_file)
+    home.create_study(quickstart("name=new"))
+    write_ledger(home.create_study(quickstart("name=old")).ledger_file, Told("baseline", [0.5]))
+    ledger = Ledger(home.create_study(quickstart("name=hers")).ledger_file)
     for owner in ("ada", "grace"):
-        ledger.append(Opened(version="1", owner=owner))
-    ledger.append(Closed(state="interrupted"))
+        ledger.append(SessionOpened(version="1", owner=owner))
+    ledger.append(SessionClosed(state="interrupted"))
     ledger.close()
     return home
 
@@ -60,7 +60,7 @@ def test_whose_study_it_is_is_shown(home: Home) -> None:
         "old": "ada",
         "hers": "ada",
     }
-    hers = home.find("hers")
+    hers = home.find_study("hers")
     assert status.document(hers).summary.owner == "ada"
     told = status.lines(status.document(hers))
     assert told[0] == "study hers, of ada: interrupted (no trial yet)"
@@ -70,7 +70,7 @@ def test_the_best_of_the_list_is_that_of_the_result(home: Home) -> None:
     """On fresh seeds once it ran on them: the value of the search is too good."""
     spec = quickstart("name=sure", "train.epochs=1", "search.early_stopping=none", "search.confirm={top: 1, seeds: 2}")
     fresh = [Told("confirm", [value], seed=seed, repeats=0) for seed, value in ((1, 0.6), (2, 0.7))]
-    write_ledger(home.create(spec).ledger_file, Told("search", [0.9]), *fresh)
+    write_ledger(home.create_study(spec).ledger_file, Told("search", [0.9]), *fresh)
     (row,) = (row for row in status.overview(home) if row["name"] == "sure")
     assert row["best"] == pytest.approx(0.65)
     assert "val/accuracy 65.0% (2 seeds)" in status.table(home, [row])
@@ -79,7 +79,7 @@ def test_the_best_of_the_list_is_that_of_the_result(home: Home) -> None:
 def test_a_final_training_is_listed_with_its_figure_on_the_test_split(home: Home) -> None:
     spec = final_study(quickstart("train.epochs=1", "search.early_stopping=none"), [1, 2], "sure-final")
     seeds = [Told("final", [0.9], seed=seed, tested={"test/accuracy": value}) for seed, value in ((1, 0.6), (2, 0.7))]
-    write_ledger(home.create(spec).ledger_file, *seeds)
+    write_ledger(home.create_study(spec).ledger_file, *seeds)
     (row,) = (row for row in status.overview(home) if row["name"] == "sure-final")
     assert (row["metric"], row["best"], row["seeds"]) == ("test/accuracy", pytest.approx(0.65), 2)
 
@@ -89,15 +89,15 @@ def test_rows_are_kept_until_a_ledger_or_a_study_file_changes(home: Home, monkey
     monkeypatch.setattr(StudyRecord, "load", lambda path: pytest.fail(f"{path} is read again"))
     assert status.overview(home) == rows
     monkeypatch.setattr(StudyRecord, "load", load)
-    ledger = Ledger(home.find("hers").ledger_file)
-    ledger.append(Opened(version="1", owner="ada"))
+    ledger = Ledger(home.find_study("hers").ledger_file)
+    ledger.append(SessionOpened(version="1", owner="ada"))
     assert {row["name"]: row["state"] for row in status.overview(home)}["hers"] == "running"
     ledger.close()
     assert {row["name"]: row["state"] for row in status.overview(home)}["hers"] == "interrupted"
 
 
 def test_a_study_of_a_newer_version_is_told_of_and_the_others_are_listed(home: Home) -> None:
-    append_event(home.find("hers").ledger_file, "weather", sky="blue")
+    append_event(home.find_study("hers").ledger_file, "weather", sky="blue")
     rows = {row["name"]: row for row in status.overview(home)}
     assert {name: row["state"] for name, row in rows.items()} == {
         "new": "new",
@@ -107,12 +107,12 @@ def test_a_study_of_a_newer_version_is_told_of_and_the_others_are_listed(home: H
     told = r"ledger\.jsonl: has an event 'weather', which study .* does not know\. Use what wrote it: study 1"
     assert re.search(told, rows["hers"]["reason"])
     with pytest.raises(UserError, match=told):
-        status.document(home.find("hers"))
+        status.document(home.find_study("hers"))
 
 
 def lines(home: Home, spec: StudySpec, *trials: Told) -> list[str]:
     """What is shown of a study with these trials that somebody runs at this moment."""
-    folder = home.create(spec)
+    folder = home.create_study(spec)
     write_ledger(folder.ledger_file, *trials)
     ledger = Ledger(folder.ledger_file)
     found = status.lines(status.document(folder))
@@ -147,15 +147,17 @@ def test_the_studys_metric_comes_first_then_groups_and_gaps_and_the_lead_is_told
     ]
     assert "how sure  On seed 0 alone nothing tells trial 2 from the other complete configuration." in found
     assert "search    The best of the search came as the 2nd of 2." in found
-    assert status.document(home.find("mine")).lead.best_came == PositionInSearch(2, 2)
+    assert status.document(home.find_study("mine")).lead.best_came == PositionInSearch(2, 2)
 
 
 def test_what_is_left_to_do_of_a_range_of_real_numbers_is_told_without_pytorch(home: Home) -> None:
     """Whose import takes more than a second."""
-    write_ledger(home.create(quickstart("name=whole")).ledger_file, Told("baseline", [0.5]), Told("search", [0.6]))
+    write_ledger(
+        home.create_study(quickstart("name=whole")).ledger_file, Told("baseline", [0.5]), Told("search", [0.6])
+    )
     code = (
         "import sys; from pathlib import Path; from study.home.folder import Home; from study.commands import status; "
-        f"shown = status.document(Home(Path({str(home.path)!r})).find('whole')); "
+        f"shown = status.document(Home(Path({str(home.path)!r})).find_study('whole')); "
         "print('torch' in sys.modules, bool(shown))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -168,14 +170,14 @@ def test_a_study_without_an_epoch_has_no_pace_yet(home: Home) -> None:
 
 
 def test_a_study_that_ended_before_a_result_says_how_it_goes_on(home: Home) -> None:
-    told = status.lines(status.document(home.find("hers")))
+    told = status.lines(status.document(home.find_study("hers")))
     assert told[0] == "study hers, of ada: interrupted (no trial yet)"
     assert "study resume hers" in "\n".join(told)
 
 
 def test_a_stopped_study_has_something_left_to_do_and_a_complete_one_has_not(home: Home) -> None:
     for state, told in (("interrupted", r", about [\d:]+ left to do"), ("complete", "")):
-        folder = home.create(quickstart(f"name={state}"))
+        folder = home.create_study(quickstart(f"name={state}"))
         write_ledger(folder.ledger_file, Told("baseline", [0.5]))
         append_event(folder.ledger_file, "closed", state=state)
         pace = status.lines(status.document(folder))[-1]
@@ -183,7 +185,7 @@ def test_a_stopped_study_has_something_left_to_do_and_a_complete_one_has_not(hom
 
 
 def test_runs_that_were_lost_are_told(home: Home) -> None:
-    folder = home.create(quickstart("name=mine"))
+    folder = home.create_study(quickstart("name=mine"))
     write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [], "running"))
     append_event(folder.ledger_file, "lost", trial=1, kind="PREEMPTED", reason="it died", attempt=1, node_died=True)
     assert status.lines(status.document(folder))[-1] == "lost      1 run of trials, which had to run again"
@@ -202,7 +204,7 @@ def test_runs_that_were_lost_are_told(home: Home) -> None:
 def test_a_study_whose_own_file_was_damaged_is_named_and_the_others_are_listed(
     home: Home, key: str, value: object, message: str
 ) -> None:
-    folder = home.find("old")
+    folder = home.find_study("old")
     document = YAML(typ="safe").load(folder.spec_file)
     (document if key in document else document["search"])[key] = value
     with folder.spec_file.open("w") as file:
@@ -215,19 +217,19 @@ def test_a_study_whose_own_file_was_damaged_is_named_and_the_others_are_listed(
 
 def test_the_devices_of_trials_and_the_nodes_that_are_not_used_are_shown(home: Home) -> None:
     """Of the last driver: what was mended before it is not told."""
-    folder = home.find("hers")
+    folder = home.find_study("hers")
     ledger = Ledger(folder.ledger_file)
-    ledger.append(Unusable(node="mended", reason="no longer so"))
-    ledger.append(Opened(version="1", owner="grace"))
-    ledger.append(Unusable(node="far", reason="its driver is too old. Remedy: another"))
+    ledger.append(NodeExcluded(node="mended", reason="no longer so"))
+    ledger.append(SessionOpened(version="1", owner="grace"))
+    ledger.append(NodeExcluded(node="far", reason="its driver is too old. Remedy: another"))
     card = {"name": "NVIDIA L4", "driver": "580.65.06", "cuda": "13.2", "capability": "8.9"}
     for trial, device in enumerate([card, {"name": "cpu"}, card]):
-        ledger.append(Decided(trial=trial, stage="search", params={}, seed=0))
-        ledger.append(Started(trial=trial, node="here:1", device=device))
-    ledger.append(Closed(state="interrupted"))
+        ledger.append(TrialDecided(trial=trial, stage="search", params={}, seed=0))
+        ledger.append(TrialStarted(trial=trial, node="here:1", device=device))
+    ledger.append(SessionClosed(state="interrupted"))
     ledger.close()
     document = status.document(folder)
-    assert plain(document)["devices"] == [{**card, "trials": 2}, {"name": "cpu", "trials": 1}]
+    assert to_plain(document)["devices"] == [{**card, "trials": 2}, {"name": "cpu", "trials": 1}]
     lines = status.lines(document)
     assert "device    NVIDIA L4 (driver 580.65.06, CUDA 13.2, compute capability 8.9): 2 trials" in lines
     assert "device    CPU: 1 trial" in lines
@@ -237,44 +239,44 @@ def test_the_devices_of_trials_and_the_nodes_that_are_not_used_are_shown(home: H
 
 
 def test_what_users_asked_for_is_said_until_it_is_done(tmp_path: Path) -> None:
-    folder = Home(tmp_path).create(quickstart())
+    folder = Home(tmp_path).create_study(quickstart())
     write_ledger(folder.ledger_file, Told("baseline", [0.5], "running"), Told("search", [0.5], "running"))
     assert status.document(folder).asked is None
-    driver_requests.submit(folder.requests, driver_requests.DriverRequest("end"))
+    driver_requests.submit_request(folder.requests_folder, driver_requests.DriverRequest("end"))
     ledger = Ledger(folder.ledger_file)
     for request in "ab":
-        ledger.append(Enqueued(request=request, params={"method.alpha": len(request)}))
-    ledger.append(Stopping(request="c", trial=1))
-    ledger.append(Ending(request="d"))
-    record = StudyRecord.told(folder.ledger_file)
-    asked = status.asked(folder, record)
-    assert asked == status.Asked(ending=True, stopping=[1], enqueued=0, unanswered=1)
-    assert list(status.asked_lines(asked)) == [
+        ledger.append(ConfigurationEnqueued(request=request, params={"method.alpha": len(request)}))
+    ledger.append(TrialStopRequested(request="c", trial=1))
+    ledger.append(SearchEndRequested(request="d"))
+    record = StudyRecord.load_without_closing(folder.ledger_file)
+    asked = status.pending_requests_of(folder, record)
+    assert asked == status.PendingRequests(ending=True, stopping=[1], enqueued=0, unanswered=1)
+    assert list(status.pending_request_lines(asked)) == [
         "ending    a user ended the search; what runs of it goes on, then the study does",
         "stopping  trial 1 ends at its next report, as a user asked",
         "asked     1 request that no driver has answered yet",
     ]
     for trial in (0, 1):
-        ledger.append(Ended(trial=trial, state="complete"))
-    ledger.append(Closed(state="complete"))
+        ledger.append(TrialEnded(trial=trial, state="complete"))
+    ledger.append(SessionClosed(state="complete"))
     ledger.close()
     assert status.document(folder).asked is None
 
 
 def test_a_line_of_the_log_holds_no_tables(home: Home) -> None:
-    folder = home.create(quickstart())
+    folder = home.create_study(quickstart())
     append_event(folder.ledger_file, "opened", owner="ann", spec="1f", groups={"val": [[3, 4], [4, 3]]})
     (line,) = logs.text(logs.document(folder, None)).splitlines()
     assert line.endswith("opened   owner ann, spec 1f")
 
 
 def test_a_report_in_the_log_is_one_line_with_what_the_study_looks_at(home: Home) -> None:
-    folder = home.create(quickstart())
+    folder = home.create_study(quickstart())
     write_ledger(folder.ledger_file, Told("search", [0.75]))
     few = logs.text(logs.document(folder, 0))
     ledger = Ledger(folder.ledger_file)
     metrics = {"train/loss": 1.0, "val/accuracy": 0.25, **{f"val/other_{number}": 0.5 for number in range(40)}}
-    ledger.append(Report(trial=0, epoch=2, metrics=metrics))
+    ledger.append(EpochReported(trial=0, epoch=2, metrics=metrics))
     ledger.close()
     *others, line = logs.text(logs.document(folder, 0)).splitlines()
     assert others == few.splitlines()
@@ -283,8 +285,8 @@ def test_a_report_in_the_log_is_one_line_with_what_the_study_looks_at(home: Home
 
 
 def test_a_study_and_its_copy_are_one_row_while_they_are_alike(home: Home) -> None:
-    original = home.find("old")
-    copy = home.create(quickstart("name=copy"))
+    original = home.find_study("old")
+    copy = home.create_study(quickstart("name=copy"))
     copy.ledger_file.write_bytes(original.ledger_file.read_bytes())
     shown = status.table(home, status.overview(home)).splitlines()
     assert [line for line in shown if line.startswith(("old", "copy"))] == [

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.data.colour_bias import assign, paint
+from study.data.colour_bias import assign_colours, paint_strokes
 
 
 def labels(counts: list[int]) -> np.ndarray:
@@ -18,7 +18,7 @@ def labels(counts: list[int]) -> np.ndarray:
 )
 def test_shares_are_exact_for_any_counts(counts: list[int], rho: float, seed: int) -> None:
     target = labels(counts)
-    colours = assign(target, rho, np.random.default_rng(seed))
+    colours = assign_colours(target, rho, np.random.default_rng(seed))
     for own, count in enumerate(counts):
         shares = np.bincount(colours[target == own], minlength=10)
         rest = count - int(count * rho)
@@ -30,14 +30,14 @@ def test_shares_are_exact_for_any_counts(counts: list[int], rho: float, seed: in
 
 def test_which_samples_conflict_is_drawn_by_the_generator() -> None:
     target = labels([50] * 10)
-    first, again, other = (assign(target, 0.5, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    first, again, other = (assign_colours(target, 0.5, np.random.default_rng(seed)) for seed in (1, 1, 2))
     assert (first == again).all()
     assert (first != other).any()
 
 
 def test_the_ground_is_coloured_and_the_stroke_white() -> None:
     strokes = np.array([[[0.0, 1.0, 0.5]]], dtype=np.float32)
-    painted = paint(strokes, np.array([3]))
+    painted = paint_strokes(strokes, np.array([3]))
     assert painted.dtype == np.uint8
     assert painted.shape == (1, 3, 1, 3)
     assert painted[0, :, 0, 0].tolist() == [225, 225, 0]

@@ -11,7 +11,7 @@ import pytest
 from image_folders import load, rows, write
 
 from study.data import cache
-from study.data.cache import digests, stamp
+from study.data.cache import file_hashes, hash_content
 from study.errors import UserError
 
 
@@ -28,7 +28,7 @@ def kept(workplace):
 @pytest.fixture
 def settled(monkeypatch):
     """Waits until what was written so far counts as settled, without the two seconds that users wait."""
-    monkeypatch.setattr(cache, "RACY", 0.0)
+    monkeypatch.setattr(cache, "RACY_INTERVAL_S", 0.0)
     return lambda: time.sleep(0.05)
 
 
@@ -63,22 +63,22 @@ def test_a_settled_file_is_read_once(workplace, settled):
     for file in files:
         file.write_text(file.name)
     settled()
-    first = digests([*files, files[0], workplace / "nowhere"])
+    first = file_hashes([*files, files[0], workplace / "nowhere"])
     assert first[0] == first[2] != first[1]
     assert first[3] == ""
     assert kept(workplace) == {str(file): one for file, one in zip(files, first, strict=False)}
     with closing(sqlite3.connect(workplace / "data" / cache.DIGESTS_FILE)) as database, database:
         database.execute("UPDATE digests SET digest = 'as kept'")
-    assert digests(files) == ["as kept", "as kept"]
+    assert file_hashes(files) == ["as kept", "as kept"]
     files[0].write_text("c")
     os.utime(files[0], ns=(files[1].stat().st_mtime_ns,) * 2)
-    assert digests(files)[1] == "as kept" != digests(files)[0]
+    assert file_hashes(files)[1] == "as kept" != file_hashes(files)[0]
 
 
 def test_a_file_that_was_just_written_is_not_kept(workplace):
     """Written again within the clock's tick it would have the same times."""
     (workplace / "a").write_text("a")
-    assert digests([workplace / "a"])[0]
+    assert file_hashes([workplace / "a"])[0]
     assert kept(workplace) == {}
 
 
@@ -86,7 +86,7 @@ def test_a_file_that_was_just_written_is_not_kept(workplace):
 def test_without_a_database_files_are_read(workplace, state, settled, monkeypatch):
     (workplace / "a").write_text("a")
     settled()
-    wanted = digests([workplace / "a"])
+    wanted = file_hashes([workplace / "a"])
     database = workplace / "data" / cache.DIGESTS_FILE
     if state == "damaged":
         database.write_bytes(b"no database at all" * 100)
@@ -97,27 +97,27 @@ def test_without_a_database_files_are_read(workplace, state, settled, monkeypatc
     else:
         monkeypatch.setenv("STUDY_DATA", str(workplace / "a"))
         monkeypatch.setenv("HOME", str(workplace / "a"))
-    assert digests([workplace / "a"]) == digests([workplace / "a"]) == wanted
+    assert file_hashes([workplace / "a"]) == file_hashes([workplace / "a"]) == wanted
     if state == "damaged":
         assert len(kept(workplace)) == 1  # made anew
 
 
 def test_what_is_no_file_is_not_waited_for(workplace):
     os.mkfifo(workplace / "pipe")
-    assert digests([workplace / "pipe", workplace, workplace / "a\0b"]) == ["", "", ""]
+    assert file_hashes([workplace / "pipe", workplace, workplace / "a\0b"]) == ["", "", ""]
 
 
 def test_labels_that_change_while_they_are_read_are_named(home, monkeypatch):
-    from study.data import listings
+    from study.data import file_lists
 
     write(home, rows())
-    read = listings.read
+    read = file_lists.decode_images_of_splits
 
     def slow(*arguments):
         (home / "labels.csv").write_text((home / "labels.csv").read_text() + "\n")
         return read(*arguments)
 
-    monkeypatch.setattr(listings, "read", slow)
+    monkeypatch.setattr(file_lists, "decode_images_of_splits", slow)
     with pytest.raises(UserError, match=r"labels\.csv: changed while the data were read"):
         load()
     monkeypatch.undo()
@@ -127,8 +127,8 @@ def test_hidden_files_of_a_folder_do_not_count(workplace):
     folder = workplace / "photos"
     folder.mkdir()
     (folder / "a.png").write_text("a")
-    before = stamp(folder)
+    before = hash_content(folder)
     for name in (".DS_Store", "__MACOSX/._a.png", ".ipynb_checkpoints/a.png"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("x")
-    assert stamp(folder) == before
+    assert hash_content(folder) == before

@@ -64,7 +64,7 @@ def test_a_file_is_fetched_and_checked_and_then_found(root: Path, server: Server
     told: list[tuple[str, int, int | None]] = []
     source = Source("deep/file", server.url, SHA, md5=MD5)
     for _ in range(2):
-        assert download.obtain(source, lambda *one: told.append(one)) == root / "deep/file"
+        assert download.find_or_download(source, lambda *one: told.append(one)) == root / "deep/file"
     assert (root / "deep/file").read_bytes() == CONTENT
     assert server.requests == [None]
     assert told[-1] == ("file", len(CONTENT), len(CONTENT))
@@ -73,7 +73,7 @@ def test_a_file_is_fetched_and_checked_and_then_found(root: Path, server: Server
 
 def test_a_broken_connection_goes_on_where_it_was(root: Path, server: Server) -> None:
     server.breaks = [1000, 500_000]
-    download.obtain(Source("file", server.url, SHA))
+    download.find_or_download(Source("file", server.url, SHA))
     assert server.requests == [None, "bytes=1000-", "bytes=501000-"]
     assert (root / "file").read_bytes() == CONTENT
 
@@ -81,38 +81,38 @@ def test_a_broken_connection_goes_on_where_it_was(root: Path, server: Server) ->
 def test_a_server_that_cannot_resume_sends_it_all(root: Path, server: Server) -> None:
     server.ranges = False
     (root / "file.part").write_bytes(b"other")
-    download.obtain(Source("file", server.url, SHA))
+    download.find_or_download(Source("file", server.url, SHA))
     assert (root / "file").read_bytes() == CONTENT
 
 
 def test_a_part_as_long_as_the_file_begins_again(root: Path, server: Server) -> None:
     (root / "file.part").write_bytes(bytes(len(CONTENT)))
-    download.obtain(Source("file", server.url, SHA))
+    download.find_or_download(Source("file", server.url, SHA))
     assert (root / "file").read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize("sums", [{"sha256": "0" * 64}, {"md5": "0" * 32}])
 def test_another_file_is_refused_and_removed(root: Path, server: Server, sums: dict[str, str]) -> None:
     with pytest.raises(UserError, match=r"file.part: (sha256|md5) is .* 0+ was published"):
-        download.obtain(Source("file", server.url, **sums))
+        download.find_or_download(Source("file", server.url, **sums))
     assert list(root.iterdir()) == []
 
 
 def test_a_file_put_there_by_hand_is_checked(root: Path) -> None:
     (root / "file").write_bytes(b"cut short")
     with pytest.raises(UserError, match=f"{root}/file: sha256 is .*Remove it"):
-        download.obtain(Source("file", None, SHA))
+        download.find_or_download(Source("file", None, SHA))
 
 
 def test_no_network_says_what_to_put_where(root: Path) -> None:
     source = Source("folder", "http://127.0.0.1:9/a.tar.gz", note="See the paper.", archive="a.tar.gz")
     with pytest.raises(UserError, match=rf"cannot be downloaded.*put that file at {root}/a.tar.gz.*See the paper"):
-        download.obtain(source)
+        download.find_or_download(source)
 
 
 def test_a_missing_page_is_named(root: Path, server: Server) -> None:
     with pytest.raises(UserError, match=r"/missing: cannot be downloaded.*404 Not Found"):
-        download.obtain(Source("file", server.url.replace("/file", "/missing")))
+        download.find_or_download(Source("file", server.url.replace("/file", "/missing")))
     assert len(server.requests) == 1
 
 
@@ -120,8 +120,8 @@ def test_an_archive_becomes_its_folder(root: Path) -> None:
     write_tar(root / "a.tar.gz", {"folder/x": b"1", "folder/deep/y": b"2"})
     with zipfile.ZipFile(root / "b.zip", "w") as packed:
         packed.writestr("other/x..1", "3")
-    assert download.obtain(Source("folder", archive="a.tar.gz")) == root / "folder"
-    assert download.obtain(Source("deep/other", archive="b.zip")) == root / "deep/other"
+    assert download.find_or_download(Source("folder", archive="a.tar.gz")) == root / "folder"
+    assert download.find_or_download(Source("deep/other", archive="b.zip")) == root / "deep/other"
     assert (root / "folder/deep/y").read_bytes() == b"2"
     assert (root / "deep/other/x..1").read_bytes() == b"3"
     assert not list(root.rglob("*.part"))
@@ -135,7 +135,7 @@ def test_an_archive_cannot_write_elsewhere(root: Path, name: str) -> None:
         packed.writestr(name, "evil")
     for archive in ("a.tar.gz", "b.zip"):
         try:
-            download.obtain(Source("folder", archive=archive))
+            download.find_or_download(Source("folder", archive=archive))
         except UserError as error:
             assert archive in str(error)  # noqa: PT017
     assert not list(root.parent.glob("evil*"))
@@ -148,7 +148,7 @@ def test_a_link_out_of_an_archive_is_refused(root: Path) -> None:
         link.type, link.linkname = tarfile.SYMTYPE, "/etc"
         packed.addfile(link, io.BytesIO())
     with pytest.raises(UserError, match=r"a.tar.gz: cannot be unpacked"):
-        download.obtain(Source("folder", archive="a.tar.gz"))
+        download.find_or_download(Source("folder", archive="a.tar.gz"))
     assert not (root / "folder").exists()
 
 
@@ -156,11 +156,11 @@ def test_an_archive_cut_short_is_named(root: Path) -> None:
     write_tar(root / "a.tar.gz", {"folder/x": CONTENT})
     (root / "a.tar.gz").write_bytes((root / "a.tar.gz").read_bytes()[:-300])
     with pytest.raises(UserError, match=r"a.tar.gz: cannot be unpacked.*get it again"):
-        download.obtain(Source("folder", archive="a.tar.gz"))
+        download.find_or_download(Source("folder", archive="a.tar.gz"))
     assert [path.name for path in root.iterdir()] == ["a.tar.gz"]
 
 
 def test_an_archive_of_something_else_is_named(root: Path) -> None:
     write_tar(root / "a.tar.gz", {"elsewhere/x": b"1"})
     with pytest.raises(UserError, match=re.escape("holds elsewhere, folder is needed")):
-        download.obtain(Source("folder", archive="a.tar.gz"))
+        download.find_or_download(Source("folder", archive="a.tar.gz"))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from study import data
 from study.data import holdout
-from study.data.folds import of_fold
+from study.data.folds import select_fold
 from study.errors import UserError
 from study.spec import load_study
 
@@ -62,15 +62,15 @@ def test_no_sample_and_none_that_equals_it_is_on_two_sides(
     except UserError:  # too few groups for a split
         return
     folds, frame = dataset.folds, pd.read_csv(tmp_path / "rows.csv")
-    test = {tuple(row) for row in folds.raw.splits["test"].inputs}
+    test = {tuple(row) for row in folds.raw_table.splits["test"].inputs}
     frame["code"] = np.unique(frame.word, return_inverse=True)[1]
     people = {key: {*some.person} for key, some in frame.round(4).groupby(["x", "y", "code"])}
-    assert len(folds.learn) + len(dataset.splits["test"]) == len(rows)
+    assert len(folds.samples) + len(dataset.splits["test"]) == len(rows)
     for fold in range(4):
         held, rest = (
-            {tuple(row) for row in folds.learn.inputs[folds.numbers == fold]}
+            {tuple(row) for row in folds.samples.inputs[folds.fold_of_sample == fold]}
             if one
-            else {tuple(row) for row in folds.learn.inputs[folds.numbers != fold]}
+            else {tuple(row) for row in folds.samples.inputs[folds.fold_of_sample != fold]}
             for one in (True, False)
         )
         assert held
@@ -93,13 +93,13 @@ def test_no_sample_and_none_that_equals_it_is_on_two_sides(
 def test_folds_are_as_large_and_as_biased_as_each_other(
     cells: np.ndarray, count: int, seed: int, data_: st.DataObject
 ) -> None:
-    numbers = holdout.folds(cells, count, seed)
+    numbers = holdout.assign_folds(cells, count, seed)
     for which in [np.ones(len(cells), bool), *(cells == cell for cell in np.unique(cells))]:
         sizes = np.bincount(numbers[which], minlength=count)
         assert sizes.max() - sizes.min() <= 1
-    assert np.array_equal(numbers, holdout.folds(cells, count, seed))
+    assert np.array_equal(numbers, holdout.assign_folds(cells, count, seed))
     same = np.array(data_.draw(st.lists(st.integers(0, 20), min_size=len(cells), max_size=len(cells))))
-    grouped = holdout.folds(cells, count, seed, same)
+    grouped = holdout.assign_folds(cells, count, seed, same)
     assert all(len(set(grouped[same == one])) == 1 for one in np.unique(same))
     if len(np.unique(same)) >= count:
         assert len(set(grouped)) == count, "no fold is empty"
@@ -109,22 +109,22 @@ def test_a_changed_validation_row_leaves_what_its_fold_trains_on(tmp_path: Path)
     """Mean, deviation, fills and words are of the fold's training rows alone."""
     generator = np.random.default_rng(0)
     rows = [(int(x), "ab"[x % 2], int(x) % 3 % 2, int(g)) for x, g in generator.integers(0, 50, (80, 2))]
-    own = section(tmp_path / "rows.csv", rows, missing="fill", row_numbers="even_steps")
+    own = section(tmp_path / "rows.csv", rows, missing="fill")
     frame = pd.read_csv(tmp_path / "rows.csv").assign(z=generator.normal(size=80))
     own["features"] = ["x", "y", "z", "word"]
     frame.to_csv(own["path"], index=False)
     before = data.load(own)
-    row = int(np.flatnonzero(frame.z == before.folds.learn.inputs[3, 2])[0])
-    fold = int(before.folds.numbers[3])
+    row = int(np.flatnonzero(frame.z == before.folds.samples.inputs[3, 2])[0])
+    fold = int(before.folds.fold_of_sample[3])
     for column, value in (("z", 1e6), ("z", np.nan), ("word", "never seen")):
         changed = frame.copy()
         changed.loc[row, column] = value
         changed.to_csv(own["path"], index=False)
         after = data.load(own)
-        assert np.array_equal(after.folds.numbers, before.folds.numbers)
-        ours, theirs = (of_fold(one, fold).splits["train"].samples for one in (before, after))
+        assert np.array_equal(after.folds.fold_of_sample, before.folds.fold_of_sample)
+        ours, theirs = (select_fold(one, fold).splits["train"].samples for one in (before, after))
         assert ours.tobytes() == theirs.tobytes()
-        others = (of_fold(one, (fold + 1) % 4).splits["train"].samples for one in (before, after))
+        others = (select_fold(one, (fold + 1) % 4).splits["train"].samples for one in (before, after))
         assert len({one.tobytes() for one in others}) == 2, "where it trains, it counts"
 
 
@@ -134,15 +134,17 @@ def test_folds_of_images_share_their_pixels_and_leave_test_alone() -> None:
     assert dataset.splits["test"].inputs.tobytes() == plain.splits["test"].inputs.tobytes()
     held = []
     for fold in range(5):
-        splits = of_fold(dataset, fold).splits
-        assert splits["train"].inputs is splits["val"].inputs is dataset.folds.learn.inputs
+        splits = select_fold(dataset, fold).splits
+        assert splits["train"].inputs is splits["val"].inputs is dataset.folds.samples.inputs
         assert not set(splits["train"].rows) & set(splits["val"].rows)
-        assert (splits["val"].target == dataset.folds.learn.target[splits["val"].rows]).all()
+        assert (splits["val"].target == dataset.folds.samples.target[splits["val"].rows]).all()
         held += splits["val"].rows.tolist()
-    assert sorted(held) == list(range(len(dataset.folds.learn)))
-    whole = of_fold(dataset, None)
+    assert sorted(held) == list(range(len(dataset.folds.samples)))
+    whole = select_fold(dataset, None)
     assert {name: len(split) for name, split in whole.splits.items()} == {"train": len(held), "test": 359}
-    assert len({of_fold(dataset, fold).fingerprint for fold in (*range(5), None)}) == 6, "states of one fit no other"
+    assert len({select_fold(dataset, fold).fingerprint for fold in (*range(5), None)}) == 6, (
+        "states of one fit no other"
+    )
 
 
 @pytest.mark.parametrize(
@@ -169,7 +171,7 @@ def test_folds_beside_a_given_validation_split_are_refused(tmp_path: Path) -> No
     with pytest.raises(UserError, match=r"data\.folds: 4 given"):
         data.describe({**own, "split": "part"})
     divided = data.load({**own, "split": "part", "val": "biased"})
-    assert len(divided.folds.learn) == 20, "what is in train alone"
+    assert len(divided.folds.samples) == 20, "what is in train alone"
     with pytest.raises(UserError, match="at most"):
         data.load({**own, "split": "part", "val": "biased", "folds": 100})
 

@@ -19,7 +19,8 @@ def dataset(bias: list[int] | None = None, classes: int = 2, **facts: object) ->
 
 def test_each_split_that_is_judged_by_is_counted_by_class_and_bias_class() -> None:
     found = group_sizes({"": dataset([0, 0, 1, 1], class_names=("cat", "dog"))})
-    assert found == {"val": [[2, 1], [0, 1]], "test": [[0, 0], [2, 2]], "classes": ["cat", "dog"]}
+    assert found == {"val": [[2, 1], [0, 1]], "test": [[0, 0], [2, 2]], "classes": ["cat", "dog"], "aligned": None}
+    assert (group_sizes({"": dataset([0, 0, 1, 1], aligned=(1, 0))}) or {}).get("aligned") == [1, 0]
 
 
 def test_nothing_is_kept_without_bias_labels_of_many_groups_and_of_several_data_sets() -> None:

@@ -15,7 +15,7 @@ from pictures import colour, numbers, picture, truncate
 from PIL import Image, ImageOps
 from sklearn.datasets import load_sample_images
 
-from study.data import image_files, pixels
+from study.data import image_decoding, image_files
 from study.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("home")
 
 def test_each_file_is_where_it_was_listed_however_many_threads_read(home):
     files = [picture(home / f"{index}.png", index) for index in range(150)]
-    images = image_files.decode(files, 5, "crop")
+    images = image_files.decode_images(files, 5, "crop")
     assert images.shape == (150, 3, 5, 5)
     assert images.dtype == np.uint8
     assert numbers(images) == list(range(150))
@@ -40,7 +40,7 @@ def striped(path, width: int, height: int):
 
 def test_crop_keeps_the_middle_and_squash_everything(home):
     file = striped(home / "a.png", 30, 10)
-    crop, squash = (image_files.decode([file], 10, frame)[0] for frame in ("crop", "squash"))
+    crop, squash = (image_files.decode_images([file], 10, frame)[0] for frame in ("crop", "squash"))
     assert (crop == np.array([0, 0, 255])[:, None, None]).all()
     assert squash[:, 5, 0].tolist() == squash[:, 5, 9].tolist() == [255, 0, 0]
     assert squash[:, 5, 5].tolist() == [0, 0, 255]
@@ -54,7 +54,7 @@ def test_crop_keeps_the_middle_and_squash_everything(home):
 )
 def test_any_size_gives_a_square_of_its_colour(width, height, size, frame, tmp_path_factory):
     file = picture(tmp_path_factory.getbasetemp() / "any.png", 291, (width, height))
-    images = image_files.decode([file], size, frame)
+    images = image_files.decode_images([file], size, frame)
     assert images.shape == (1, 3, size, size)
     assert numbers(images) == [291]
 
@@ -63,7 +63,7 @@ def test_any_size_gives_a_square_of_its_colour(width, height, size, frame, tmp_p
 def test_every_colour_mode_becomes_rgb(home, mode):
     file = home / f"a.{'tif' if mode == 'CMYK' else 'png'}"
     Image.new("RGB", (9, 9), (255, 255, 255)).convert(mode).save(file)
-    assert (image_files.decode([file], 4, "crop") > 250).all()
+    assert (image_files.decode_images([file], 4, "crop") > 250).all()
 
 
 def test_a_large_jpeg_is_close_to_the_plain_way(home):
@@ -71,7 +71,7 @@ def test_a_large_jpeg_is_close_to_the_plain_way(home):
     pixels = np.stack([np.tile(ramp, (512, 1)), np.tile(ramp[:, None], (1, 512)), np.full((512, 512), 90, np.uint8)], 2)
     Image.fromarray(pixels).save(home / "a.jpg", quality=95)
     plain = np.asarray(Image.open(home / "a.jpg").resize((32, 32), Image.Resampling.BICUBIC)).transpose(2, 0, 1)
-    found = image_files.decode([home / "a.jpg"], 32, "crop")[0]
+    found = image_files.decode_images([home / "a.jpg"], 32, "crop")[0]
     assert np.abs(found.astype(int) - plain).mean() < 1.0
 
 
@@ -81,7 +81,7 @@ def test_all_bad_files_are_counted_and_the_first_named(home):
         truncate(file)
     files[8].write_text("no image")
     with pytest.raises(UserError) as error:
-        image_files.decode(files, 4, "crop")
+        image_files.decode_images(files, 4, "crop")
     message = str(error.value)
     assert message.startswith(f"8 files are not readable as images: {files[1]} (")
     assert str(files[5]) in message
@@ -95,7 +95,7 @@ def test_what_is_no_file_is_named_and_not_waited_for(home):
     (home / "itself.png").symlink_to("itself.png")
     files = [home / name for name in ("pipe.png", "folder.png", "itself.png", "no\0name.png", "x" * 300)]
     with pytest.raises(UserError, match=r"5 files are .*pipe\.png \(is no file\).*folder\.png \(is no file\).*itself"):
-        image_files.decode(files, 4, "crop")
+        image_files.decode_images(files, 4, "crop")
 
 
 def grey_ramp(path, highest: int, dtype=np.uint16):
@@ -108,7 +108,7 @@ def grey_ramp(path, highest: int, dtype=np.uint16):
 @pytest.mark.parametrize("name", ["a.png", "a.tif", "a.pgm"])
 def test_grey_images_of_16_bits_keep_their_shades(home, name):
     deep, plain = grey_ramp(home / name, 65535), grey_ramp(home / "plain.png", 255, np.uint8)
-    found = image_files.decode([deep, plain], 8, "crop").astype(int)
+    found = image_files.decode_images([deep, plain], 8, "crop").astype(int)
     assert np.abs(found[0] - found[1]).max() <= 1
     assert found[1].min() < 20
     assert found[1].max() > 235
@@ -127,7 +127,7 @@ def test_other_depths_of_a_tiff(home):
     """Twelve bits, packed, and white where the value is 0: as bright as they are in a viewer."""
     twelve = tiff(home / "twelve.tif", {258: 12}, b"\xff\xff\xff" * 8)
     inverted = tiff(home / "inverted.tif", {258: 16, 262: 0}, b"\xff\xff" * 16)
-    found = image_files.decode([twelve, inverted], 4, "crop")
+    found = image_files.decode_images([twelve, inverted], 4, "crop")
     assert (found[0] == 255).all()
     assert (found[1] == 0).all()
 
@@ -137,7 +137,7 @@ def test_numbers_without_a_fixed_range_are_refused(home, dtype, highest):
     """Nobody can know which of them is white."""
     file = grey_ramp(home / "a.tif", highest, dtype)
     with pytest.raises(UserError, match=r"a\.tif \(pixels of 32 bits, .*; save it with 8 or 16 bits\)"):
-        image_files.decode([file], 8, "crop")
+        image_files.decode_images([file], 8, "crop")
 
 
 @pytest.mark.parametrize("mode", ["LA", "RGBA", "PA", "P"])
@@ -148,7 +148,7 @@ def test_a_drawing_on_a_transparent_ground_stays_visible(home, mode, ink):
     drawing.paste((ink, ink, ink, 255), (0, 0, 10, 20))
     file = home / ("a.tif" if mode == "PA" else "a.png")
     (drawing.quantize(4) if mode == "P" else drawing.convert(mode)).save(file)
-    (found,) = image_files.decode([file], 20, "crop")
+    (found,) = image_files.decode_images([file], 20, "crop")
     assert (found[:, :, :8] == ink).all()
     assert (found[:, :, 12:] == 128).all()
 
@@ -160,7 +160,7 @@ def test_a_huge_jpeg_is_shrunk_while_it_is_decoded(home):
     code = (
         "import resource, sys; from pathlib import Path; from study.data import image_files\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "before = peak(); images = image_files.decode([Path(sys.argv[1])], 32, 'crop')\n"
+        "before = peak(); images = image_files.decode_images([Path(sys.argv[1])], 32, 'crop')\n"
         "print((peak() - before) // 1024, images.min(), images.max())"
     )
     command = [sys.executable, "-c", code, str(home / "a.jpg")]
@@ -185,7 +185,7 @@ def test_a_huge_image_that_cannot_be_shrunk_is_refused_with_the_limit(home):
     with_size(home / "a.jpg", 13000, 13000)
     for name in ("a.png", "a.jpg"):
         with pytest.raises(UserError, match=r"\(13000 x 13000 pixels, at most 67,108,864 \(as 8192 x 8192\) can be d"):
-            image_files.decode([home / name], 32, "crop")
+            image_files.decode_images([home / name], 32, "crop")
 
 
 def test_large_images_are_in_memory_one_after_the_other(home, monkeypatch):
@@ -204,9 +204,9 @@ def test_large_images_are_in_memory_one_after_the_other(home, monkeypatch):
         at_work.remove(image.width * image.height)
         return np.zeros((3, size, size), np.uint8)
 
-    monkeypatch.setattr(pixels, "square", square)
+    monkeypatch.setattr(image_decoding, "to_square", square)
     files = [picture(home / f"{side}-{copy}.png", 0, (side, side)) for side in (31, 20, 10) for copy in range(12)]
-    image_files.decode(files, 4, "crop")
+    image_files.decode_images(files, 4, "crop")
     assert len(seen) == 36
     assert max(sum(work > 200 for work in together) for together in seen) == 1
     assert max(map(len, seen)) > 2
@@ -219,10 +219,10 @@ def test_the_usual_side_is_that_of_most_readable_images_and_reads_headers_alone(
     striped(files[16], 900, 800)
     truncate(files[24])
     os.mkfifo(home / "pipe.png")
-    assert image_files.usual_side([*files, home / "pipe.png"]) == 30
-    assert image_files.usual_side([home / "pipe.png", home / "absent.png"]) is None
-    assert image_files.usual_side([]) is None
-    assert image_files.usual_side([striped(home / "wide.png", 3000, 2000)]) == image_files.MAX_SIDE
+    assert image_files.median_side([*files, home / "pipe.png"]) == 30
+    assert image_files.median_side([home / "pipe.png", home / "absent.png"]) is None
+    assert image_files.median_side([]) is None
+    assert image_files.median_side([striped(home / "wide.png", 3000, 2000)]) == image_files.MAX_SIDE
 
 
 def test_photographs_are_told_from_drawings_grey_pictures_and_small_ones(home):
@@ -235,10 +235,10 @@ def test_photographs_are_told_from_drawings_grey_pictures_and_small_ones(home):
         files = [home / f"{kind}{number}.png" for number in range(len(images))]
         for image, file in zip(images, files, strict=True):
             image.save(file)
-        found[kind] = image_files.photographs(files)
-    found["drawn"] = image_files.photographs([striped(home / "drawn.png", 90, 60)])
+        found[kind] = image_files.why_no_photographs(files)
+    found["drawn"] = image_files.why_no_photographs([striped(home / "drawn.png", 90, 60)])
     assert found["shots"] is found["framed"] is None
     assert "28 pixels" in found["small"]
     assert found["grey"] == "no colours"
     assert found["drawn"] is not None
-    assert image_files.photographs([]) == "none can be read"
+    assert image_files.why_no_photographs([]) == "none can be read"

@@ -7,8 +7,8 @@ import pytest
 from helpers import quickstart
 
 from study import data
-from study.data import Dataset, Facts, Split, inventory
-from study.home.events import event_of
+from study.data import Dataset, Facts, Split, summarise_datasets
+from study.home.events import entry_to_event
 
 FACTS = Facts(2, None, (1, 2, 2), title="Squares")
 
@@ -31,17 +31,19 @@ SIZES = {"train": 5, "val": 3, "test": 2}
 )
 def test_it_names_each_split_and_where_the_data_come_from(section: dict[str, str], sources: list[str]) -> None:
     dataset = small()
-    told = inventory({data.key(section): dataset})
+    told = summarise_datasets({data.section_key(section): dataset})
     expected = {"title": "Squares", "digest": dataset.fingerprint, "shape": [1, 2, 2], "rows": SIZES}
-    assert told == {data.key(section): {**expected, "sources": sources}}
+    assert told == {data.section_key(section): {**expected, "sources": sources}}
     event = {"event": "opened", "time": 1.0, "owner": "ada", "datasets": told}
-    assert event_of(event)
+    assert entry_to_event(event)
     for wrong in (["squares"], {"k": "squares"}, {"k": {**expected, "sources": sources, "rows": {"train": -1}}}):
         with pytest.raises(ValueError, match="its datasets is"):
-            event_of({**event, "datasets": wrong})
+            entry_to_event({**event, "datasets": wrong})
 
 
 def test_without_a_title_it_has_the_name_that_the_study_file_gives() -> None:
     section = quickstart().data_sections[0]
     untitled = replace(small(), facts=replace(FACTS, title=""))
-    assert inventory({data.key(section): untitled})[data.key(section)]["title"] == "biased_digits"
+    assert (
+        summarise_datasets({data.section_key(section): untitled})[data.section_key(section)]["title"] == "biased_digits"
+    )

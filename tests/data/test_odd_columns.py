@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.data.odd_columns import odd, row_numbers, small_groups
-from study.data.user_data import Labels
+from study.data.odd_columns import find_odd_columns, find_small_groups, row_number_columns
+from study.data.user_data import TableLabels
 
 ROWS = 300
 DRAW = np.random.default_rng(0)
@@ -15,7 +15,7 @@ DRAW = np.random.default_rng(0)
 
 def counts(name: str, values: object) -> bool:
     rows = pd.DataFrame({name: values})
-    return row_numbers(rows, [name]) == (name,)
+    return row_number_columns(rows, [name]) == (name,)
 
 
 GAPS = np.sort(DRAW.choice(3 * ROWS, ROWS, replace=False))
@@ -58,11 +58,10 @@ def test_a_measurement_is_none(name: str, values: object) -> None:
     assert not counts(name, values)
 
 
-def test_few_rows_and_the_rule_of_earlier_versions_take_less() -> None:
+def test_of_few_rows_no_column_counts_them() -> None:
     rows = pd.DataFrame({"id": GAPS, "even": 7 * np.arange(ROWS)})
-    assert row_numbers(rows, ["id", "even"]) == ("id", "even")
-    assert row_numbers(rows, ["id", "even"], "even_steps") == ("even",)
-    assert row_numbers(rows.head(19), ["id", "even"]) == ()
+    assert row_number_columns(rows, ["id", "even"]) == ("id", "even")
+    assert row_number_columns(rows.head(19), ["id", "even"]) == ()
 
 
 @settings(max_examples=60, deadline=None)
@@ -72,7 +71,7 @@ def test_whole_numbers_that_were_drawn_are_never_taken_for_counted_ones(seed: in
 
 
 def problems(values: object, name: str = "x") -> list[str]:
-    return [one.problem for one in odd(pd.DataFrame({name: values}), [name])]
+    return [one.problem for one in find_odd_columns(pd.DataFrame({name: values}), [name])]
 
 
 NORMAL = DRAW.normal(70, 9, ROWS).round(1)
@@ -94,9 +93,9 @@ MARKED = np.arange(ROWS) % 30 == 0
     ],
 )
 def test_what_is_odd_is_named_with_the_key_that_helps(values: object, says: str, helps: str) -> None:
-    (found,) = odd(pd.DataFrame({"x": values}), ["x"])
+    (found,) = find_odd_columns(pd.DataFrame({"x": values}), ["x"])
     assert found.problem.startswith(says)
-    assert found.helps == helps
+    assert found.what_helps == helps
 
 
 @pytest.mark.parametrize(
@@ -117,9 +116,9 @@ def test_ordinary_numbers_are_not_odd(values: object) -> None:
 
 
 def test_an_id_that_repeats_is_a_group_and_groups_of_few_rows_are_named() -> None:
-    (found,) = odd(pd.DataFrame({"patient_id": np.arange(ROWS) // 3}), ["patient_id"])
-    assert found.helps == "data.group: patient_id"
+    (found,) = find_odd_columns(pd.DataFrame({"patient_id": np.arange(ROWS) // 3}), ["patient_id"])
+    assert found.what_helps == "data.group: patient_id"
     bias = np.repeat([0, 1, -1, 0, 1], [9, 200, 5, 20, 40])
-    labels = Labels(np.repeat([0, 1], [214, 60]), bias, 2, 2, None, ("no", "yes"), ("a", "b"))
-    (few,) = small_groups("race", labels)
+    labels = TableLabels(np.repeat([0, 1], [214, 60]), bias, 2, 2, None, ("no", "yes"), ("a", "b"))
+    (few,) = find_small_groups("race", labels)
     assert few.problem == "has groups of few rows: 'no' with 'a' (9 rows)"

@@ -60,7 +60,7 @@ def test_a_turned_picture_is_the_same(tmp_path_factory, seed, sides, orientation
     upright, turned = folder / f"upright.{kind}", folder / f"turned.{kind}"
     image.save(upright, **LOSSLESS[kind])
     stored(image, turned, orientation, **LOSSLESS[kind])
-    first, second = image_files.decode([upright, turned], size, frame)
+    first, second = image_files.decode_images([upright, turned], size, frame)
     np.testing.assert_array_equal(first, second)
 
 
@@ -71,7 +71,7 @@ def test_a_large_jpeg_is_shrunk_then_turned(tmp_path, orientation):
     upright, turned = tmp_path / "upright.jpg", tmp_path / "turned.jpg"
     image.save(upright, quality=95)
     stored(image, turned, orientation, quality=95)
-    first, second = image_files.decode([upright, turned], 32, "squash").astype(int)
+    first, second = image_files.decode_images([upright, turned], 32, "squash").astype(int)
     assert np.abs(first - second).max() <= 3
 
 
@@ -82,4 +82,4 @@ def test_a_large_jpeg_is_shrunk_then_turned(tmp_path, orientation):
 def test_damaged_exif_data_leave_the_picture(tmp_path, kind, exif):
     image = Image.new("RGB", (8, 8), (200, 10, 90))
     image.save(tmp_path / f"a.{kind}", exif=exif)
-    assert image_files.decode([tmp_path / f"a.{kind}"], 8, "crop").std(axis=(2, 3)).max() < 3
+    assert image_files.decode_images([tmp_path / f"a.{kind}"], 8, "crop").std(axis=(2, 3)).max() < 3

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from study import data
-from study.data.positive_class import likely_positive, positive_class_warnings
+from study.data.positive_class import guess_positive_class, positive_class_warnings
 from study.errors import UserError
 from study.training import metrics
 
@@ -46,7 +46,7 @@ def test_equal_opportunity_follows(tmp_path: Path) -> None:
         given = np.where((target == approved) & of_f, 1 - approved, target)  # approved ones of f are all denied
         tensors = (torch.from_numpy(array.copy()) for array in (given, target, bias))
         prediction, classes, groups = tensors
-        found = metrics.compute(None, prediction, classes, groups, loaded.facts)
+        found = metrics.compute_metrics(None, prediction, classes, groups, loaded.facts)
         gaps[positive] = float(found["equal_opportunity"])
     assert gaps == {"approved": 1.0, "denied": 0.0}
 
@@ -88,7 +88,7 @@ def test_what_is_no_class_of_two_is_refused(
     ],
 )
 def test_names_may_tell_which_class_is_meant(names: tuple[str, ...], positive: str | None) -> None:
-    assert likely_positive(names) == positive
+    assert guess_positive_class(names) == positive
 
 
 @pytest.mark.parametrize(("keys", "warned"), [({}, True), ({"positive": "denied"}, False)])

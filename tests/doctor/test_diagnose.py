@@ -19,7 +19,7 @@ from study.cli import app
 from study.doctor import health_checks
 from study.doctor.health_checks import Finding, isolated
 from study.home.folder import Home
-from study.text import public
+from study.text import without_password
 from study.tracking.connection import connect
 
 
@@ -65,7 +65,7 @@ def test_a_broken_torch_is_told_of_not_stumbled_over(home: Home, tmp_path: Path)
 
 
 def test_a_problem_is_exit_status_1(home: Home) -> None:
-    home.create(quickstart())
+    home.create_study(quickstart())
     (home.path / "format").write_text('{"format": 3, "study": "9.8.7"}')
     done = CliRunner().invoke(app, ["doctor", "--json"])
     assert done.exit_code == 1
@@ -94,8 +94,8 @@ def test_a_look_that_raises_or_hangs_harms_no_other() -> None:
 
 def test_a_home_and_its_studies(home: Home) -> None:
     assert [one.state for one in health_checks.home(home)] == ["ok"]
-    write_ledger(home.create(quickstart("name=one")).ledger_file, Told("baseline", [0.5]))
-    home.create(quickstart("name=two")).ledger_file.write_text("no event\n")
+    write_ledger(home.create_study(quickstart("name=one")).ledger_file, Told("baseline", [0.5]))
+    home.create_study(quickstart("name=two")).ledger_file.write_text("no event\n")
     whole, damaged = health_checks.home(home)
     assert "writable, form 2, 2 studies" in whole.told
     assert damaged.state == "problem"
@@ -115,7 +115,7 @@ def test_an_mlflow_that_refuses(home: Home, monkeypatch: pytest.MonkeyPatch, sta
         (found,) = health_checks.mlflow(home)
     assert found.state == "problem"
     assert told in found.told
-    assert public(uri) in found.told
+    assert without_password(uri) in found.told
     assert "secret" not in f"{found}"
 
 
@@ -130,10 +130,10 @@ def test_the_homes_own_database(home: Home) -> None:
     home.path.mkdir()
     connect(home.tracking_uri)
     (found,) = health_checks.mlflow(home)
-    assert (found.state, found.told) == ("ok", f"{home.database}: answers")
-    home.database.write_bytes(b"no database" * 100)
+    assert (found.state, found.told) == ("ok", f"{home.database_file}: answers")
+    home.database_file.write_bytes(b"no database" * 100)
     (found,) = health_checks.mlflow(home)
-    assert (found.state, str(home.database) in found.told) == ("problem", True)
+    assert (found.state, str(home.database_file) in found.told) == ("problem", True)
 
 
 @pytest.mark.slow
@@ -149,7 +149,7 @@ def test_clusters_that_cannot_be_used(home: Home, monkeypatch: pytest.MonkeyPatc
             assert found.state == "problem"
             assert told in found.told
     with answering(401) as uri:
-        (found,) = health_checks.ray(home, public(uri))
+        (found,) = health_checks.ray(home, without_password(uri))
     assert "refuses the token" in found.told
     token = home.path.with_name("token")
     token.write_text("x" * 64)

@@ -12,14 +12,14 @@ from helpers import Told, append_event, quickstart, write_ledger
 
 from study.driver import ask_driver
 from study.errors import UserError
-from study.home.driver_requests import waiting
-from study.home.events import Closed, Ended
+from study.home.driver_requests import pending_requests
+from study.home.events import SessionClosed, TrialEnded
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Ledger, read
+from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord
-from study.sweep.adapters import RequestInbox
-from study.sweep.agenda import Agenda, Job
-from study.sweep.early_stopping import early_stopping
+from study.sweep.agenda import Agenda, TrialJob
+from study.sweep.early_stopping import EarlyStopping
+from study.sweep.tune_adapters import RequestInbox
 
 PARAMS = {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.25}
 TYPED = ["method.alpha=0.25", "method.lambda=1.5", "method.epsilon=0.1"]
@@ -28,7 +28,7 @@ TYPED = ["method.alpha=0.25", "method.lambda=1.5", "method.epsilon=0.1"]
 @pytest.fixture
 def folder(tmp_path: Path) -> StudyFolder:
     """A study with a baseline, a trial that is complete and one that runs."""
-    folder = Home(tmp_path / "home").create(quickstart("name=mine", "train.epochs=2", "search.early_stopping={}"))
+    folder = Home(tmp_path / "home").create_study(quickstart("name=mine", "train.epochs=2", "search.early_stopping={}"))
     write_ledger(
         folder.ledger_file,
         Told("baseline", [0.2, 0.3], params={**PARAMS, "method.lambda": 0.0}),
@@ -42,12 +42,12 @@ def folder(tmp_path: Path) -> StudyFolder:
 def driven(folder: StudyFolder) -> Iterator[None]:
     """A driver that does nothing but listen."""
     ledger, over = Ledger(folder.ledger_file), threading.Event()
-    spec, record = folder.spec(), StudyRecord.told(folder.ledger_file)
-    inbox = RequestInbox(Agenda(spec, ledger, record, early_stopping(spec)), folder.requests)
+    spec, record = folder.spec(), StudyRecord.load_without_closing(folder.ledger_file)
+    inbox = RequestInbox(Agenda(spec, ledger, record, EarlyStopping(spec)), folder.requests_folder)
 
     def listen() -> None:
         while not over.wait(0.02):
-            inbox.obey()
+            inbox.obey_pending_requests()
 
     thread = threading.Thread(target=listen)
     thread.start()
@@ -60,7 +60,7 @@ def driven(folder: StudyFolder) -> Iterator[None]:
 
 
 def told(folder: StudyFolder) -> list[str]:
-    return [event["event"] for event in read(folder.ledger_file) if "request" in event]
+    return [event["event"] for event in read_entries(folder.ledger_file) if "request" in event]
 
 
 def test_a_running_study_answers(folder: StudyFolder) -> None:
@@ -73,7 +73,7 @@ def test_a_running_study_answers(folder: StudyFolder) -> None:
         ]
         assert ask_driver.end_search(folder).done
     assert told(folder) == ["enqueued", "stopping", "ending"]
-    assert not waiting(folder.requests)
+    assert not pending_requests(folder.requests_folder)
 
 
 def test_what_the_driver_refuses_is_an_error(folder: StudyFolder) -> None:
@@ -89,9 +89,11 @@ def test_enqueued_on_a_study_that_does_not_run_it_waits(folder: StudyFolder) -> 
     assert done.words == (
         "mine: is not running. Once it is resumed, the search tries this configuration next: study resume mine"
     )
-    assert [request.params for _, request in waiting(folder.requests) if request] == [{**PARAMS, "method.alpha": 0.25}]
+    assert [request.params for _, request in pending_requests(folder.requests_folder) if request] == [
+        {**PARAMS, "method.alpha": 0.25}
+    ]
     with driven(folder):
-        while waiting(folder.requests):
+        while pending_requests(folder.requests_folder):
             pass
     assert told(folder) == ["enqueued"]
 
@@ -120,13 +122,13 @@ def test_a_configuration_is_checked_before_it_is_asked_for(
     with pytest.raises(UserError) as error:
         ask_driver.enqueue(folder, assignments)
     assert why in str(error.value)
-    assert not waiting(folder.requests)
+    assert not pending_requests(folder.requests_folder)
 
 
 def test_keys_that_a_trial_does_not_have_are_told(tmp_path: Path) -> None:
     when = "search.space.method.lambda={low: 0.0, high: 2.0, when: {method.epsilon: [0.25]}}"
     spec = quickstart("name=two", "search.baseline=null", "search.confirm={top: 0}", when)
-    folder = Home(tmp_path / "home").create(spec)
+    folder = Home(tmp_path / "home").create_study(spec)
     write_ledger(folder.ledger_file)
     given = ["method.lambda=0.1", "method.alpha=0.5"]
     with pytest.raises(UserError, match=r"method\.lambda: a trial with method\.epsilon 0\.1 does not have it"):
@@ -155,7 +157,7 @@ def test_what_cannot_be_asked_is_told(folder: StudyFolder) -> None:
 
 def test_after_the_last_configuration_was_given_out_what_runs_is_told(tmp_path: Path) -> None:
     spec = quickstart("name=mine", "train.epochs=2", "search.trials=2", "search.early_stopping={}")
-    folder = Home(tmp_path / "home").create(spec)
+    folder = Home(tmp_path / "home").create_study(spec)
     searched = Told("search", [0.1], "running", params=PARAMS)
     write_ledger(folder.ledger_file, Told("baseline", [0.2, 0.3], params={**PARAMS, "method.lambda": 0.0}), searched)
     with driven(folder), pytest.raises(UserError, match="tries nothing further, 1 of its trials have not ended"):
@@ -164,8 +166,8 @@ def test_after_the_last_configuration_was_given_out_what_runs_is_told(tmp_path: 
 
 def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder) -> None:
     ledger = Ledger(folder.ledger_file)
-    ledger.append(Ended(trial=2, state="complete"))
-    ledger.append(Closed(state="complete", enough="plateau"))
+    ledger.append(TrialEnded(trial=2, state="complete"))
+    ledger.append(SessionClosed(state="complete", enough="plateau"))
     ledger.close()
     done = ask_driver.enqueue(folder, TYPED)
     assert done.words.startswith("mine: is not running. Once it is resumed, the search tries this configuration next")
@@ -174,16 +176,16 @@ def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder
     with pytest.raises(UserError, match="mine: trial 1 has this configuration"):
         ask_driver.enqueue(folder, [], like=1)
     ask_driver.enqueue(folder, ["method.alpha=0.75"], like=1)
-    record = StudyRecord.told(folder.ledger_file)
-    assert (record.state, record.extended) == ("interrupted", 5)
-    assert not record.counts()["waiting"]
+    record = StudyRecord.load_without_closing(folder.ledger_file)
+    assert (record.state, record.extended_n_configurations) == ("interrupted", 5)
+    assert not record.trials_by_state()["waiting"]
     ledger, spec = Ledger(folder.ledger_file), folder.spec()
-    agenda = Agenda(spec, ledger, record, early_stopping(spec))
-    RequestInbox(agenda, folder.requests).obey()
-    tried = [job.trial for job in (agenda.next(), agenda.next()) if isinstance(job, Job)]
+    agenda = Agenda(spec, ledger, record, EarlyStopping(spec))
+    RequestInbox(agenda, folder.requests_folder).obey_pending_requests()
+    tried = [job.trial for job in (agenda.next(), agenda.next()) if isinstance(job, TrialJob)]
     ledger.close()
     assert [trial.params["method.alpha"] for trial in tried] == [0.25, 0.75]
-    assert [event["event"] for event in read(folder.ledger_file)].count("extended") == 2
+    assert [event["event"] for event in read_entries(folder.ledger_file)].count("extended") == 2
 
 
 def test_the_commands_tell_what_was_asked_and_refuse_what_makes_no_sense(
@@ -195,4 +197,4 @@ def test_the_commands_tell_what_was_asked_and_refuse_what_makes_no_sense(
         assert (done.status, json.loads(done.out)["asked"][0]["done"]) == (0, True)
     assert answer("stop", "mine", "--search", "--trial", "2").err.startswith("error: --trial stops")
     assert "KEY=VALUE: is missing" in answer("enqueue", "mine").err
-    assert "without --models" in answer("report", "mine", "--watch", "--json").err
+    assert "without --pdf" in answer("report", "mine", "--watch", "--json").err

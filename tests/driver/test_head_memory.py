@@ -11,7 +11,7 @@ import pytest
 from groups import grouped
 
 import study
-from study.cluster.driver_job import MODULE
+from study.cluster.driver_job import DRIVER_MODULE
 from study.driver import head_memory
 from study.driver.head_memory import DRIVER, began_before, check_memory, free_memory
 from study.errors import UserError
@@ -28,7 +28,7 @@ def begin() -> Iterator[Begin]:
     begun: list[subprocess.Popen[str]] = []
 
     def start(*words: str) -> psutil.Process:
-        command = [sys.executable, "-c", WAITS, "-m", MODULE, *words]
+        command = [sys.executable, "-c", WAITS, "-m", DRIVER_MODULE, *words]
         begun.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
         out = begun[-1].stdout
         assert out is not None
@@ -76,7 +76,9 @@ def test_a_driver_leaves_room_for_those_that_have_just_begun(
 
 
 def test_the_job_of_a_driver_is_the_command_itself() -> None:
-    done = subprocess.run([sys.executable, "-m", MODULE, "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", DRIVER_MODULE, "--version"], capture_output=True, text=True, check=True
+    )
     assert study.__version__ in done.stdout
 
 

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import signal
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -37,7 +38,7 @@ COMMANDS: dict[str, Callable[[Home], object]] = {
 def test_a_full_disk_is_told_with_its_place_and_the_way_on(tmp_path: Path, command: str, lease: bool) -> None:
     data.load_all(SPEC.data_sections)  # whose libraries want to write, too, when they are loaded
     home = Home(tmp_path / "home")
-    folder = home.create(SPEC)
+    folder = home.create_study(SPEC)
     write_ledger(folder.ledger_file, *(Told("search", [0.5], state="complete") for _ in range(10)))
     before = folder.ledger_file.read_bytes()
     with full_disk(len(before) if lease else 0), pytest.raises(StudyStoppedError) as stopped:
@@ -77,13 +78,34 @@ def test_what_is_refused_before_its_first_trial_leaves_nothing_behind(
     home = Home(tmp_path / "home")
     home.path.mkdir()
     write_format(home.path)
-    shutil.copy(empty_database, home.database)
+    shutil.copy(empty_database, home.database_file)
     spec = SPEC if begin == "start" else final_study(SPEC, [0, 1], None, False)
     command = run.start if begin == "start" else run.train
     for _ in range(2 - stays):
         with pytest.raises(type(refusal), match=re.escape(str(refusal))):
             command(home, spec, lambda *_: nullcontext(no_word))
         assert [folder.name for folder in home.studies()] == ([spec.name] if stays else [])
+
+
+@pytest.mark.parametrize("begin", ["start", "train"])
+def test_a_signal_as_the_folder_is_made_is_told_as_a_study_that_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begin: str
+) -> None:
+    """The folder is there, so the message may not say that nothing is left behind."""
+    rename = Path.rename
+
+    def renamed_as_it_came(draft: Path, target: Path) -> Path:
+        rename(draft, target)
+        signal.raise_signal(signal.SIGINT)
+        return target
+
+    home = Home(tmp_path / "home")
+    spec = SPEC if begin == "start" else final_study(SPEC, [0, 1], None, False)
+    command = run.start if begin == "start" else run.train
+    monkeypatch.setattr(Path, "rename", renamed_as_it_came)
+    with pytest.raises(StartInterruptedError, match=rf"go on with it: study resume {spec.name}$"):
+        command(home, spec, lambda *_: nullcontext(no_word))
+    assert [folder.name for folder in home.studies()] == [spec.name]
 
 
 @pytest.mark.slow
@@ -97,10 +119,10 @@ def test_a_signal_before_anything_of_a_session_is_kept_is_told_as_a_stop(
 
     monkeypatch.setattr("study.sweep.driver.check_same_data", interrupted)
     home = Home(tmp_path / "home")
-    folder = home.create(SPEC)
+    folder = home.create_study(SPEC)
     write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [0.7], state="failed"))
     append_event(folder.ledger_file, "closed", state="failed")
-    shutil.copy(empty_database, home.database)
+    shutil.copy(empty_database, home.database_file)
     with pytest.raises(
         StartInterruptedError, match=r"^stopped\. Nothing is lost; then go on with it: study resume quickstart$"
     ):
@@ -112,10 +134,10 @@ def test_a_study_that_was_stopped_before_its_report_gets_it_when_it_is_resumed(
     tmp_path: Path, empty_database: Path
 ) -> None:
     home = Home(tmp_path / "home")
-    folder = home.create(SPEC)
+    folder = home.create_study(SPEC)
     write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [0.7]))
     append_event(folder.ledger_file, "closed", state="complete")
-    shutil.copy(empty_database, home.database)
+    shutil.copy(empty_database, home.database_file)
     end = run.resume(home, SPEC.name, lambda *_: nullcontext(no_word))
     assert (end.record.state, end.untracked, end.ran) == ("complete", None, False)
     assert folder.report_page.exists()
@@ -136,7 +158,7 @@ def test_a_final_training_without_its_card_gets_it_when_it_is_resumed(tmp_path: 
     """As where the disk was full when its trials were over."""
     home = Home(tmp_path / "home")
     folder = final_training.train(home)
-    shutil.copy(empty_database, home.database)
+    shutil.copy(empty_database, home.database_file)
     card = without_the_measured_time(folder.card_file.read_text())
     folder.card_file.unlink()
     end = run.resume(home, folder.name, lambda *_: nullcontext(no_word))
@@ -157,7 +179,7 @@ def test_a_final_training_that_is_complete_is_answered_without_a_driver(
 
     home = Home(tmp_path / "home")
     folder = final_training.train(home)
-    shutil.copy(empty_database, home.database)
+    shutil.copy(empty_database, home.database_file)
     spec = folder.spec()
 
     def train(*seeds: int) -> run.RunEnd:

@@ -9,7 +9,7 @@ import typer
 from answers import answer
 from helpers import Told, append_event, quickstart, write_ledger
 
-from study.cli.options import show
+from study.cli.options import show_run_end
 from study.commands.export import export
 from study.driver import run
 from study.driver.session import RunEnd, closing_lines
@@ -17,7 +17,7 @@ from study.errors import StudyStoppedError, UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import Choice
+from study.ranking.selection import Selection
 
 SPEC = quickstart("search.confirm={top: 0, seeds: 2}")
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
@@ -25,7 +25,7 @@ PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
 
 def complete(home: Path, untracked: str | None = None, *, ran: bool = True) -> RunEnd:
     """A study of one trial that is over."""
-    folder = Home(home).create(SPEC)
+    folder = Home(home).create_study(SPEC)
     write_ledger(folder.ledger_file, Told("baseline", [0.5], params=PARAMS))
     append_event(folder.ledger_file, "closed", state="complete")
     record = StudyRecord.load(folder.ledger_file)
@@ -57,10 +57,10 @@ def test_a_run_and_a_resume_end_with_one_status_where_mlflow_lacks_something(
     end = complete(tmp_path, untracked, ran=ran)
     if status:
         with pytest.raises(typer.Exit) as stopped:
-            show(end)
+            show_run_end(end)
         assert stopped.value.exit_code == status
     else:
-        show(end)
+        show_run_end(end)
     assert ("not everything is in MLflow: it is slow" in capsys.readouterr().out) == bool(untracked)
 
 
@@ -98,7 +98,7 @@ def test_a_study_that_gained_nothing_says_to_keep_the_baseline(
     tmp_path: Path, baseline: tuple[float, ...], best: tuple[float, ...], said: list[str]
 ) -> None:
     spec = quickstart("search.confirm={top: 1, seeds: 3}")
-    folder = Home(tmp_path).create(spec)
+    folder = Home(tmp_path).create_study(spec)
     other = {"method.alpha": 0.5, "method.lambda": 0.5, "method.epsilon": 0.1}
     fresh = [
         Told("confirm", [value], params=params, seed=seed, repeats=of)
@@ -110,7 +110,7 @@ def test_a_study_that_gained_nothing_says_to_keep_the_baseline(
     append_event(folder.ledger_file, "closed", state="complete")
     record = StudyRecord.load(folder.ledger_file)
     export(folder, Results(spec, record), folder.best_file)
-    export(folder, Results(spec, record), tmp_path / "baseline.yaml", Choice(trial=0))
+    export(folder, Results(spec, record), tmp_path / "baseline.yaml", Selection(trial=0))
     is_said = "the search found nothing better" in (tmp_path / "baseline.yaml").read_text()
     assert is_said == ("which best" in said[0]), "of the baseline in a file of its own, too"
     lines = closing_lines(RunEnd(folder, spec, record, None))
@@ -123,7 +123,7 @@ def test_a_study_that_gained_nothing_says_to_keep_the_baseline(
 def failed(home: Path, state: str, *trials: Told, limit: int = 1) -> RunEnd:
     """A study that ended with trials that failed; `limit`: configurations that its search tries."""
     spec = quickstart("search.confirm={top: 0, seeds: 2}", f"search.trials={limit}")
-    folder = Home(home).create(spec)
+    folder = Home(home).create_study(spec)
     write_ledger(folder.ledger_file, *trials)
     append_event(folder.ledger_file, "closed", state=state)
     record = StudyRecord.load(folder.ledger_file)
@@ -148,7 +148,7 @@ def test_a_study_that_failed_says_how_what_failed_runs_again(
 ) -> None:
     end = failed(tmp_path, "failed", Told("baseline", [], "failed", params=PARAMS), limit=limit)
     with pytest.raises(typer.Exit) as stopped:
-        show(end)
+        show_run_end(end)
     assert stopped.value.exit_code == 1
     shown = capsys.readouterr().out.splitlines()
     assert shown[-len(said) :] == said

@@ -17,7 +17,7 @@ from study.driver import run_suite as suites
 from study.driver.run_suite import plan_suite, plan_text
 from study.driver.session import RunEnd
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
-from study.home.events import Closed, SearchExtended
+from study.home.events import SearchExtended, SessionClosed
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -40,7 +40,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         cells = {cell.spec.name: cell for cell in small_suite(home.path.parent).cells}
         cell = cells[spec.name]
         tell(home, cell, *VALUES[cell.method, cell.data, cell.number])
-        folder = home.find(spec.name)
+        folder = home.find_study(spec.name)
         return RunEnd(folder, spec, StudyRecord.load(folder.ledger_file), None)
 
     monkeypatch.setattr("study.driver.run.start_or_resume", run)
@@ -60,7 +60,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> Home:
     home, suite = Home(folder / "home"), small_suite(folder)
     for cell in suite.cells:
         tell(home, cell, *VALUES[cell.method, cell.data, cell.number])
-    suites.remember(home, suite)
+    suites.write_memory(home, suite)
     return home
 
 
@@ -74,7 +74,7 @@ def test_every_search_runs_once_and_what_is_complete_is_left_alone(tmp_path: Pat
     assert begin(home, suite) == suites.SuiteEnd(False, [], [])
     assert len(runs) == 7
     text = suite_tables.markdown(suites.tables(home, suite))
-    assert (home.suites / "small" / "table.md").read_text() == text
+    assert (home.suites_folder / "small" / "table.md").read_text() == text
 
 
 def test_an_address_that_no_study_of_it_could_use_begins_nothing(tmp_path: Path, home: Home, runs: list[str]) -> None:
@@ -90,7 +90,7 @@ def test_a_signal_ends_it_and_the_next_run_goes_on(
 
     def stopped(home: Home, spec: StudySpec, *rest: Any) -> RunEnd:
         tell(home, suite.cells[0], closed="interrupted")
-        folder = home.find(spec.name)
+        folder = home.find_study(spec.name)
         return RunEnd(folder, spec, StudyRecord.load(folder.ledger_file), None)
 
     monkeypatch.setattr("study.driver.run.start_or_resume", stopped)
@@ -100,7 +100,7 @@ def test_a_signal_ends_it_and_the_next_run_goes_on(
 
     def resumed(home: Home, spec: StudySpec, *rest: Any) -> RunEnd:
         asked.append(spec.name)
-        return RunEnd(home.find(spec.name), spec, StudyRecord(state="complete"), "MLflow is down")
+        return RunEnd(home.find_study(spec.name), spec, StudyRecord(state="complete"), "MLflow is down")
 
     monkeypatch.setattr("study.driver.run.start_or_resume", resumed)
     with pytest.raises(UserError, match="no such study"):
@@ -147,8 +147,10 @@ def test_a_changed_file_is_refused_with_what_differs(tmp_path: Path, complete: H
 
 def test_more_of_it_is_no_change(tmp_path: Path, complete: Home) -> None:
     more = TEXT.replace("searches: 2", "searches: 3").replace("rules:", "  rho_99: {name: biased_digits}\nrules:")
-    suites.check_same(complete, small_suite(tmp_path, more))
-    suites.check_same(complete, small_suite(tmp_path, TEXT.replace("base:", "base:\n  resources: {cpu: 1, hang: 15m}")))
+    suites.check_same_settings(complete, small_suite(tmp_path, more))
+    suites.check_same_settings(
+        complete, small_suite(tmp_path, TEXT.replace("base:", "base:\n  resources: {cpu: 1, hang: 15m}"))
+    )
 
 
 def test_the_numbers_are_those_of_the_ledgers(tmp_path: Path, complete: Home) -> None:
@@ -265,9 +267,9 @@ def test_a_search_that_looks_at_one_metric_is_said_to_suit_its_rule(tmp_path: Pa
 def test_a_search_that_went_on_beyond_its_budget_does_not_count(tmp_path: Path, home: Home) -> None:
     suite = small_suite(tmp_path)
     tell(home, suite.cells[0], *VALUES["weak", "rho_80", 1], closed=None)
-    ledger = Ledger(home.find(suite.cells[0].spec.name).ledger_file)
+    ledger = Ledger(home.find_study(suite.cells[0].spec.name).ledger_file)
     ledger.append(SearchExtended(trials=52))
-    ledger.append(Closed(state="complete", enough="trials"))
+    ledger.append(SessionClosed(state="complete", enough="trials"))
     ledger.close()
     missing = suites.tables(home, suite).tables[0].results.missing["weak", "rho_80"]
     assert missing == {"searched beyond the budget": 1, "not yet": 1}
@@ -311,7 +313,7 @@ def test_the_command(tmp_path: Path, home: Home, runs: list[str], command: Calla
     assert done.exit_code == 0, done.output
     assert "search 8 of 8: small--strong--rho_95--2" in done.output
     assert "# small" in done.output
-    assert f"written: table.md, table.tex and table.csv in {home.suites / 'small'}" in done.output
+    assert f"written: table.md, table.tex and table.csv in {home.suites_folder / 'small'}" in done.output
     assert (tmp_path / "table.tex").read_text().startswith(r"\begin{table}")
     printed = command("--report")
     assert printed.output.startswith("# small")
@@ -334,7 +336,7 @@ def test_the_command_refuses(given: tuple[str, ...], message: str, command: Call
 def test_the_same_picks_by_another_test_metric(tmp_path: Path, complete: Home) -> None:
     def printed(judge: str) -> str:
         suite = small_suite(tmp_path, f"{TEXT}judge: {judge}\n")
-        suites.check_same(complete, suite)
+        suites.check_same_settings(complete, suite)
         return suite_tables.markdown(suites.tables(complete, suite))
 
     assert "test/accuracy in percent, of what a rule picks" in printed("test/accuracy")

@@ -17,15 +17,15 @@ from study.driver.ask_driver import stop
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.lease import Process, ProcessGoneError
-from study.home.ledger import Ledger, is_open
+from study.home.ledger import Ledger, is_driver_running
 
 DRIVER = """
 import signal, sys
 from pathlib import Path
-from study.home.events import Closed
+from study.home.events import SessionClosed
 from study.home.ledger import Ledger
 held = Ledger(Path(sys.argv[1]))
-signal.signal(signal.SIGTERM, lambda *_: (held.append(Closed(state="interrupted")), held.close(), sys.exit(7)))
+signal.signal(signal.SIGTERM, lambda *_: (held.append(SessionClosed(state="interrupted")), held.close(), sys.exit(7)))
 print("holds it", flush=True)
 signal.pause()
 """
@@ -35,7 +35,7 @@ signal.pause()
 def home(tmp_path: Path) -> Home:
     """A home with the study `mine`."""
     home = Home(tmp_path / "home")
-    home.create(quickstart("name=mine"))
+    home.create_study(quickstart("name=mine"))
     return home
 
 
@@ -48,14 +48,14 @@ def bystander() -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def test_the_driver_is_stopped_and_waited_for(home: Home) -> None:
-    ledger = home.find("mine").ledger_file
+    ledger = home.find_study("mine").ledger_file
     command = [sys.executable, "-c", DRIVER, str(ledger)]
     environment = {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as driver:
         assert driver.stdout is not None
         assert driver.stdout.readline() == "holds it\n"
         assert stop(home, "mine").startswith(f"process {driver.pid} on ")
-        assert not is_open(ledger)
+        assert not is_driver_running(ledger)
         assert driver.wait(20) == 7
 
 
@@ -90,10 +90,10 @@ def changed(of_bystander: dict[str, Any], name: str) -> dict[str, Any]:
 )
 def test_no_other_process_is_ended(home: Home, bystander: "subprocess.Popen[bytes]", wrong: str, told: str) -> None:
     """Here the driver is this process, which would not outlive a signal either."""
-    ledger = home.find("mine").ledger_file
+    ledger = home.find_study("mine").ledger_file
     held, lease = Ledger(ledger), ledger.with_name("lease.json")
     mine = json.loads(lease.read_text())
-    lease.write_text(json.dumps(mine | changed(asdict(Process.of(bystander.pid)), wrong)))
+    lease.write_text(json.dumps(mine | changed(asdict(Process.from_pid(bystander.pid)), wrong)))
     with pytest.raises(UserError, match=told):
         stop(home, "mine")
     held.close()
@@ -110,7 +110,7 @@ def test_no_other_process_is_ended(home: Home, bystander: "subprocess.Popen[byte
     ids=str,
 )
 def test_a_damaged_lease_ends_nobody(home: Home, damage: dict[str, Any]) -> None:
-    ledger = home.find("mine").ledger_file
+    ledger = home.find_study("mine").ledger_file
     held, lease = Ledger(ledger), ledger.with_name("lease.json")
     lease.write_text(json.dumps(json.loads(lease.read_text()) | damage))
     with pytest.raises(UserError, match=r"mine: was not stopped: .*lease\.json, .* is missing or damaged. .*try again"):
@@ -122,11 +122,11 @@ def test_a_damaged_lease_ends_nobody(home: Home, damage: dict[str, Any]) -> None
 
 
 def test_a_process_that_has_ended_gets_no_signal(bystander: "subprocess.Popen[bytes]") -> None:
-    process = Process.of(bystander.pid)
+    process = Process.from_pid(bystander.pid)
     os.kill(bystander.pid, signal.SIGKILL)
     os.waitid(os.P_PID, bystander.pid, os.WEXITED | os.WNOWAIT)  # a zombie until its parent asks
     with pytest.raises(ProcessGoneError, match="has ended"):
-        process.send(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
     bystander.wait()
     with pytest.raises(ProcessGoneError, match="there is no process"):
-        process.send(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)

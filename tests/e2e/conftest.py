@@ -13,7 +13,7 @@ name: tiny
 data:   {name: biased_digits, rho: 0.9}
 model:  {name: small_conv_net, width: 4}
 method: {name: eps_sup_info_nce, temperature: 0.1, regulariser: fair_kl}
-train:  {epochs: 4, batch_size: 128, learning_rate: 0.003, keep_epochs: [1]}
+train:  {epochs: 4, batch_size: 128, learning_rate: 0.003}
 search:
   space:
     method.alpha:   {low: 0.001, high: 1.0, log: true}

@@ -42,7 +42,7 @@ def test_a_study_is_run_and_read(tmp_path: Path) -> None:
     assert "study buch" in ran.stdout
     assert "+-" in ran.stdout
     assert ran.stdout.isascii()
-    commands = (["status", "buch"], ["list"], ["report", "buch"], ["cost", "buch"], ["spaces"], ["data", "list"])
+    commands = (["status", "buch"], ["list"], ["report", "buch"], ["spaces"], ["data", "list"])
     more = (["plan", "buch.yaml", "--fast"], ["guide", "keys"], ["export", "buch", "-o", "best.yaml"])
     for command in (*commands, *more):
         for given in (BARE, BARE | {"PYTHONUTF8": "1", "PYTHONIOENCODING": "ascii"}):

@@ -18,7 +18,7 @@ from helpers import timeless
 from ray.job_submission import JobSubmissionClient
 from routes import PUBLIC, let_in, mlflow_lets_in, routes, spoken
 
-from study.cluster.local import LocalCluster, node
+from study.cluster.local import LocalCluster, node_process
 from study.home.folder import Home
 from study.home.record import StudyRecord
 
@@ -63,7 +63,7 @@ class Cluster:
 
     def add_node(self, name: str) -> None:
         """One more, of one CPU."""
-        self.local._bring_up([node(self.local, Home(self.command.home), name, 1, ())], print)
+        self.local._start_and_wait([node_process(self.local, Home(self.command.home), name, 1, ())], print)
 
     def kill(self, name: str) -> None:
         """As when a machine loses its power."""
@@ -85,7 +85,7 @@ def test_a_study_from_submission_to_its_end(cluster: Cluster) -> None:
     again = cluster.there("submit", "quickstart", *MINUTES)
     assert again.returncode == 2
     assert "was submitted already" in again.stderr
-    cluster.command.wait_for("quickstart", lambda record: any(trial.epochs > 1 for trial in record.trials.values()))
+    cluster.command.wait_for("quickstart", lambda record: any(trial.n_epochs > 1 for trial in record.trials.values()))
 
     cluster.add_node("spare")
     cluster.wait_for("quickstart", lambda told: told["cluster"]["usage"] == {"CPU": {"used": 3.0, "there": 3.0}})
@@ -217,7 +217,7 @@ def test_nodes_come_and_go_and_nothing_is_lost(cluster: Cluster) -> None:
     calm = cluster("run", "quickstart", "--name", "calm", *given)
     assert calm.returncode == 0, calm.stderr
     stormy = cluster.command.start("run", "quickstart", "--name", "stormy", *given, **cluster.shell)
-    cluster.command.wait_for("stormy", lambda record: sum(trial.epochs for trial in record.trials.values()) >= 6)
+    cluster.command.wait_for("stormy", lambda record: sum(trial.n_epochs for trial in record.trials.values()) >= 6)
     cluster.kill("node-1")
     cluster.add_node("node-3")
     cluster.command.wait_for("stormy", lambda record: any(trial.attempt for trial in record.trials.values()))

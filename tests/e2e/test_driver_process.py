@@ -16,7 +16,7 @@ import pytest
 from command import Command, as_a_users
 
 from study.home import lease
-from study.home.ledger import is_open, lease_file
+from study.home.ledger import is_driver_running, lease_file
 from study.home.record import StudyRecord
 
 SNAPSHOT = '''
@@ -171,7 +171,7 @@ class Slow:
     def wait_for(self, condition: Callable[[StudyRecord], bool]) -> int:
         """Until a condition holds of the study's record; gives its driver's process."""
         self.command.wait_for("mine", condition)
-        holder = lease.holder(lease_file(self.command.folder("mine").ledger_file))
+        holder = lease.read_holder(lease_file(self.command.folder("mine").ledger_file))
         assert holder is not None
         return holder.process.pid
 
@@ -232,7 +232,7 @@ def listening(home: Path) -> set[str]:
 
 def runs(record: StudyRecord) -> bool:
     """Whether a trial has an epoch behind it."""
-    return any(trial.epochs for trial in record.trials.values())
+    return any(trial.n_epochs for trial in record.trials.values())
 
 
 @pytest.mark.slow
@@ -280,7 +280,8 @@ def test_a_stop_while_it_starts_leaves_nothing_or_a_study_that_goes_on(
     if command.folder("mine").ledger_file.exists():  # it had begun by then
         assert "study resume mine" in told or "state: interrupted" in told
     else:
-        assert "StartInterruptedError: stopped" in told or "KeyboardInterrupt" in told  # this while it is checked
+        in_the_check = seconds < 1 and "KeyboardInterrupt" in told  # in the user's own process
+        assert "StartInterruptedError: stopped" in told or in_the_check
         assert not command.folder("mine").path.exists()
     assert_all_end(command.home)
 
@@ -308,7 +309,7 @@ def test_whoever_is_killed_the_rest_ends_and_the_study_goes_on(slow: Slow, who: 
         assert f"StudyStoppedError: {killed}" in told
         assert "study resume mine" in told
     assert_all_end(slow.command.home)
-    assert not is_open(file)
+    assert not is_driver_running(file)
     closed = [json.loads(line) for line in file.read_text().splitlines() if json.loads(line)["event"] == "closed"]
     assert len(closed) == (who == "starter")
     slow.command.done("resume", "mine")

@@ -34,7 +34,7 @@ search:
 
 def assert_kept_weights_give_the_chosen_epoch(command: Command, spec: StudySpec, told: TrialRecord) -> int:
     """Every validation metric of that epoch, to the bit, and what `train.final` measured. Gives the epoch."""
-    chosen = epochs.values(spec.objective, told)["epoch"]
+    chosen = epochs.chosen_metrics(spec.objective, told)["epoch"]
     config = spec.trial_config(told.params, told.seed)
     trial = Trial(config, data.load(config.data), "cpu")
     trial.load(command.folder(spec.name).model_file(told.number))
@@ -42,7 +42,7 @@ def assert_kept_weights_give_the_chosen_epoch(command: Command, spec: StudySpec,
     measured = trial.evaluate("val", final=True)
     assert {f"{probe}accuracy" for probe in ("", "knn_")} <= {name.removeprefix("val/") for name in measured}
     assert measured == {name: reported[name] for name in measured}
-    assert trial.evaluate("test", final=True) == told.tested
+    assert trial.evaluate("test", final=True) == told.test_metrics
     return int(chosen)
 
 
@@ -57,13 +57,15 @@ def test_killed_and_resumed_a_study_keeps_the_weights_of_the_chosen_epochs(make_
     kill = json.dumps({"driver": ["study.home.ledger.Ledger", "append", 17, "after"], "slow": 0.2})
     assert command("run", "peaked.yaml", SABOTAGE=kill).returncode == -9
     _, cut = command.load("peaked")
-    assert [(trial.state, trial.epochs) for trial in cut.by_stage("confirm")] == [("interrupted", 4)]
+    assert [(trial.state, trial.n_epochs) for trial in cut.trials_of_stages("confirm")] == [("interrupted", 4)]
     assert command.folder("peaked").checkpoint_file(1).exists()
     assert command("resume", "peaked").returncode == 0
     spec, record = command.load("peaked")
     assert_nothing_was_lost(command.folder("peaked"))
     assert computed(record) == computed(calm.load("peaked")[1])
-    chosen = [assert_kept_weights_give_the_chosen_epoch(command, spec, told) for told in record.by_stage("confirm")]
+    chosen = [
+        assert_kept_weights_give_the_chosen_epoch(command, spec, told) for told in record.trials_of_stages("confirm")
+    ]
     assert len(chosen) == 2
     assert min(chosen) < 4, "before it was killed, else this shows nothing"
 
@@ -71,7 +73,7 @@ def test_killed_and_resumed_a_study_keeps_the_weights_of_the_chosen_epochs(make_
     assert command("train", "best.yaml", "--seeds", "0").returncode == 0
     spec, record = command.load("peaked-final")
     assert (spec.search.epoch, spec.search.epoch_window) == ("best", 1)
-    (told,) = record.by_stage("final")
+    (told,) = record.trials_of_stages("final")
     chosen_of_final = assert_kept_weights_give_the_chosen_epoch(command, spec, told)
     described = json.loads(command.folder("peaked-final").description_file(told.number).read_text())
     assert described["told"]["metrics"]["epoch"] == chosen_of_final

@@ -68,12 +68,12 @@ def test_final_training_killed_with_all_its_processes_goes_on_to_the_same_models
     train = ["train", best, "--seeds", "0,1", "--epochs", "6", "--name"]
     assert finished(*train, "undisturbed").returncode == 0
     process = finished.start(*train, "killed", SABOTAGE=json.dumps({"slow": 1}))
-    finished.wait_for("killed", lambda record: any(trial.epochs >= 2 for trial in record.trials.values()))
+    finished.wait_for("killed", lambda record: any(trial.n_epochs >= 2 for trial in record.trials.values()))
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     _, cut = finished.load("killed")
     assert cut.state == "interrupted"
-    assert any(0 < trial.epochs < 6 for trial in cut.trials.values())
+    assert any(0 < trial.n_epochs < 6 for trial in cut.trials.values())
     finished.done("resume", "killed")
     record = assert_nothing_was_lost(finished.folder("killed"))
     assert computed(record) == computed(finished.load("undisturbed")[1])

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 from command import Command
 
-from study.cluster.head import Head, NodeNotFoundError, RemoteFileNotFoundError
+from study.cluster.head import ClusterHead, NodeNotFoundError, RemoteFileNotFoundError
 from study.cluster.local import LocalCluster
 from study.home.folder import Home
 from study.upstream import ray_internals
@@ -80,7 +80,7 @@ def test_a_study_is_confirmed_ablated_trained_and_removed(laptop: Laptop) -> Non
     laptop("export", "quickstart", "-o", "found.yaml")
     trained = laptop("train", "found.yaml", "--seeds", "6", "--epochs", "1", "--follow")
     assert f"study fetch quickstart-final --models {address}" in trained
-    assert home.find("quickstart-final").model_file(0).is_file()
+    assert home.find_study("quickstart-final").model_file(0).is_file()
     again = laptop.refused("train", "found.yaml", "--seeds", "7", "--epochs", "2", "-f")
     assert again.startswith("error: quickstart-final: exists already")
 
@@ -112,7 +112,7 @@ def test_a_study_is_submitted_read_and_fetched(laptop: Laptop, monkeypatch: pyte
 
     for name, value in laptop.shell.items():
         monkeypatch.setenv(name, value)
-    head = Head(laptop.url)
+    head = ClusterHead(laptop.url)
     (job,) = head.jobs()
     assert job.node is not None
     for _ in range(20):  # now and then Ray's answer is empty
@@ -123,18 +123,6 @@ def test_a_study_is_submitted_read_and_fetched(laptop: Laptop, monkeypatch: pyte
     last = b"".join(head.file(job.node, "study/mine/folder/ledger.jsonl", lines=2))
     assert last == b"".join(there.ledger_file.read_bytes().splitlines(keepends=True)[-2:])
     reading_needs_the_token(laptop, job.node)
-
-
-@pytest.mark.long
-def test_a_study_is_extended_where_its_states_are(laptop: Laptop) -> None:
-    """The laptop has none of them, so that what would run is asked there."""
-    plan = json.loads(laptop("extend", "mine", "--epochs", "3", "--dry-run", "--json"))
-    assert (plan["trials"], plan["to_run"], plan["again"]) == ([{"trial": 0, "behind": 2}], 1, 0)
-    laptop("extend", "mine", "--epochs", "3", "--follow")
-    laptop("fetch", "mine")
-    assert laptop.command.load("mine")[1].trials[0].epochs == 3
-    refused = laptop.command("extend", "mine", "--epochs", "2", **laptop.shell, STUDY_ADDRESS=laptop.url)
-    assert (refused.returncode, "trials of mine have run 3" in refused.stderr) == (2, True), refused.stderr
 
 
 def reading_needs_the_token(laptop: Laptop, node: str) -> None:

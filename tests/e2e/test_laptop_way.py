@@ -12,7 +12,7 @@ from helpers import timeless
 from laptop import Laptop, serving
 from machines import Cluster, missing
 
-from study.home.ledger import read
+from study.home.ledger import read_entries
 from study.home.record import StudyRecord
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
@@ -62,7 +62,7 @@ def by_settings(record: StudyRecord) -> dict[tuple[str, float, int], list[dict[s
 
 def is_in_the_middle(record: StudyRecord) -> bool:
     """A trial is complete, others run."""
-    return record.counts()["complete"] >= 1 and record.counts()["running"] >= 1
+    return record.trials_by_state()["complete"] >= 1 and record.trials_by_state()["running"] >= 1
 
 
 def test_the_whole_way(cluster: Cluster, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_the_whole_way(cluster: Cluster, tmp_path: Path) -> None:
 
     done(laptop, "fetch", "whole")
     here = Command(tmp_path / "home", tmp_path, patience=900)
-    assert read(here.folder("whole").ledger_file) == read(there.folder("whole").ledger_file)
+    assert read_entries(here.folder("whole").ledger_file) == read_entries(there.folder("whole").ledger_file)
     done(laptop, "report", "whole", "-o", "report", there=False)
     assert (tmp_path / "report" / "report.html").is_file()
     done(laptop, "export", "whole", "-o", "best.yaml", there=False)

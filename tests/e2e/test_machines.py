@@ -11,7 +11,7 @@ from ended import assert_as_alone, assert_nothing_was_lost, lost
 from laptop import Laptop, serving
 from machines import Cluster, Machine, missing
 
-from study.home.ledger import read
+from study.home.ledger import read_entries
 from study.home.record import StudyRecord
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
@@ -56,14 +56,14 @@ def assert_whole(there: Command, name: str, trials: int) -> StudyRecord:
 
 def assert_went_on_from_checkpoints(there: Command, name: str) -> None:
     """At least one of the trials that were lost far enough from their start."""
-    begun = [event for event in read(there.folder(name).ledger_file) if event["event"] == "started"]
+    begun = [event for event in read_entries(there.folder(name).ledger_file) if event["event"] == "started"]
     assert any(event["epoch"] > 0 for event in begun)
 
 
 def running_on(record: StudyRecord) -> dict[str, int]:
     """How far the trials are that run, by machine."""
     running = [trial for trial in record.trials.values() if trial.state == "running"]
-    return {(trial.node or "").partition(":")[0]: trial.epochs for trial in running}
+    return {(trial.node or "").partition(":")[0]: trial.n_epochs for trial in running}
 
 
 def test_a_link_is_cut(laptop: Laptop, there: Command, nodes: list[Machine]) -> None:

@@ -14,13 +14,13 @@ from servers import ADMIN, PASSWORD, MlflowServer, Postgres, of_mlflow_2
 from tracked_study import PARAMS, SESSION, SPEC
 
 from study.commands.final_training import find_model
-from study.home.events import Closed, Decided, Ended, Opened, Report, Started
+from study.home.events import EpochReported, SessionClosed, SessionOpened, TrialDecided, TrialEnded, TrialStarted
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.tracking import Tracker, remove, tracker
-from study.tracking.registry import register
+from study.tracking import Tracker, remove_study_runs, tracker
+from study.tracking.registry import register_model_version
 from study.trained import Classifier
 from study.trained.model_files import best_model
 
@@ -85,12 +85,12 @@ def test_what_happens_during_an_outage_arrives_once_and_in_order(
 ) -> None:
     """Trials go on all the while as if nothing had happened, two at a time."""
     monkeypatch.setattr(tracker, "TROUBLED_TIMEOUT_S", 60.0)
-    monkeypatch.setattr(tracker, "REST_TIMEOUT_S", 400.0)
+    monkeypatch.setattr(tracker, "FINISH_TIMEOUT_S", 400.0)
     home = Home(tmp_path / "home")
-    folder = home.create(SPEC)
+    folder = home.create_study(SPEC)
     ledger, follower = Ledger(folder.ledger_file), Tracker(home, folder, SPEC)
     follower.start()
-    ledger.append(Opened(**SESSION))
+    ledger.append(SessionOpened(**SESSION))
     outage = threading.Thread(target=fault, args=(server, postgres))
     longest, last = 0.0, 0
     for first in range(0, 10_000, 2):
@@ -103,27 +103,27 @@ def test_what_happens_during_an_outage_arrives_once_and_in_order(
             last = last or first
             if first - last > 10:
                 break
-    ledger.append(Closed(state="complete"))
+    ledger.append(SessionClosed(state="complete"))
     ledger.close()
     assert follower.finish() is None
     assert longest < OUTAGE / 2, "a trial waited"
     runs = Runs(server.uri, SPEC.name)
     runs.agree_with(StudyRecord.load(folder.ledger_file))
-    assert remove(home, folder) == len(runs.all)
+    assert remove_study_runs(home, folder) == len(runs.all)
     assert not Runs(server.uri, SPEC.name).all
 
 
 def _two_trials(ledger: Ledger, first: int) -> None:
     """About half a second."""
     for trial in (first, first + 1):
-        ledger.append(Decided(trial=trial, stage="search", params=PARAMS, seed=0))
-        ledger.append(Started(trial=trial, node="here"))
+        ledger.append(TrialDecided(trial=trial, stage="search", params=PARAMS, seed=0))
+        ledger.append(TrialStarted(trial=trial, node="here"))
     for epoch in (1, 2):
         time.sleep(0.25)
         for trial in (first, first + 1):
-            ledger.append(Report(trial=trial, epoch=epoch, metrics={"val/accuracy": trial + epoch / 10}))
-    ledger.append(Ended(trial=first, state="complete"))
-    ledger.append(Ended(trial=first + 1, state="pruned", reason="asha"))
+            ledger.append(EpochReported(trial=trial, epoch=epoch, metrics={"val/accuracy": trial + epoch / 10}))
+    ledger.append(TrialEnded(trial=first, state="complete"))
+    ledger.append(TrialEnded(trial=first + 1, state="pruned", reason="asha"))
 
 
 @pytest.fixture
@@ -144,12 +144,12 @@ def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, address: str)
     follower = Tracker(home, folder, folder.spec())
     follower.start()
     assert follower.finish() is None
-    assert register(home, folder, "small-final", model) is None
+    assert register_model_version(home, folder, "small-final", model) is None
     with find_model(home, "models:/small-final@candidate") as description:
         found = Classifier.load(description, "cpu")
     assert found.description == Classifier.load(model.description, "cpu").description
-    assert register(home, folder, "small-final", model) is None
+    assert register_model_version(home, folder, "small-final", model) is None
     client = MlflowClient(address)
     assert len(client.search_model_versions("name = 'small-final'")) == 1
-    remove(home, folder)
+    remove_study_runs(home, folder)
     assert not client.search_registered_models()

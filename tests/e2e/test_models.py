@@ -44,7 +44,7 @@ def served(finished: Command) -> Command:
 def metrics(served: Command, number: int, split: str) -> dict[str, Any]:
     """What the training recorded of a split."""
     trial = StudyRecord.load(served.folder("served").ledger_file).trials[number]
-    found = {**timeless([dict(trial.reports[-1])])[0], **trial.tested}
+    found = {**timeless([dict(trial.reports[-1])])[0], **trial.test_metrics}
     return {name: value for name, value in found.items() if name.startswith(f"{split}/")}
 
 
@@ -58,6 +58,7 @@ def evaluated(served: Command, *arguments: str) -> dict[str, Any]:
     assert measured.pop("samples") > 0
     told = measured.pop("worst_group")  # of small groups, too, which the metric leaves out
     assert told["lowest"] <= measured[f"{told['split']}/worst_group_accuracy"]
+    assert measured.pop("classes"), "which class is recognised least"
     return measured
 
 
@@ -84,7 +85,7 @@ def test_the_weights_of_a_frozen_network_are_added_to_a_training_that_is_there(f
         finished.done(*training, *options)
         version = client.get_model_version_by_alias("on-features", "candidate")
         assert int(version.version) == min(number, 2)
-        inside = sorted(finished.folder("on-features").models.glob("network-*.pth"))
+        inside = sorted(finished.folder("on-features").models_folder.glob("network-*.pth"))
         assert [version.tags.get("study.network")] == ([file.name for file in inside] or [None])
         assert len(inside) == (number > 1)
     picture = finished.home / "one.png"

@@ -96,7 +96,7 @@ def test_functions_leave_nothing_behind_and_fail_with_their_own_error(
     for name in ("bits", "tidy"):
         command.done("run", f"{name}.yaml", "-q")
         _, record = command.load(name)
-        assert record.counts()["complete"] == 2
+        assert record.trials_by_state()["complete"] == 2
     _, record = command.load("bits")
     bits = {trial.params["method.double"]: trial.reports[-1]["val/bits"] for trial in record.trials.values()}
     assert bits == {True: 64.0, False: 32.0}

@@ -1,6 +1,7 @@
 """A home that was moved, a copy of one, and one whose database is gone, by the commands that a user types."""
 
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -81,7 +82,12 @@ def test_mlflows_page_shows_the_artifacts_of_a_moved_home(moved: Command) -> Non
         shown = answer(f"{url}/get-artifact", run_uuid=run, path="study.yaml")
         assert shown == moved.folder("tiny").spec_file.read_bytes()
         version = MlflowClient(url).get_model_version_by_alias("served", "candidate")
-        assert version.source.startswith(Home(moved.home).artifacts.as_uri())
+        assert version.source.startswith(Home(moved.home).artifacts_folder.as_uri())
+        assert page.stdout is not None
+        told = "".join(iter(page.stdout.readline, "Ctrl-C ends it\n"))
+        experiment = Runs(Home(moved.home).tracking_uri, "tiny").by_name["tiny"].info.experiment_id
+        assert f"MLflow UI of {moved.home}: {url}" in told
+        assert re.search(rf"trials of \S+: {url}/#/experiments/{experiment}/", told)
     finally:
         page.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -91,14 +97,14 @@ def test_mlflows_page_shows_the_artifacts_of_a_moved_home(moved: Command) -> Non
 def test_a_study_whose_database_was_removed_comes_back_by_resume(moved: Command, tmp_path: Path) -> None:
     home = Home(moved.home)
     before = states(home.tracking_uri)
-    home.database.write_bytes(home.database.read_bytes()[: home.database.stat().st_size // 2])
+    home.database_file.write_bytes(home.database_file.read_bytes()[: home.database_file.stat().st_size // 2])
     out = moved.done("resume", "tiny")
-    assert f"{home.database} was damaged: " in out
+    assert f"{home.database_file} was damaged: " in out
     assert "It is kept as mlflow.db.damaged-1; the runs of tiny are made again from its ledger" in out
     assert "those of other studies with: study resume NAME" in out
     assert moved("resume", "served").returncode == 0
     assert moved("resume", "tiny").returncode == 2
-    shutil.copy(home.database, tmp_path / "again.db")  # this process has a connection to the one that was damaged
+    shutil.copy(home.database_file, tmp_path / "again.db")  # this process has a connection to the one that was damaged
     uri = f"sqlite:///{tmp_path / 'again.db'}"
     assert states(uri) == before
     assert MlflowClient(uri).get_model_version_by_alias("served", "candidate")

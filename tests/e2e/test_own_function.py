@@ -60,14 +60,14 @@ def test_a_killed_study_of_a_function_ends_with_everything(make_command: Callabl
     alone = [1 - (1 - 0.01 / 4) ** epoch for epoch in range(1, 7)]
     assert [report["val/accuracy"] for report in record.trials[0].reports] == pytest.approx(alone)
     assert all("test/accuracy" not in report for trial in record.trials.values() for report in trial.reports)
-    tested = {trial.number for trial in record.trials.values() if trial.tested}
-    assert tested == {trial.number for trial in record.by_stage("confirm")}
+    tested = {trial.number for trial in record.trials.values() if trial.test_metrics}
+    assert tested == {trial.number for trial in record.trials_of_stages("confirm")}
     assert len(tested) == 4
     Runs(Home(command.home).tracking_uri, "mine").agree_with(record)
-    assert (folder.report / "report.html").is_file()
+    assert (folder.report_folder / "report.html").is_file()
     command.done("train", str(folder.best_file), "--seeds", "7", "--name", "mine-final")
     _, final = command.load("mine-final")
-    assert [trial.seed for trial in final.trials.values() if trial.tested] == [7]
+    assert [trial.seed for trial in final.trials.values() if trial.test_metrics] == [7]
 
 
 FOLDED = """\
@@ -100,15 +100,17 @@ def test_the_folds_of_a_function_are_searched_in_turn_confirmed_all_and_trained_
     assert "over folds and seeds" in out
     _, record = command.load("folded")
     assert [trial.fold for trial in record.trials.values()][:4] == [0, 1, 2, 0]
-    assert [trial.fold for trial in record.by_stage("confirm")] == 2 * [0, 1, 2]
-    (best,) = {trial.params["method.rate"] for trial in record.by_stage("confirm")} - {0.1}
+    assert [trial.fold for trial in record.trials_of_stages("confirm")] == 2 * [0, 1, 2]
+    (best,) = {trial.params["method.rate"] for trial in record.trials_of_stages("confirm")} - {0.1}
     values = [
-        trial.reports[0]["val/accuracy"] for trial in record.by_stage("confirm") if trial.params["method.rate"] == best
+        trial.reports[0]["val/accuracy"]
+        for trial in record.trials_of_stages("confirm")
+        if trial.params["method.rate"] == best
     ]
     assert values == pytest.approx([best / 3, best * 2 / 3, best])
     command.done("train", str(command.folder("folded").best_file), "--seeds", "7")
     _, final = command.load("folded-final")
-    assert [(trial.fold, trial.tested) for trial in final.trials.values()] == [(None, {"test/accuracy": best})]
+    assert [(trial.fold, trial.test_metrics) for trial in final.trials.values()] == [(None, {"test/accuracy": best})]
 
 
 ENDS = """\
@@ -177,10 +179,11 @@ def test_a_trial_finds_its_modules_as_new_and_fails_as_its_function_did(make_com
     trials = {str(trial.params["method.how"]): trial for trial in record.trials.values()}
     assert [trials[how].reports[0]["val/accuracy"] for how in ("fine", "well", "good", "double", "logs")] == [0.5] * 5
     failed = {how: trials[how] for how in ("odd", "exit", "huge", "surrogate")}
-    assert {(trial.state, trial.kind, trial.attempt) for trial in failed.values()} == {("failed", "BUG", 0)}
+    assert {(trial.state, trial.failure_kind, trial.attempt) for trial in failed.values()} == {("failed", "BUG", 0)}
     told = {how: trial.reason or "" for how, trial in failed.items()}
-    assert told["odd"] == "Odd: odd value in row 3"
-    assert told["surrogate"] == r"ValueError: cannot read f\xfcr.jpg"
+    for how, message in (("odd", "Odd: odd value in row 3"), ("surrogate", r"ValueError: cannot read f\xfcr.jpg")):
+        assert told[how].startswith("train (ends_of_this_test.py, line ")
+        assert told[how].endswith(f"): {message}")
     assert "raised SystemExit(3) in epoch 1" in told["exit"]
     assert "yielded int for 'val/accuracy' in epoch 1, too large" in told["huge"]
     text = folder.error_file(failed["odd"].number).read_text()

@@ -29,7 +29,7 @@ def test_a_killed_process_of_ray_ends_the_study_with_one_line(
     """Left to itself Ray prints and ends the driver after 15 to 60 seconds."""
     command = make_command()
     process = command.start("run", "tiny.yaml", SABOTAGE='{"slow": 0.3}')
-    command.wait_for("tiny", lambda record: len(record.trials) > 1 and record.trials[1].epochs > 0)
+    command.wait_for("tiny", lambda record: len(record.trials) > 1 and record.trials[1].n_epochs > 0)
     started = psutil.Process(process.pid).children(recursive=True)
     next(one for one in started if one.name() == victim).kill()
     out, err = process.communicate(timeout=200)
@@ -94,7 +94,7 @@ def test_a_study_starts_on_a_machine_that_is_kept_busy(make_command: Callable[[]
     with busy(15 * (os.cpu_count() or 1)):
         process = command.start("run", "tiny.yaml")
         try:
-            command.wait_for("tiny", lambda record: any(trial.epochs for trial in record.trials.values()))
+            command.wait_for("tiny", lambda record: any(trial.n_epochs for trial in record.trials.values()))
         finally:
             process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=200)

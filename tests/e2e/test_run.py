@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from study import data
 from study.cli import app
 from study.home.folder import Home
-from study.home.ledger import read
+from study.home.ledger import read_entries
 from study.ranking import Results
 from study.training import Trial
 
@@ -25,11 +25,13 @@ def test_course_of_the_study(finished: Command) -> None:
     assert record.state == "complete"
     assert stages == ["baseline", *["search"] * 6, *["confirm"] * 4]
     assert record.trials[0].params == spec.search.baseline
-    states = {trial.state for trial in record.by_stage("search")}
+    states = {trial.state for trial in record.trials_of_stages("search")}
     assert states == {"complete", "pruned"}
-    assert all(trial.state == "complete" for trial in record.by_stage("baseline", "confirm"))
-    assert {(trial.repeats, trial.seed) for trial in record.by_stage("confirm")} == {
-        (number, seed) for number in (0, Results(spec, record).searched[0].trial.number) for seed in (1, 2)
+    assert all(trial.state == "complete" for trial in record.trials_of_stages("baseline", "confirm"))
+    assert {(trial.repeated_trial, trial.seed) for trial in record.trials_of_stages("confirm")} == {
+        (number, seed)
+        for number in (0, Results(spec, record).ranked_by_search_value[0].trial.number)
+        for seed in (1, 2)
     }
 
 
@@ -38,9 +40,9 @@ def test_mlflow_has_every_trial_once_and_the_result_and_artifacts(finished: Comm
     runs, best = Runs(Home(finished.home).tracking_uri, "tiny"), Results(spec, record).best
     runs.agree_with(record)
     assert best is not None
-    assert best.confirmed is not None
+    assert best.confirm_statistics is not None
     study = runs.by_name["tiny"].data
-    assert study.metrics["best/val/accuracy"] == best.confirmed.mean
+    assert study.metrics["best/val/accuracy"] == best.confirm_statistics.mean
     assert study.tags["study.version"] == record.sessions[0].version
     assert study.tags["study.data"] == data.load(spec.data_sections[0]).fingerprint
     assert {"study.yaml", "best.yaml", "report"} <= runs.artifacts("tiny")
@@ -69,25 +71,24 @@ def here(finished: Command, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
 def test_end_says_where_things_are(finished: Command) -> None:
     shown = (finished.work / "run.out").read_text()
     folder = finished.folder("tiny")
-    for expected in (folder.best_file, folder.report / "report.html", "study ui", "study train", "test/accuracy"):
+    for expected in (
+        folder.best_file,
+        folder.report_folder / "report.html",
+        "study ui",
+        "study train",
+        "test/accuracy",
+    ):
         assert str(expected) in shown
-    assert (folder.report / "report.html").stat().st_size > 1000
-    assert (folder.report / "report.md").stat().st_size > 500
+    assert (folder.report_folder / "report.html").stat().st_size > 1000
+    assert (folder.report_folder / "report.md").stat().st_size > 500
 
 
 @pytest.mark.slow
-def test_report_shows_what_the_models_learned(finished: Command, here: CliRunner) -> None:
-    """Of the baseline and the best the weights after the first epoch are kept, too, for the histograms. With --json
-    nothing but one document is printed.
-    """
-    _, record = finished.load("tiny")
-    for trial in record.by_stage("confirm"):
-        assert finished.folder("tiny").model_file(trial.number, 1).is_file()
-    done = here.invoke(app, ["report", "tiny", "--models", "--pdf", "-o", "learned", "--json"])
+def test_a_report_with_pdfs_prints_one_document(finished: Command, here: CliRunner) -> None:
+    done = here.invoke(app, ["report", "tiny", "--pdf", "-o", "printed", "--json"])
     assert (done.exit_code, done.stderr) == (0, "")
     assert {row["rule"] for row in json.loads(done.stdout)["rules"]} >= {"accuracy", "worst_class_accuracy"}
-    assert "What the models learned" in (finished.work / "learned" / "report.html").read_text(encoding="utf-8")
-    assert (finished.work / "learned" / "figures" / "similarities.pdf").is_file()
+    assert (finished.work / "printed" / "figures" / "seeds.pdf").is_file()
 
 
 @pytest.mark.slow
@@ -99,9 +100,9 @@ def test_more_is_asked_of_a_study_that_is_complete(make_command: Callable[[], Co
     study.done("ablate", "tiny", "--seeds", "2", "--knobs", "method.lambda")
     _, record = study.load("tiny")
     assert record.state == "complete"
-    assert len(list(record.by_stage("confirm"))) >= 2
-    assert {trial.state for trial in record.by_stage("ablation")} == {"complete"}
-    assert "ablation" in (study.folder("tiny").report / "report.md").read_text().lower()
+    assert len(list(record.trials_of_stages("confirm"))) >= 2
+    assert {trial.state for trial in record.trials_of_stages("ablation")} == {"complete"}
+    assert "ablation" in (study.folder("tiny").report_folder / "report.md").read_text().lower()
 
 
 @pytest.mark.slow
@@ -109,14 +110,14 @@ def test_train_exported_file_on_seeds(finished: Command) -> None:
     """Two seeds, then a third: the first two are kept; mean and sample sd over all; the test split is read."""
     best = str(finished.folder("tiny").best_file)
     finished.done("train", best, "--seeds", "0,1")
-    events = read(finished.folder("tiny-final").ledger_file)
+    events = read_entries(finished.folder("tiny-final").ledger_file)
     out = finished.done("train", best, "--seeds", "1,2")
-    assert read(finished.folder("tiny-final").ledger_file)[: len(events)] == events
+    assert read_entries(finished.folder("tiny-final").ledger_file)[: len(events)] == events
     _, record = finished.load("tiny-final")
     assert [(trial.stage, trial.seed, trial.state) for trial in record.trials.values()] == [
         ("final", seed, "complete") for seed in (0, 1, 2)
     ]
-    assert all("test/accuracy" in trial.tested for trial in record.trials.values())
+    assert all("test/accuracy" in trial.test_metrics for trial in record.trials.values())
     searched, search = finished.load("tiny")
     chosen = Results(searched, search).best
     assert chosen is not None

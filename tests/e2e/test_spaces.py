@@ -7,11 +7,11 @@ from command import Command
 from helpers import timeless
 
 from study import data
-from study.commands.export import exported
-from study.commands.single_trial import run
+from study.commands.export import exported_spec
+from study.commands.single_trial import run_trial
 from study.data import joint_fingerprint
 from study.ranking import Results
-from study.ranking.selection import Choice
+from study.ranking.selection import Selection
 from study.training import Trial
 
 MIXED = [
@@ -39,9 +39,9 @@ def test_each_trial_has_its_own_data_and_method(make_command: Callable[[], Comma
     assert len(trials) == 3
     for trial in trials:
         config = spec.trial_config(trial.params, trial.seed)
-        again = timeless(Trial(config, loaded[data.key(config.data)], "cpu").run())
+        again = timeless(Trial(config, loaded[data.section_key(config.data)], "cpu").run())
         assert [one["val/accuracy"] for one in again] == [one["val/accuracy"] for one in trial.reports]
-    best = Results(spec, record).ranked[0]
-    written = exported(command.folder("tiny"), Results(spec, record), best, Choice())
+    best = Results(spec, record).ranked_all[0]
+    written = exported_spec(command.folder("tiny"), Results(spec, record), best, Selection())
     assert written.base == spec.trial_document({**best.trial.params, "train.seed": best.trial.seed})
-    assert timeless(run(written))[-1]["val/accuracy"] == best.value
+    assert timeless(run_trial(written))[-1]["val/accuracy"] == best.search_value

@@ -39,7 +39,7 @@ def test_stopped_study_goes_on_as_the_undisturbed_one(
     A terminal sends Ctrl-C to the whole group of processes; `timeout` and batch systems send SIGTERM so.
     """
     process = command.start("run", "tiny.yaml", SABOTAGE='{"slow": 0.3}')
-    command.wait_for("tiny", lambda record: len(record.trials) > 3 and record.trials[3].epochs > 0)
+    command.wait_for("tiny", lambda record: len(record.trials) > 3 and record.trials[3].n_epochs > 0)
     if group:
         os.killpg(process.pid, signum)
     else:
@@ -72,7 +72,7 @@ def test_stopped_study_goes_on_as_the_undisturbed_one(
 def test_a_second_signal_ends_a_study_at_once(command: Command, signum: signal.Signals) -> None:
     """Also while Ray is being ended, which then would be waited for in vain."""
     process = command.start("run", "tiny.yaml", SABOTAGE='{"slow": 1}')
-    command.wait_for("tiny", lambda record: len(record.trials) > 1 and record.trials[1].epochs > 0)
+    command.wait_for("tiny", lambda record: len(record.trials) > 1 and record.trials[1].n_epochs > 0)
     process.send_signal(signum)
     time.sleep(0.5)
     process.send_signal(signum)

@@ -42,7 +42,7 @@ def test_a_suite_survives_kill_9_of_its_group_with_the_same_table(make_command: 
         (each.work / "two.yaml").write_text(TWO)
     patient = replace(command, patience=900)
     process = patient.start("suite", "two.yaml", SABOTAGE='{"slow": 0.3}')
-    patient.wait_for("two--margin--rho_95--1", lambda record: any(t.epochs >= 1 for t in record.trials.values()))
+    patient.wait_for("two--margin--rho_95--1", lambda record: any(t.n_epochs >= 1 for t in record.trials.values()))
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     planned = patient("suite", "two.yaml", "--plan")
@@ -58,7 +58,7 @@ def test_a_suite_survives_kill_9_of_its_group_with_the_same_table(make_command: 
     assert len(table.splitlines()) == 1 + 2 * (2 + 2)
     for folder in Home(command.home).studies():
         record = assert_nothing_was_lost(folder)
-        assert (folder.best_file.exists(), folder.report.exists()) == (True, False)
+        assert (folder.best_file.exists(), folder.report_folder.exists()) == (True, False)
         assert computed(record) == computed(undisturbed.load(folder.name)[1])
         Runs(Home(command.home).tracking_uri, folder.name).agree_with(record)
     out = patient.done("suite", "two.yaml")

@@ -9,7 +9,7 @@ from failing_writes import missing
 from helpers import ROOT
 
 KINDS = (
-    "write home/disk/checkpoints/.trial-*-end.pt.*.part",
+    "write home/disk/models/.trial-*.safetensors.*.part",
     "rename home/disk/report/report.html",
 )
 
@@ -18,7 +18,7 @@ KINDS = (
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 def test_a_refused_write_is_one_message_and_resume_ends_as_undisturbed() -> None:
-    """The state of a trial, in its own process, and the report, the latter on a disk that fails from then on."""
+    """The weights of a trial, in its own process, and the report, the latter on a disk that fails from then on."""
     kinds = [word for kind in KINDS for word in ("--kind", kind)]
     script = ROOT / "tests" / "benchmarks" / "write_faults.py"
     command = [sys.executable, "-u", str(script), "--faults", "2", "--seed", "0", *kinds]
@@ -31,7 +31,7 @@ UNWRITTEN = """
 import errno, sys
 from pathlib import Path
 from disturbed import NAME, study
-from study.home.events import Closed
+from study.home.events import SessionClosed
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -39,13 +39,13 @@ from study.home.record import StudyRecord
 home, append = Home(Path(sys.argv[1])), Ledger.append
 
 def refused(self, event):
-    if isinstance(event, Closed):
+    if isinstance(event, SessionClosed):
         raise OSError(errno.ENOSPC, "No space left on device", str(self.path))
     return append(self, event)
 
 Ledger.append = refused
 print(study(home))
-print(StudyRecord.load(home.find(NAME).ledger_file).state)
+print(StudyRecord.load(home.find_study(NAME).ledger_file).state)
 Ledger.append = append
 print(study(home))
 """

@@ -18,17 +18,17 @@ from torch import nn
 
 from study.analysis.report.write_report import write_report
 from study.commands.export import export
-from study.data.cache import cached, scratch
+from study.data.cache import load_cached, scratch_array
 from study.data.dataset import Facts, Split
 from study.errors import StudyStoppedError, UserError, of_disk
 from study.files import write_output
-from study.home.events import Unusable
+from study.home.events import NodeExcluded
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.ranking import Results
-from study.tracking.connection import connect, error_line
+from study.tracking.connection import connect, format_error
 from study.training.checkpoint import Checkpoint
-from study.training.function_trial import KeptFolder
+from study.training.function_trial import FolderCheckpoint
 from study.training.loop import TrainingLoop
 
 ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
@@ -40,11 +40,11 @@ def network() -> nn.Module:
 
 
 def checkpoint(folder: Path) -> None:
-    Checkpoint(folder / "state.pt", {}, {"net": network()}, {}).keep(1)
+    Checkpoint(folder / "state.pt", {}, {"net": network()}, {}).save(1)
 
 
 def weights(folder: Path) -> None:
-    nothing_fitted = SimpleNamespace(kept_probes=dict)
+    nothing_fitted = SimpleNamespace(probe_tensors=dict)
     of_network = SimpleNamespace(_networks=network(), evaluate=nothing_fitted)
     TrainingLoop.save(of_network, folder / "one.safetensors")  # type: ignore[arg-type]
 
@@ -52,7 +52,7 @@ def weights(folder: Path) -> None:
 def kept_folder(folder: Path) -> None:
     (scratch := folder / "scratch").mkdir(exist_ok=True)
     os.truncate(scratch / "own" if (scratch / "own").exists() else touched(scratch / "own"), 50_000)
-    KeptFolder(folder / "state.zip", scratch, {}).keep(1, None)
+    FolderCheckpoint(folder / "state.zip", scratch, {}).save(1, None)
 
 
 def touched(path: Path) -> Path:
@@ -64,11 +64,11 @@ def prepared(folder: Path) -> None:
     inputs = np.zeros((40_000, 1, 2, 2), np.uint8)
     split = Split(inputs, np.arange(40_000) % 3, np.arange(40_000) % 2)
     facts = Facts(classes=3, bias_classes=2, shape=(1, 2, 2), splits=("train",))
-    cached("one", {}, facts, lambda: {"train": split})
+    load_cached("one", {}, facts, lambda: {"train": split})
 
 
 def nameless(folder: Path) -> None:
-    scratch((40_000, 4))
+    scratch_array((40_000, 4))
 
 
 def ledger(folder: Path) -> None:
@@ -77,7 +77,7 @@ def ledger(folder: Path) -> None:
     log = Ledger(folder / "ledger.jsonl")
     try:
         for _ in range(2000):
-            log.append(Unusable(node="a", reason="because"))
+            log.append(NodeExcluded(node="a", reason="because"))
     finally:
         log.close()
 
@@ -89,7 +89,7 @@ def report(folder: Path) -> None:
 
 def best_file(folder: Path) -> None:
     home = Home(folder / "home")
-    there = home.create(quickstart()) if not home.studies() else home.studies()[0]
+    there = home.create_study(quickstart()) if not home.studies() else home.studies()[0]
     told = [Told("baseline", [0.4], state="complete"), Told("search", [0.5], state="complete")]
     write_ledger(there.ledger_file, *told)
     export(there, Results(quickstart(), record(*told)), folder / "best.yaml")
@@ -100,7 +100,7 @@ def table(folder: Path) -> None:
 
 
 def home(folder: Path) -> None:
-    Home(folder / "new").create(quickstart())
+    Home(folder / "new").create_study(quickstart())
 
 
 WRITERS: dict[str, tuple[Callable[[Path], None], list[int]]] = {
@@ -185,7 +185,7 @@ def test_mlflow_without_room_is_one_line(
     client.create_experiment("before")
     with full_disk(0), pytest.raises(Exception, match="disk") as raised:
         client.create_experiment("after")
-    line = error_line(raised.value, f"sqlite:///{database}")
+    line = format_error(raised.value, f"sqlite:///{database}")
     assert line.startswith(f"{database}: ")
     assert line.count("\n") == 0
     assert line.endswith(("Make room there", "See that it can be written again"))

@@ -10,7 +10,7 @@ import pytest
 from helpers import ROOT
 
 from study import places
-from study.data.source import root, roots, writable
+from study.data.source import data_root, data_roots, writable_folder
 from study.errors import UserError
 
 NOWHERE = "/dev/null/home"
@@ -28,22 +28,24 @@ def _no_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_why_a_folder_cannot_be_written_is_known_before(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert places.obstacle(tmp_path / "file" / "below") == "Not a directory"
-    assert places.obstacle(tmp_path / "a" / "b") is None
+    assert places.why_unwritable(tmp_path / "file" / "below") == "Not a directory"
+    assert places.why_unwritable(tmp_path / "a" / "b") is None
     assert not (tmp_path / "a").exists()
-    assert places.obstacle(Path("/proc/nothing/here")) == (None if os.access("/proc", os.W_OK) else "Permission denied")
+    assert places.why_unwritable(Path("/proc/nothing/here")) == (
+        None if os.access("/proc", os.W_OK) else "Permission denied"
+    )
 
 
 def test_data_go_below_the_home_of_studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = tmp_path / "studies" / ".cache" / "study"
-    assert root() == writable() == mine
+    assert data_root() == writable_folder() == mine
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "file" / "x"))
     (tmp_path / "file").touch()
-    assert roots() == [tmp_path / "file" / "x", Path(NOWHERE, ".cache", "study"), mine]
-    assert writable() == mine
+    assert data_roots() == [tmp_path / "file" / "x", Path(NOWHERE, ".cache", "study"), mine]
+    assert writable_folder() == mine
     monkeypatch.setenv("STUDY_HOME", "/dev/null/studies")
     with pytest.raises(UserError, match=r"no folder for data can be written \(.*Not a directory.*Set STUDY_DATA"):
-        writable()
+        writable_folder()
 
 
 def test_caches_of_libraries_go_there_too_and_what_is_set_stays(
@@ -74,8 +76,8 @@ def test_a_user_without_name_and_home_gets_both(tmp_path: Path) -> None:
         "from study import places\n"
         "places.set_up()\n"
         "from pathlib import Path\n"
-        "from study.home.provenance import owner\n"
-        "print(Path.home(), owner())"
+        "from study.home.provenance import study_owner\n"
+        "print(Path.home(), study_owner())"
     )
     environment = {"PYTHONPATH": str(ROOT), "STUDY_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
@@ -88,13 +90,13 @@ def test_the_folder_for_sockets_is_found_in_order(tmp_path: Path, monkeypatch: p
     run, mine = str(tmp_path / "run"), str(tmp_path / "studies")
     monkeypatch.setenv("XDG_RUNTIME_DIR", run)
     with pytest.raises(UserError, match=rf"{run}: No such file or directory.*{mine}.*TMPDIR=/FOLDER"):
-        places.for_sockets(100)
+        places.folder_for_sockets(100)
     for place in (mine, run, "/tmp"):
         there.append(place)
-        assert places.for_sockets(100) == place
+        assert places.folder_for_sockets(100) == place
     there.remove("/tmp")
     with pytest.raises(UserError, match="has more than 9 characters"):
-        places.for_sockets(9)
+        places.folder_for_sockets(9)
 
 
 def test_temporary_files_go_there_where_no_temporary_folder_can_be_written(
@@ -108,8 +110,8 @@ def test_temporary_files_go_there_where_no_temporary_folder_can_be_written(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="others have no such folder")
 def test_a_linux_without_shared_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    places.check_shared()
+    places.check_shared_memory()
     for there in ("/dev/null/shm", "/proc/self/shm"):
         monkeypatch.setattr(places, "SHARED", there)
         with pytest.raises(UserError, match=rf"{there}: .*--shm-size"):
-            places.check_shared()
+            places.check_shared_memory()

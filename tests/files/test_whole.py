@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from helpers import ROOT
 
-from study.files import PRIVATE, folder_beside, parts, whole, write_whole
+from study.files import PRIVATE, folder_beside, unfinished_files, whole, write_whole
 
 OLD, NEW = "old " * 1000, "new " * 1000
 WRITES = "from study.files import write_whole, whole; from pathlib import Path; import os, resource, sys\n"
@@ -58,7 +58,7 @@ def test_a_writer_that_is_killed_leaves_what_was_there_and_a_part_that_is_known(
     done = run("with whole(Path(sys.argv[1])) as part:\n    part.write_text('half'); os.kill(os.getpid(), 9)", path)
     assert done.returncode == -signal.SIGKILL
     assert (path.read_text() if path.exists() else None) == before
-    (left,) = parts(tmp_path)
+    (left,) = unfinished_files(tmp_path)
     assert left.read_text() == "half"
     write_whole(path, NEW)
     assert path.read_text() == NEW
@@ -87,7 +87,7 @@ def test_nothing_is_left_where_the_file_cannot_take_its_place(tmp_path: Path) ->
     with pytest.raises(OSError, match=r"Is a directory|File exists") as raised:
         write_whole(tmp_path / "file.txt", NEW)
     assert raised.value.filename == str(tmp_path / "file.txt")
-    assert not parts(tmp_path)
+    assert not unfinished_files(tmp_path)
     with pytest.raises(FileNotFoundError):
         write_whole(tmp_path / "nowhere" / "file.txt", NEW)
 
@@ -121,7 +121,7 @@ def test_secrets_are_for_their_owner_alone(tmp_path: Path) -> None:
     writer = threading.Thread(target=write_often)
     writer.start()
     while len(seen) < 100 and time.monotonic() < deadline:  # on a busy machine a whole write may pass unseen
-        for part in parts(tmp_path):
+        for part in unfinished_files(tmp_path):
             with suppress(FileNotFoundError):
                 seen.append(stat.S_IMODE(part.stat().st_mode))
     over.set()

@@ -16,10 +16,10 @@ import json
 from study.errors import UserError
 from study.training import device
 
-told = {"best": str(device.best())}
+told = {"best": str(device.best_device())}
 for name in ("auto", "cuda", "cuda:1", "cuda:2", "cpu"):
     try:
-        told[name] = device.facts(device.take(name)) | {"device": str(device.take(name))}
+        told[name] = device.describe_device(device.resolve_device(name)) | {"device": str(device.resolve_device(name))}
     except UserError as problem:
         told[name] = str(problem)
 print(json.dumps(told))

@@ -14,8 +14,8 @@ import pytest
 from simulated_gpu import ROOT, gpu_environment, missing
 
 from study.home.folder import StudyFolder
-from study.home.ledger import read
-from study.home.line import Entry
+from study.home.ledger import read_entries
+from study.home.ledger_line import Entry
 from study.upstream.environment import ProcessKind, variables
 
 pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest.mark.long]
@@ -48,11 +48,17 @@ nodes.JOINING = 1.0
 def study(name, *assignments):
     spec = load_study("devices.yaml", assignments, name=name)
     home, told[name] = Home.locate(), []
-    folder = home.create(spec)
+    folder = home.create_study(spec)
     datasets, ledger = data.load_all(spec.data_sections), Ledger(folder.ledger_file)
     try:
         drive(
-            folder, spec, datasets, ledger, StudyRecord.told(folder.ledger_file), cluster.address, told[name].append
+            folder,
+            spec,
+            datasets,
+            ledger,
+            StudyRecord.load_without_closing(folder.ledger_file),
+            cluster.address,
+            told[name].append,
         )
     except (StudyStoppedError, UserError) as problem:
         told[name].append(f"{type(problem).__name__}: {problem}")
@@ -125,7 +131,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[
 
 
 def events(home: Path, name: str, kind: str) -> list[Entry]:
-    return [event for event in read(StudyFolder(home / name).ledger_file) if event["event"] == kind]
+    return [event for event in read_entries(StudyFolder(home / name).ledger_file) if event["event"] == kind]
 
 
 @pytest.mark.timeout(500)

@@ -13,7 +13,7 @@ import numpy as np, torch
 from study import methods, models
 from study.data.dataset import Dataset, Facts, Split
 from study.training import Trial, TrialConfig, evaluation, loop
-from study.training.evaluation import Evaluation
+from study.training.evaluation import Evaluator
 
 loop.check_loss = loop.check_networks = evaluation.check_features = lambda *given: None  # no kernel gives a value
 FACTS = Facts(4, 4, (3, 64, 64), splits=("train", "val"))
@@ -37,7 +37,7 @@ def peaks(told, samples=512):
         self.features(name)
         found.append(torch.cuda.max_memory_allocated())
         return {}
-    Evaluation.__call__ = measured
+    Evaluator.__call__ = measured
     gc.collect()  # a trial is a ring of references
     torch.cuda.reset_peak_memory_stats()
     trial = Trial(told, Dataset(FACTS, {"train": split(samples), "val": split(2048)}), "cuda")
@@ -49,14 +49,14 @@ def peaks(told, samples=512):
 PEAKS = """
 told = {"whole": peaks(config()), "half": peaks(config(precision="bfloat16")), "parts": peaks(config(micro_batch=32))}
 loop.MAX_DEVICE_MEMORY_SHARE = 0.0
-strict = loop.Streamed._chosen
+strict = loop.StreamedSplit._chosen
 def chosen(self, index):
     torch.cuda.set_sync_debug_mode("error" if index is self._index else "default")
     try:
         return strict(self, index)
     finally:
         torch.cuda.set_sync_debug_mode("default")
-loop.Streamed._chosen = chosen
+loop.StreamedSplit._chosen = chosen
 told["streamed"] = peaks(config())
 print(json.dumps(told))
 """
@@ -66,7 +66,7 @@ import json, os
 import torch
 from study.training import device
 
-device.keep_to(float(os.environ["SHARE"]))
+device.limit_memory(float(os.environ["SHARE"]))
 told = []
 for mib in (300, 200):
     try:
@@ -77,7 +77,7 @@ for mib in (300, 200):
 kept = None
 device.free_memory()
 told.append(torch.cuda.memory_reserved())
-told.append(device.available(torch.device("cuda")) / 2**20)
+told.append(device.available_bytes(torch.device("cuda")) / 2**20)
 print(json.dumps(told))
 """
 

@@ -69,7 +69,7 @@ from study.training import Trial, evaluation, loop
 for name in ("check_loss", "check_networks"):  # of values that are not there
     setattr(loop, name, lambda *values: None)
 evaluation.check_features = lambda *values: None
-probe_loss, room = Trial._probe_loss, loop.available
+probe_loss, room = Trial._probe_loss, loop.available_bytes
 
 def waiting(self, features, index):
     next(iter(features.values())).sum().item()
@@ -84,9 +84,9 @@ def trained(graph):
     return counts()["graph_launches"] - before, own
 
 told = {"recorded": trained(None), "not": trained(False)}
-loop.available = lambda device: 0
+loop.available_bytes = lambda device: 0
 told["no room"] = trained(None)
-loop.available, Trial._probe_loss = room, waiting
+loop.available_bytes, Trial._probe_loss = room, waiting
 told["waits"] = trained(None)
 try:
     trained(True)
@@ -121,8 +121,6 @@ def test_what_cannot_be_recorded_is_refused() -> None:
     assert not problems({"name": "group_dro"})
     (why,) = problems({"name": "group_dro"}, graph=True)
     assert why == "True given, a step with method.name 'group_dro' differs from batch to batch"
-    (why,) = problems({"name": "sup_con"}, graph=True, compile=True)
-    assert why == "True given, so is train.compile: allowed is one of the two"
 
 
 def test_on_a_cpu_the_step_runs_as_it_is() -> None:

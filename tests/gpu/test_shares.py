@@ -7,7 +7,7 @@ import pytest
 from command import Command
 from simulated_gpu import gpu_environment, missing
 
-from study.home.ledger import read
+from study.home.ledger import read_entries
 
 pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -58,13 +58,15 @@ def test_each_trial_has_one_card_which_four_share_at_most(tmp_path: Path) -> Non
     assert all(len(one) == 1 for one in cards.values())
     assert set.union(*cards.values()) == {0.0, 1.0}
     running: Counter[float] = Counter()
-    for event in read(command.folder("shares").ledger_file):
+    for event in read_entries(command.folder("shares").ledger_file):
         if event["event"] in ("started", "ended"):
             (card,) = cards[event["trial"]]
             running[card] += 1 if event["event"] == "started" else -1
             assert running[card] <= 4
     assert not +running
     devices = {
-        event["device"]["name"] for event in read(command.folder("shares").ledger_file) if event["event"] == "started"
+        event["device"]["name"]
+        for event in read_entries(command.folder("shares").ledger_file)
+        if event["event"] == "started"
     }
     assert devices == {"NVIDIA H100 80GB HBM3 (simulated)"}

@@ -11,7 +11,7 @@ import pytest
 from command import Command
 from simulated_gpu import gpu_environment, missing
 
-from study.home.ledger import read
+from study.home.ledger import read_entries
 from study.home.record import StudyRecord
 
 pytestmark = [
@@ -75,8 +75,8 @@ def test_a_trial_that_its_share_does_not_suffice_for_runs_alone_on_the_whole_car
         900: "complete",
         3000: "failed",
     }
-    assert trials[3000].kind == "OOM"
-    assert {mib: (trial.attempt, trial.alone) for mib, trial in trials.items()} == {
+    assert trials[3000].failure_kind == "OOM"
+    assert {mib: (trial.attempt, trial.has_gpu_alone) for mib, trial in trials.items()} == {
         100: (0, False),
         300: (0, False),
         900: (1, True),
@@ -87,7 +87,7 @@ def test_a_trial_that_its_share_does_not_suffice_for_runs_alone_on_the_whole_car
     assert {trial.reports[-1]["val/cards"] for trial in trials.values() if trial.reports} == {1}
     alone: set[int] = set()
     running: set[int] = set()
-    for event in read(command.folder("crowd").ledger_file):
+    for event in read_entries(command.folder("crowd").ledger_file):
         if event["event"] == "started":
             running.add(event["trial"])
             assert not alone & running or len(running) == 1, "another runs beside one that is to be alone"
@@ -105,7 +105,7 @@ def test_after_a_killed_driver_nothing_holds_the_card_and_a_broken_card_ends_the
     command, broken = make(1.0), tmp_path / "broken"
     environment = gpu_environment(gpus=1, mib=20000, SIMULATED_GPU_ERROR=f"214:{broken}")
     killed = command.start("run", "crowd.yaml", **environment)
-    command.wait_for("crowd", lambda record: any(trial.epochs for trial in record.trials.values()))
+    command.wait_for("crowd", lambda record: any(trial.n_epochs for trial in record.trials.values()))
     assert holders(command.home)
     os.kill(killed.pid, signal.SIGKILL)
     killed.communicate()
@@ -127,14 +127,14 @@ def test_after_a_killed_driver_nothing_holds_the_card_and_a_broken_card_ends_the
     assert "study resume crowd" in error
     record = StudyRecord.load(command.folder("crowd").ledger_file)
     assert record.state == "interrupted"
-    assert record.unusable
-    assert all(trial.state != "failed" and not trial.losses for trial in record.trials.values())
+    assert record.unusable_nodes
+    assert all(trial.state != "failed" and not trial.n_retries_used for trial in record.trials.values())
 
     broken.unlink()
     command.done("resume", "crowd", **environment)
     record = StudyRecord.load(command.folder("crowd").ledger_file)
     assert [trial.state for trial in record.trials.values()] == ["complete"] * 4
-    assert not record.unusable
+    assert not record.unusable_nodes
 
 
 def holders(home: Path) -> list[str]:

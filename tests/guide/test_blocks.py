@@ -17,8 +17,8 @@ from pages import GUIDE, Block, blocks
 
 from study.home.folder import Home
 from study.spec import load_study
-from study.spec.document import shipped_folder
 from study.spec.suite import load_suite
+from study.spec.yaml_document import shipped_files_folder
 
 ADDING = GUIDE / "adding-things.md"
 YAML, PYTHON, TOML = blocks("yaml"), blocks("python"), blocks("toml")
@@ -41,7 +41,7 @@ FRAGMENTS = [block for block in YAML if block.kind.startswith("fragment of ")]
 @pytest.mark.parametrize("block", FRAGMENTS, ids=[block.name for block in FRAGMENTS])
 def test_a_fragment_goes_with_the_study_file_that_it_names(block: Block, tmp_path: Path) -> None:
     name, fragment = block.kind.removeprefix("fragment of "), yaml.safe_load(block.text)
-    whole = laid_over(yaml.safe_load((shipped_folder() / f"{name}.yaml").read_text(encoding="utf-8")), fragment)
+    whole = laid_over(yaml.safe_load((shipped_files_folder() / f"{name}.yaml").read_text(encoding="utf-8")), fragment)
     (tmp_path / "laid-over.yaml").write_text(yaml.safe_dump(whole))
     spec = load_study(str(tmp_path / "laid-over.yaml"))
     assert spec.to_document() != load_study(name).to_document()
@@ -94,7 +94,9 @@ def test_the_tables_of_the_page_on_reports_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path))
-    folder = Home.locate().create(quickstart("name=mine", "search.sampler=random", "search.early_stopping.name=none"))
+    folder = Home.locate().create_study(
+        quickstart("name=mine", "search.sampler=random", "search.early_stopping.name=none")
+    )
     folder.ledger_file.unlink(missing_ok=True)
     params = [{"method.alpha": 0.01 * n, "method.lambda": 1.0, "method.epsilon": 0.1} for n in range(1, 6)]
     worst = {"val/worst_class_accuracy": 0.1}

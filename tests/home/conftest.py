@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from study.home.events import Report, Started
+from study.home.events import EpochReported, TrialStarted
 from study.home.folder import Home
 from study.home.ledger import Ledger
 
@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "mine" / "ledger.jsonl"
     Ledger.create(path)
     held = Ledger(path)
-    held.append(Started(trial=0, node="here"))
-    held.append(Report(trial=0, epoch=1, metrics={"val/accuracy": 0.5, "val/x": None}))
+    held.append(TrialStarted(trial=0, node="here"))
+    held.append(EpochReported(trial=0, epoch=1, metrics={"val/accuracy": 0.5, "val/x": None}))
     held.close()
     return path

@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 
-from study.home.ledger import Ledger, read
+from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord
 
 STOPS = """
 import sys
 from pathlib import Path
 from study.home import ledger as of_ledger
-from study.home.events import Decided, Ended, Opened, Started
+from study.home.events import TrialDecided, TrialEnded, SessionOpened, TrialStarted
 from study.home.ledger import Ledger
-of_ledger.LATE, of_ledger.TICK = 0.6, 0.1
+of_ledger.MAX_CHECK_DELAY_S, of_ledger.CLOCK_CHECK_INTERVAL_S = 0.6, 0.1
 ledger = Ledger(Path(sys.argv[1]))
-ledger.append(Opened(owner="ada"))
-ledger.append(Decided(trial=0, stage="search", params={}, seed=0))
-ledger.append(Started(trial=0, node="here:1"))
+ledger.append(SessionOpened(owner="ada"))
+ledger.append(TrialDecided(trial=0, stage="search", params={}, seed=0))
+ledger.append(TrialStarted(trial=0, node="here:1"))
 print(flush=True)
 sys.stdin.readline()
-ledger.append(Ended(trial=0, state="complete"))
+ledger.append(TrialEnded(trial=0, state="complete"))
 ledger.close()
 """
 
@@ -43,13 +43,13 @@ def test_a_driver_that_was_stopped_says_for_how_long(tmp_path: Path, stopped: fl
             process.send_signal(signal.SIGCONT)
         process.communicate(b"\n")
     assert process.returncode == 0
-    ended = read(path)[-1]
+    ended = read_entries(path)[-1]
     trial = StudyRecord.load(path).trials[0]
-    assert trial.seconds is not None
+    assert trial.total_run_seconds is not None
     if stopped:
         assert ended["asleep"] == pytest.approx(stopped, abs=0.5)
-        assert trial.seconds < stopped / 2
-    assert ended.get("asleep", 0.0) <= ended["time"] - read(path)[-2]["time"]
+        assert trial.total_run_seconds < stopped / 2
+    assert ended.get("asleep", 0.0) <= ended["time"] - read_entries(path)[-2]["time"]
 
 
 def test_what_slept_is_taken_off_each_time_that_is_told() -> None:
@@ -66,13 +66,6 @@ def test_what_slept_is_taken_off_each_time_that_is_told() -> None:
         {"event": "started", "trial": 1, "node": "a:2", "time": 130.0},
         {"event": "ended", "trial": 1, "time": 131.0, "state": "complete"},
     ]
-    record = StudyRecord.fold(told)
-    assert [trial.seconds for trial in record.trials.values()] == [15.0, 1.0]
-    assert (record.worked, record.busy) == (131.0 - 102.0, 15.0 + 8.0 + 1.0)
-    told += [
-        {"event": "lengthened", "epochs": 8, "trials": [0], "time": 140.0},
-        {"event": "opened", "owner": "ada", "time": 140.0},
-        {"event": "started", "trial": 0, "node": "a:1", "epoch": 1, "time": 141.0},
-        {"event": "ended", "trial": 0, "time": 163.0, "state": "complete", "asleep": 20.0},
-    ]
-    assert StudyRecord.fold(told).trials[0].seconds == 15.0 + 2.0
+    record = StudyRecord.from_entries(told)
+    assert [trial.total_run_seconds for trial in record.trials.values()] == [15.0, 1.0]
+    assert (record.total_driver_seconds, record.total_trial_seconds) == (131.0 - 102.0, 15.0 + 8.0 + 1.0)

@@ -1,10 +1,10 @@
 import pytest
 
-from study.home.record import Epoch
+from study.home.record import EpochMetrics
 
 
 def test_an_epoch_is_a_mapping() -> None:
-    epoch = Epoch(3, {"val/accuracy": 0.5, "train/loss": None})
+    epoch = EpochMetrics(3, {"val/accuracy": 0.5, "train/loss": None})
     assert epoch == {"epoch": 3, "val/accuracy": 0.5, "train/loss": None}
     assert list(epoch) == ["epoch", "val/accuracy", "train/loss"]
     assert len(epoch) == 3

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from study.home.events import KINDS, entry_of, event_of
-from study.home.line import decode, encode
+from study.home.events import EVENT_CLASSES, entry_to_event, event_to_entry
+from study.home.ledger_line import decode, encode
 
 KEPT = sorted((Path(__file__).parents[1] / "kept" / "studies").glob("*.jsonl.gz"))
 
@@ -53,13 +53,13 @@ sha256":"0"}],"placement":{"resources.cpu":2},"groups":{"val":[[1,2]],"classes":
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: str(decode(line)["event"]))
 def test_an_event_is_written_as_it_was_read(line: bytes) -> None:
-    event = event_of(decode(line))
-    assert encode(entry_of(event)) == line
+    event = entry_to_event(decode(line))
+    assert encode(event_to_entry(event)) == line
     assert replace(event) == event, "and a driver makes the same"
 
 
 def test_each_kind_is_among_them() -> None:
-    assert {decode(line)["event"] for line in LINES} == KINDS.keys()
+    assert {decode(line)["event"] for line in LINES} == EVENT_CLASSES.keys()
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.name.partition(".")[0])
@@ -67,4 +67,4 @@ def test_the_ledgers_of_kept_studies_are_written_byte_for_byte(path: Path) -> No
     with gzip.open(path) as lines:
         for line in lines:
             entry = decode(line)
-            assert encode(entry_of(event_of(entry))) == encode(entry)
+            assert encode(event_to_entry(entry_to_event(entry))) == encode(entry)

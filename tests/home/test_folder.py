@@ -13,15 +13,15 @@ from helpers import Told, named, quickstart, write_ledger
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from study.commands.export import exported
-from study.commands.final_training import extend, final_study
+from study.commands.export import exported_spec
+from study.commands.final_training import create_or_extend, final_study
 from study.errors import UserError
 from study.home.folder import Home
-from study.home.ledger import read
+from study.home.ledger import read_entries
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import Choice
-from study.spec.load import NAME_RULE
+from study.ranking.selection import Selection
+from study.spec.load import STUDY_NAME_PATTERN
 
 
 def everything(path: Path) -> list[str]:
@@ -29,18 +29,18 @@ def everything(path: Path) -> list[str]:
 
 
 def test_a_new_study_has_its_file_and_its_ledger(home: Home) -> None:
-    folder = home.create(named("one"))
+    folder = home.create_study(named("one"))
     assert everything(home.path) == ["format", "one", "one/ledger.jsonl", "one/study.yaml"]
     assert folder.name == "one"
     assert folder.spec() == named("one")
-    assert [event["event"] for event in read(folder.ledger_file)] == ["created"]
+    assert [event["event"] for event in read_entries(folder.ledger_file)] == ["created"]
 
 
 def test_a_study_whose_folder_was_renamed_has_its_new_name(home: Home) -> None:
     """What it says to type is about that one, not about another study of the former name."""
-    folder = home.create(named("one"))
+    folder = home.create_study(named("one"))
     folder.path.rename(home.path / "two")
-    renamed = home.find("two")
+    renamed = home.find_study("two")
     assert (renamed.spec().name, renamed.checked_spec().name) == ("two", "two")
     assert renamed.spec().hash == named("one").hash
 
@@ -65,50 +65,50 @@ def test_where_mlflow_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_name_that_is_taken_says_how_to_go_on(home: Home) -> None:
-    home.create(named("one"))
+    home.create_study(named("one"))
     before = everything(home.path)
-    for refuse in (lambda: home.create(named("one")), lambda: home.check_new("one")):
+    for refuse in (lambda: home.create_study(named("one")), lambda: home.check_name_is_free("one")):
         with pytest.raises(UserError, match=r"one: exists already in .*study resume one.*--name one-2"):
             refuse()
-    home.create(named("one-2"))
+    home.create_study(named("one-2"))
     with pytest.raises(UserError, match="--name one-3"):
-        home.check_new("one")
+        home.check_name_is_free("one")
     assert set(before) < set(everything(home.path))
 
 
 def test_an_unknown_study_says_which_there_are(home: Home) -> None:
     with pytest.raises(UserError, match=r"one: no such study in .*There is no study there yet"):
-        home.find("one")
-    home.create(named("other"))
+        home.find_study("one")
+    home.create_study(named("other"))
     with pytest.raises(UserError, match=r"othr: no such study in .*Did you mean 'other'\? Studies there: other"):
-        home.find("othr")
-    assert home.find("other").path == home.path / "other"
+        home.find_study("othr")
+    assert home.find_study("other").path == home.path / "other"
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "a/b", "../other", "/etc"])
 def test_a_name_that_leads_out_of_the_home_is_refused(home: Home, name: str) -> None:
-    home.create(named("other"))
+    home.create_study(named("other"))
     with pytest.raises(UserError, match="cannot be a study's name"):
-        home.find(name)
+        home.find_study(name)
 
 
 def make_all_that_is_named_after(home: Home, name: str) -> None:
     """A study with a trial, a file of each kind, what it exports, and its final training."""
     spec = named(name)
-    folder = home.create(spec)
+    folder = home.create_study(spec)
     write_ledger(folder.ledger_file, Told("search", [0.5], params={"method.alpha": 0.5}))
-    numbered = [folder.model_file(0), folder.model_file(0, 3), folder.description_file(0), folder.checkpoint_file(0)]
-    for path in [*numbered, folder.error_file(0), folder.report / "page", folder.best_file, folder.card_file]:
+    numbered = [folder.model_file(0), folder.description_file(0), folder.checkpoint_file(0)]
+    for path in [*numbered, folder.error_file(0), folder.report_folder / "page", folder.best_file, folder.card_file]:
         path.parent.mkdir(exist_ok=True)
         path.touch()
     record = StudyRecord.load(folder.ledger_file)
-    best = exported(folder, Results(spec, record), Results(spec, record).ranked[0], Choice())
-    home.create(best)
-    extend(home, final_study(best, [0]))
+    best = exported_spec(folder, Results(spec, record), Results(spec, record).ranked_all[0], Selection())
+    home.create_study(best)
+    create_or_extend(home, final_study(best, [0]))
 
 
 @pytest.mark.slow
-@given(ESCAPES | st.from_regex(NAME_RULE, fullmatch=True))
+@given(ESCAPES | st.from_regex(STUDY_NAME_PATTERN, fullmatch=True))
 @example("a" * 100)
 @example("a..b")
 @example("../a")
@@ -123,7 +123,7 @@ def test_no_name_leads_out_of_the_home(name: str) -> None:
         except UserError:
             assert everything(Path(parent)) == []
             with pytest.raises(UserError):
-                home.find(name)
+                home.find_study(name)
             return
         tops = {path.name for path in home.path.iterdir()}
         assert tops == {"format", name, f"{name[:95]}-best", f"{name[:94]}-final"}
@@ -139,7 +139,7 @@ def test_no_origin_and_no_given_name_lead_a_final_training_out_of_the_home(text:
         with tempfile.TemporaryDirectory() as parent:
             home = Home(Path(parent, "a", "home"))
             try:
-                folder = extend(home, final_study(spec, [0], name))
+                folder = create_or_extend(home, final_study(spec, [0], name))
             except UserError:
                 assert everything(Path(parent)) == []
             else:
@@ -152,35 +152,35 @@ def test_a_name_that_the_home_needs_itself_is_refused(home: Home, name: str) -> 
     """Else a study's folder would be where all the others' artifacts go, and be removed with it."""
     for _ in range(2):
         with pytest.raises(UserError, match=rf"{name}: is the home's own in .* Another name: --name {name}-2"):
-            home.create(named(name))
-        home.create(named(f"one{len(home.studies())}"))
+            home.create_study(named(name))
+        home.create_study(named(f"one{len(home.studies())}"))
 
 
 def test_a_link_in_the_home_is_no_study(home: Home, tmp_path: Path) -> None:
     elsewhere = Home(tmp_path / "elsewhere")
-    elsewhere.create(named("one"))
-    elsewhere.create(final_study(named("one"), [0]))
-    home.create(named("other"))
+    elsewhere.create_study(named("one"))
+    elsewhere.create_study(final_study(named("one"), [0]))
+    home.create_study(named("other"))
     for name in ("one", "one-final"):
         (home.path / name).symlink_to(elsewhere.path / name)
     (home.path / "other-2").symlink_to("nowhere")
     before = {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")}
     assert [folder.name for folder in home.studies()] == ["other"]
     for name in ("one", "other-2"):
-        for refuse in (home.find, home.check_new, lambda name: home.create(named(name))):
+        for refuse in (home.find_study, home.check_name_is_free, lambda name: home.create_study(named(name))):
             with pytest.raises(UserError, match=rf"^{name}: is a symbolic link in .*home, to .*(where/one|nowhere); "):
                 refuse(name)
     with pytest.raises(UserError, match="one-final: is a symbolic link"):
-        extend(home, final_study(named("one"), [1]))
+        create_or_extend(home, final_study(named("one"), [1]))
     with pytest.raises(UserError, match="--name other-3"):
-        home.check_new("other")
+        home.check_name_is_free("other")
     assert {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
 def test_studies_are_listed_the_oldest_first_and_nothing_else(home: Home) -> None:
     assert home.studies() == []
     for age, name in enumerate(["b", "a", "c"]):
-        os.utime(home.create(named(name)).spec_file, (age, age))
+        os.utime(home.create_study(named(name)).spec_file, (age, age))
     (home.path / "artifacts").mkdir()
     (home.path / "mlflow.db").touch()
     assert [folder.name for folder in home.studies()] == ["b", "a", "c"]
@@ -192,7 +192,7 @@ def test_a_file_in_the_way_of_the_home_is_told(tmp_path: Path, below: str) -> No
     home = Home(tmp_path / "file" / below)
     assert home.studies() == []
     with pytest.raises(UserError, match=r"cannot be written: .*Another home: STUDY_HOME="):
-        home.create(named("one"))
+        home.create_study(named("one"))
     assert everything(tmp_path) == ["file"]
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -206,7 +206,7 @@ def test_a_home_behind_a_link_and_back_is_one_folder_for_study_and_mlflow(
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "link") + "/../home")
     home = Home.locate()
     assert home.path == tmp_path / "disk" / "home"
-    assert str(home.database) == os.path.realpath(f"{tmp_path}/link/../home/mlflow.db")
+    assert str(home.database_file) == os.path.realpath(f"{tmp_path}/link/../home/mlflow.db")
     assert home.tracking_uri == f"sqlite:///{tmp_path}/disk/home/mlflow.db"
 
 
@@ -215,10 +215,10 @@ def test_another_users_home_is_refused_before_a_study_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     home = Home(tmp_path / "home")
-    home.artifacts.mkdir(parents=True)
-    home.database.touch()
-    home.check_new("mine")
+    home.artifacts_folder.mkdir(parents=True)
+    home.database_file.touch()
+    home.check_name_is_free("mine")
     place, access = home.path / name, os.access
     monkeypatch.setattr(os, "access", lambda path, mode: access(path, mode) and Path(path) != place)  # root has it all
     with pytest.raises(UserError, match=rf"{place}: cannot be written: Permission denied. Another home"):
-        home.check_new("mine")
+        home.check_name_is_free("mine")

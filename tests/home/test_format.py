@@ -11,11 +11,11 @@ from study.home.folder import Home
 
 
 def test_a_home_tells_its_form_when_it_is_made(home: Home) -> None:
-    home.create(named("one"))
+    home.create_study(named("one"))
     told = home.path / "format"
     assert json.loads(told.read_text()) == {"format": 2, "study": __version__}
     told.write_text('{"format": 2, "study": "0.0.9"}')
-    home.create(named("two"))
+    home.create_study(named("two"))
     assert json.loads(told.read_text())["study"] == "0.0.9", "it was made then"
 
 
@@ -31,10 +31,10 @@ def test_a_home_tells_its_form_when_it_is_made(home: Home) -> None:
     ],
 )
 def test_a_home_of_another_form_is_not_touched(home: Home, text: str, message: str) -> None:
-    home.create(named("one"))
+    home.create_study(named("one"))
     (home.path / "format").write_text(text)
     before = {path: path.stat().st_mtime_ns for path in home.path.rglob("*")}
-    for refuse in (home.studies, lambda: home.find("one"), lambda: home.create(named("two"))):
+    for refuse in (home.studies, lambda: home.find_study("one"), lambda: home.create_study(named("two"))):
         with pytest.raises(UserError, match=message):
             refuse()
     assert {path: path.stat().st_mtime_ns for path in home.path.rglob("*")} == before
@@ -44,11 +44,11 @@ def test_a_home_that_does_not_tell_its_form_is_refused_once_it_holds_a_study(hom
     home.path.mkdir()
     (home.path / "notes").mkdir()
     assert home.studies() == []
-    home.create(named("one"))
+    home.create_study(named("one"))
     (home.path / "format").unlink()
     before = {path: path.stat().st_mtime_ns for path in home.path.rglob("*")}
     message = r"holds studies, and no file format\. What study .* writes there is {\"format\": 2, .* STUDY_HOME="
-    for refuse in (home.studies, lambda: home.find("one"), lambda: home.create(named("two"))):
+    for refuse in (home.studies, lambda: home.find_study("one"), lambda: home.create_study(named("two"))):
         with pytest.raises(UserError, match=message):
             refuse()
     assert {path: path.stat().st_mtime_ns for path in home.path.rglob("*")} == before

@@ -16,16 +16,16 @@ from helpers import ROOT
 
 from study.errors import UserError
 from study.home import lease, ledger
-from study.home.events import Closed
-from study.home.lease import Holder
-from study.home.ledger import LeaseLostError, Ledger, read
+from study.home.events import SessionClosed
+from study.home.lease import LeaseHolder
+from study.home.ledger import LeaseLostError, Ledger, read_entries
 
 
 @pytest.mark.slow
 def test_a_second_driver_in_another_process_is_refused(path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from study.errors import UserError; from study.home import ledger\n"
-        "print(ledger.is_open(Path(sys.argv[1])))\n"
+        "print(ledger.is_driver_running(Path(sys.argv[1])))\n"
         "try: ledger.Ledger(Path(sys.argv[1])).close(); print('taken')\n"
         "except UserError as error: print(error)"
     )
@@ -49,20 +49,20 @@ def test_a_second_driver_in_another_process_is_refused(path: Path) -> None:
 def test_the_lock_of_a_killed_driver_is_gone(path: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path; from study.home.ledger import Ledger\n"
-        "from study.home.events import Opened\n"
-        "held = Ledger(Path(sys.argv[1])); held.append(Opened(owner='ada')); os.kill(os.getpid(), 9)"
+        "from study.home.events import SessionOpened\n"
+        "held = Ledger(Path(sys.argv[1])); held.append(SessionOpened(owner='ada')); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], env={"PYTHONPATH": str(ROOT)}, check=False)
     assert done.returncode == -9
-    assert not ledger.is_open(path)
+    assert not ledger.is_driver_running(path)
     Ledger(path).close()
-    assert read(path)[-1]["event"] == "opened"
+    assert read_entries(path)[-1]["event"] == "opened"
 
 
 def another_machine(path: Path, silent: float = 0.0) -> Path:
     """The lease of a driver on another machine, whose last sign of life was so many seconds ago."""
     found = path.with_name("lease.json")
-    found.write_text(json.dumps(asdict(Holder("other", "another kernel", "far", 7, 0.0))))
+    found.write_text(json.dumps(asdict(LeaseHolder("other", "another kernel", "far", 7, 0.0))))
     now = time.time()
     os.utime(found, (now - silent, now - silent))
     return found
@@ -70,25 +70,25 @@ def another_machine(path: Path, silent: float = 0.0) -> Path:
 
 def test_a_driver_on_another_machine_keeps_others_out_as_long_as_it_lives(path: Path) -> None:
     """Where the folder is shared and the lock on the ledger reaches only one machine."""
-    theirs = another_machine(path, silent=lease.EXPIRY - 10)
-    assert ledger.is_open(path)
+    theirs = another_machine(path, silent=lease.EXPIRY_S - 10)
+    assert ledger.is_driver_running(path)
     with pytest.raises(UserError, match=r"process 7 on far, since 1970-01-01 00:00:00 UTC.*60 s after its last sign"):
         Ledger(path)
     assert "another kernel" in theirs.read_text()
 
 
 def test_a_dead_machines_lease_expires(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "SETTLING", 0.0)
-    another_machine(path, silent=lease.EXPIRY + 1)
-    assert not ledger.is_open(path)
+    monkeypatch.setattr(lease, "SETTLE_S", 0.0)
+    another_machine(path, silent=lease.EXPIRY_S + 1)
+    assert not ledger.is_driver_running(path)
     held = Ledger(path)
-    held.append(Closed(state="interrupted"))
+    held.append(SessionClosed(state="interrupted"))
     held.close()
     assert not path.with_name("lease.json").exists()
 
 
 def test_of_two_that_take_a_dead_machines_lease_one_has_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    another_machine(path, silent=lease.EXPIRY + 1)
+    another_machine(path, silent=lease.EXPIRY_S + 1)
     monkeypatch.setattr(lease.time, "sleep", lambda seconds: another_machine(path))
     before = path.read_bytes()
     with pytest.raises(UserError, match="process 7 on far"):
@@ -102,9 +102,9 @@ def test_of_many_that_take_a_study_without_a_lease_at_once_one_has_it(
     """Where the lock on the ledger reaches one machine only, and each has seen that nobody runs the study."""
     count = 8
     seen, over = threading.Barrier(count), threading.Barrier(count)
-    free = lease.elsewhere
+    free = lease.holder_elsewhere
 
-    def nobody(file: Path) -> Holder | None:
+    def nobody(file: Path) -> LeaseHolder | None:
         found = free(file)
         if not passed.is_set():
             with suppress(threading.BrokenBarrierError):
@@ -114,8 +114,8 @@ def test_of_many_that_take_a_study_without_a_lease_at_once_one_has_it(
 
     passed = threading.Event()
     monkeypatch.setattr(ledger, "lock", lambda file, patience=0.0: True)
-    monkeypatch.setattr(lease, "machine", lambda: threading.current_thread().name)
-    monkeypatch.setattr(lease, "elsewhere", nobody)
+    monkeypatch.setattr(lease, "machine_id", lambda: threading.current_thread().name)
+    monkeypatch.setattr(lease, "holder_elsewhere", nobody)
     refused, has = [], []
 
     def take() -> None:
@@ -140,17 +140,17 @@ def test_of_many_that_take_a_study_without_a_lease_at_once_one_has_it(
 
 @pytest.mark.parametrize("content", ["", '{"owner": '])
 def test_a_lease_that_was_cut_off_is_nobodys(path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
-    monkeypatch.setattr(lease, "SETTLING", 0.1)
+    monkeypatch.setattr(lease, "SETTLE_S", 0.1)
     path.with_name("lease.json").write_text(content)
     held = Ledger(path)
-    held.append(Closed(state="complete"))
+    held.append(SessionClosed(state="complete"))
     held.close()
     assert not path.with_name("lease.json").exists()
 
 
 def test_a_driver_that_was_taken_over_writes_no_more(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It hears of it within seconds, and at once when it was stopped for a while itself."""
-    monkeypatch.setattr(lease, "RENEWAL", 0.01)
+    monkeypatch.setattr(lease, "RENEWAL_INTERVAL_S", 0.01)
     of_others = threading.enumerate()
     held = Ledger(path)
     theirs, before = another_machine(path), path.read_bytes()
@@ -158,7 +158,7 @@ def test_a_driver_that_was_taken_over_writes_no_more(path: Path, monkeypatch: py
         if thread.name == "lease" and thread not in of_others:
             thread.join(100)
     with pytest.raises(LeaseLostError, match="process 7 on far"):
-        held.append(Closed(state="complete"))
+        held.append(SessionClosed(state="complete"))
     held.close()
     assert path.read_bytes() == before
     assert "another kernel" in theirs.read_text()
@@ -167,15 +167,15 @@ def test_a_driver_that_was_taken_over_writes_no_more(path: Path, monkeypatch: py
 def test_a_driver_that_slept_looks_before_it_writes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = Ledger(path)
     another_machine(path)
-    slept = time.monotonic() + lease.EXPIRY
+    slept = time.monotonic() + lease.EXPIRY_S
     monkeypatch.setattr(lease.time, "monotonic", lambda: slept)
     with pytest.raises(LeaseLostError):
-        held.append(Closed(state="complete"))
+        held.append(SessionClosed(state="complete"))
     held.close()
 
 
 def test_a_holder_renews_its_lease_and_one_that_vanished(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "RENEWAL", 0.01)
+    monkeypatch.setattr(lease, "RENEWAL_INTERVAL_S", 0.01)
     mine, held = path.with_name("lease.json"), Ledger(path)
     os.utime(mine, (0, 0))
     deadline = time.monotonic() + 100
@@ -184,5 +184,5 @@ def test_a_holder_renews_its_lease_and_one_that_vanished(path: Path, monkeypatch
     mine.unlink()
     while not mine.exists():
         assert time.monotonic() < deadline
-    held.append(Closed(state="complete"))
+    held.append(SessionClosed(state="complete"))
     held.close()

@@ -12,13 +12,21 @@ from helpers import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.home.events import Closed, Ended, Enqueued, Report, SplitTested, Untested, event_of
-from study.home.ledger import Ledger, Tail, read
-from study.home.line import Chain
+from study.home.events import (
+    ConfigurationEnqueued,
+    EpochReported,
+    SessionClosed,
+    TrialEnded,
+    TrialTested,
+    TrialUntested,
+    entry_to_event,
+)
+from study.home.ledger import Ledger, LedgerTail, read_entries
+from study.home.ledger_line import LineChain
 
 
 def test_what_was_appended_is_read_in_order(path: Path) -> None:
-    created, started, report = read(path)
+    created, started, report = read_entries(path)
     assert created["event"] == "created"
     assert len(created["id"]) == 32
     assert (started["event"], started["trial"], started["node"]) == ("started", 0, "here")
@@ -28,10 +36,10 @@ def test_what_was_appended_is_read_in_order(path: Path) -> None:
 
 def test_append_gives_what_is_read_back(path: Path) -> None:
     held = Ledger(path)
-    given = held.append(Ended(trial=0, state="complete", reason=None))
+    given = held.append(TrialEnded(trial=0, state="complete", reason=None))
     held.close()
-    assert event_of(read(path)[-1]) == given
-    assert "reason" not in read(path)[-1]
+    assert entry_to_event(read_entries(path)[-1]) == given
+    assert "reason" not in read_entries(path)[-1]
 
 
 def test_an_event_is_on_disk_before_append_returns(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,15 +47,15 @@ def test_an_event_is_on_disk_before_append_returns(path: Path, monkeypatch: pyte
 
     def sync(descriptor: int) -> None:
         real(descriptor)
-        synced.append(len(read(path)))
+        synced.append(len(read_entries(path)))
 
     monkeypatch.setattr(os, "fsync", sync)
     held = Ledger(path)
-    held.append(Report(trial=0, epoch=2, metrics={}))
+    held.append(EpochReported(trial=0, epoch=2, metrics={}))
     assert synced == [4]
-    held.append(Closed(state="complete"))
+    held.append(SessionClosed(state="complete"))
     assert synced == [4, 5]
-    assert read(path)[-1]["state"] == "complete"
+    assert read_entries(path)[-1]["state"] == "complete"
     held.close()
 
 
@@ -60,53 +68,53 @@ def test_of_an_event_that_a_disk_does_not_take_nothing_is_left(path: Path, monke
     with monkeypatch.context() as disk:
         disk.setattr(os, "fsync", broken)
         with pytest.raises(OSError, match="Input/output error") as told:
-            held.append(Report(trial=0, epoch=2, metrics={}))
+            held.append(EpochReported(trial=0, epoch=2, metrics={}))
     assert told.value.filename == str(path)
     assert path.read_bytes() == before
-    held.append(Closed(state="interrupted"))
+    held.append(SessionClosed(state="interrupted"))
     held.close()
-    assert [event["event"] for event in read(path)] == ["created", "started", "report", "closed"]
+    assert [event["event"] for event in read_entries(path)] == ["created", "started", "report", "closed"]
 
 
 def test_what_is_no_number_is_written_as_none(path: Path) -> None:
     held = Ledger(path)
-    told = held.append(SplitTested(trial=0, metrics={"test/accuracy": float("nan"), "test/loss": float("inf")}))
+    told = held.append(TrialTested(trial=0, metrics={"test/accuracy": float("nan"), "test/loss": float("inf")}))
     held.close()
-    assert event_of(read(path)[-1]) == told == SplitTested(0, {"test/accuracy": None, "test/loss": None})
+    assert entry_to_event(read_entries(path)[-1]) == told == TrialTested(0, {"test/accuracy": None, "test/loss": None})
 
 
 @pytest.mark.parametrize("torn", [b'{"event":"rep', b"{", b"\0\0\0", b'{"event":"closed","state":"complete"}'])
 def test_an_unfinished_last_line_is_left_out_and_cut_by_the_next_driver(path: Path, torn: bytes) -> None:
-    whole, before = path.read_bytes(), read(path)
+    whole, before = path.read_bytes(), read_entries(path)
     path.write_bytes(whole + torn)
-    assert read(path) == before
+    assert read_entries(path) == before
     assert path.read_bytes() == whole + torn, "reading changes nothing"
     held = Ledger(path)
-    held.append(Closed(state="interrupted"))
+    held.append(SessionClosed(state="interrupted"))
     held.close()
-    assert [event["event"] for event in read(path)] == ["created", "started", "report", "closed"]
+    assert [event["event"] for event in read_entries(path)] == ["created", "started", "report", "closed"]
 
 
 def test_a_tail_gives_each_event_once_as_they_come(path: Path) -> None:
-    tail, held = Tail(path), Ledger(path)
-    assert len(list(tail.new())) == 3
-    assert list(tail.new()) == []
-    held.append(SplitTested(trial=0, metrics={}))
-    assert [event["event"] for event in tail.new()] == ["tested"]
+    tail, held = LedgerTail(path), Ledger(path)
+    assert len(list(tail.new_entries())) == 3
+    assert list(tail.new_entries()) == []
+    held.append(TrialTested(trial=0, metrics={}))
+    assert [event["event"] for event in tail.new_entries()] == ["tested"]
     assert tail.offset == path.stat().st_size
     held.close()
 
 
 def test_a_tail_stops_before_a_line_that_is_being_written(path: Path) -> None:
-    tail = Tail(path)
-    list(tail.new())
+    tail = LedgerTail(path)
+    list(tail.new_entries())
     with open(path, "ab") as file:
-        line = Chain(3, path.read_bytes()[-11:-3]).close(b'{"event":"closed","time":1,"state":"complete"}')
+        line = LineChain(3, path.read_bytes()[-11:-3]).complete_line(b'{"event":"closed","time":1,"state":"complete"}')
         file.write(line[:20])
         file.flush()
-        assert list(tail.new()) == []
+        assert list(tail.new_entries()) == []
         file.write(line[20:])
-    assert [event["state"] for event in tail.new()] == ["complete"]
+    assert [event["state"] for event in tail.new_entries()] == ["complete"]
 
 
 @pytest.mark.parametrize("room", [0, 1, 40])
@@ -114,20 +122,20 @@ def test_without_room_nothing_of_an_event_is_left_and_the_next_one_fits(path: Pa
     """A file system that takes so many more bytes, then none, then has room again."""
     code = (
         "import resource, sys; from pathlib import Path; from study.home.ledger import Ledger\n"
-        "from study.home.events import Closed, SplitTested\n"
+        "from study.home.events import SessionClosed, TrialTested\n"
         "path, held = Path(sys.argv[1]), Ledger(Path(sys.argv[1]))\n"
         "size, hard = path.stat().st_size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (size + int(sys.argv[2]), hard))\n"
-        "try: held.append(SplitTested(0, {'test/accuracy': 0.123456789}))\n"
+        "try: held.append(TrialTested(0, {'test/accuracy': 0.123456789}))\n"
         "except OSError as error: print(error.strerror)\n"
         "assert path.stat().st_size == size\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))\n"
-        "held.append(Closed('interrupted')); held.close()"
+        "held.append(SessionClosed('interrupted')); held.close()"
     )
     command = [sys.executable, "-c", code, str(path), str(room)]
     done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
     assert done.stdout == "File too large\n"
-    assert [event["event"] for event in read(path)] == ["created", "started", "report", "closed"]
+    assert [event["event"] for event in read_entries(path)] == ["created", "started", "report", "closed"]
 
 
 WHOLE = st.integers(-(2**63), 2**63 - 1)
@@ -142,10 +150,10 @@ def test_any_text_and_number_is_read_back(
     path = tmp_path_factory.mktemp("any") / "ledger.jsonl"
     Ledger.create(path)
     held = Ledger(path)
-    written = [held.append(Enqueued("asked", params)) for params in entries]
+    written = [held.append(ConfigurationEnqueued("asked", params)) for params in entries]
     held.close()
-    assert list(map(event_of, read(path)[1:])) == written
-    told = [{key: repr(value) for key, value in event["params"].items()} for event in read(path)[1:]]
+    assert list(map(entry_to_event, read_entries(path)[1:])) == written
+    told = [{key: repr(value) for key, value in event["params"].items()} for event in read_entries(path)[1:]]
     assert told == [{key: repr(value) for key, value in fields.items()} for fields in entries]
     assert all(json.loads(line) for line in path.read_text().splitlines())
 
@@ -153,13 +161,17 @@ def test_any_text_and_number_is_read_back(
 def test_an_event_that_could_not_be_read_back_is_not_written(path: Path) -> None:
     before, held = path.read_bytes(), Ledger(path)
     with pytest.raises(ValueError, match=r"its trial is 9223"):
-        held.append(Untested(trial=2**63, reason="too many"))
+        held.append(TrialUntested(trial=2**63, reason="too many"))
     held.close()
     assert path.read_bytes() == before
 
 
 def test_a_name_that_is_no_utf_8_is_written_without_the_bytes_that_are_not(path: Path) -> None:
     held = Ledger(path)
-    told = held.append(Enqueued("no file a\udcffb.png", {"data.path": "\ud800 \U0001f600"}))
+    told = held.append(ConfigurationEnqueued("no file a\udcffb.png", {"data.path": "\ud800 \U0001f600"}))
     held.close()
-    assert event_of(read(path)[-1]) == told == Enqueued("no file a?b.png", {"data.path": "? \U0001f600"})
+    assert (
+        entry_to_event(read_entries(path)[-1])
+        == told
+        == ConfigurationEnqueued("no file a?b.png", {"data.path": "? \U0001f600"})
+    )

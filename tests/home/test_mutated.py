@@ -18,11 +18,11 @@ from mutations import mutate_bytes, mutate_events
 
 from study.driver import ask_driver
 from study.home import lease, ledger
-from study.home.events import Closed, Evaluated, Lost
+from study.home.events import ModelEvaluated, RunLost, SessionClosed
 from study.home.folder import Home, StudyFolder
-from study.home.lease import Holder, Process
-from study.home.ledger import Ledger, read
-from study.home.line import Chain, Entry
+from study.home.lease import LeaseHolder, Process
+from study.home.ledger import Ledger, read_entries
+from study.home.ledger_line import Entry, LineChain
 
 MEGABYTES = 500
 """What an answer may take."""
@@ -41,8 +41,8 @@ PARAMS = {"method.alpha": 0.5, "method.lambda": 1.0, "method.epsilon": 0.25}
 def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
     """A complete study with a trial of every kind, and one beside it that nothing happens to."""
     home = Home(tmp_path_factory.mktemp("mutated") / "home")
-    home.create(quickstart("name=other"))
-    folder = home.create(quickstart("name=mine", "train.epochs=2", "search.trials=4", "search.early_stopping={}"))
+    home.create_study(quickstart("name=other"))
+    folder = home.create_study(quickstart("name=mine", "train.epochs=2", "search.trials=4", "search.early_stopping={}"))
     write_ledger(
         folder.ledger_file,
         Told("baseline", [0.2, 0.3], params={**PARAMS, "method.lambda": 0.0}),
@@ -52,9 +52,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
         Told("confirm", [0.4, 0.6], params=PARAMS, seed=3, repeats=1, tested={"test/accuracy": 0.6}),
     )
     ledger = Ledger(folder.ledger_file)
-    ledger.append(Lost(trial=3, kind="PREEMPTED", reason="its process died", attempt=1))
-    ledger.append(Evaluated(trial=4, split="test", by="study evaluate"))
-    ledger.append(Closed(state="complete", enough="trials"))
+    ledger.append(RunLost(trial=3, kind="PREEMPTED", reason="its process died", attempt=1))
+    ledger.append(ModelEvaluated(trial=4, split="test", by="study evaluate"))
+    ledger.append(SessionClosed(state="complete", enough="trials"))
     ledger.close()
     return folder
 
@@ -80,7 +80,7 @@ def answered(*arguments: str) -> tuple[int, str]:
     return done.status, done.err
 
 
-READING = [("list",), ("list", "--json"), *((name, "mine") for name in ("status", "cost", "logs"))]
+READING = [("list",), ("list", "--json"), *((name, "mine") for name in ("status", "logs"))]
 READING += [("status", "mine", "--json"), ("logs", "mine", "--trial", "1"), ("export", "mine", "-o", "best.yaml")]
 FEW = [("report", "mine"), ("compare", "mine", "other")]
 """These take a second where the ledger can be read."""
@@ -106,7 +106,7 @@ def answer_to_a_ledger(folder: StudyFolder, seed: int) -> None:
 def answer_to_events(folder: StudyFolder, seed: int, few: float = 0.0) -> None:
     """Also where the check values are right, as those of another version would be."""
     random, whole = Random(seed), folder.ledger_file.read_bytes()
-    events: list[Entry] = read(folder.ledger_file)
+    events: list[Entry] = read_entries(folder.ledger_file)
     for _ in range(random.choice([1, 1, 2])):
         events = mutate_events(random, events) or events
     folder.ledger_file.write_bytes(chained(events))
@@ -118,10 +118,10 @@ def answer_to_events(folder: StudyFolder, seed: int, few: float = 0.0) -> None:
 
 def chained(events: list[Entry]) -> bytes:
     """The lines of a ledger that has these events."""
-    chain, lines = Chain(), []
+    chain, lines = LineChain(), []
     for event in events:
-        lines.append(chain.close(json.dumps(event).encode()))
-        chain.passes(lines[-1])
+        lines.append(chain.complete_line(json.dumps(event).encode()))
+        chain.accepts(lines[-1])
     return b"".join(lines)
 
 
@@ -136,7 +136,7 @@ signal.pause()
 
 
 @pytest.fixture
-def driver(folder: StudyFolder, answers: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Holder]:
+def driver(folder: StudyFolder, answers: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[LeaseHolder]:
     """A process that holds the study and does not mind SIGTERM; at the end it must still be there."""
     command = [sys.executable, "-c", DRIVER, str(folder.ledger_file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
@@ -145,13 +145,13 @@ def driver(folder: StudyFolder, answers: None, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(ask_driver, "LONGEST_STOP", 0.0)
         monkeypatch.setattr(ledger, "LOCK_TIMEOUT_S", 0.05)
         answer("resume", "mine")  # imports MLflow
-        yield Holder("one", lease.machine(), "here", since=1.0, **asdict(Process.of(process.pid)))
+        yield LeaseHolder("one", lease.machine_id(), "here", since=1.0, **asdict(Process.from_pid(process.pid)))
         assert process.poll() is None
         process.kill()
     (folder.path / "lease.json").unlink(missing_ok=True)
 
 
-def answer_to_a_lease(folder: StudyFolder, driver: Holder, seed: int) -> None:
+def answer_to_a_lease(folder: StudyFolder, driver: LeaseHolder, seed: int) -> None:
     """Who holds the study is still there afterwards, see `driver`."""
     random = Random(seed)
     content = mutate_bytes(random, json.dumps(asdict(driver)).encode())
@@ -216,5 +216,5 @@ def test_mutated_events_are_answered(folder: StudyFolder, reporting: None, seed:
 @pytest.mark.slow
 @settings(max_examples=150, **SETTINGS)
 @given(SEEDS)
-def test_mutated_leases_are_answered(folder: StudyFolder, answers: None, driver: Holder, seed: int) -> None:
+def test_mutated_leases_are_answered(folder: StudyFolder, answers: None, driver: LeaseHolder, seed: int) -> None:
     answer_to_a_lease(folder, driver, seed)

@@ -11,7 +11,7 @@ import pytest
 from helpers import ROOT
 
 from study import __version__
-from study.home.provenance import owner
+from study.home.provenance import study_owner
 
 
 def shown(folder: Path) -> str:
@@ -44,15 +44,15 @@ def test_the_version_names_the_commit_of_a_checkout_alone(tmp_path: Path) -> Non
 
 def test_the_owner_is_who_is_named_or_logged_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDY_OWNER", " ada ")
-    assert owner() == "ada"
+    assert study_owner() == "ada"
     monkeypatch.setenv("STUDY_OWNER", "")
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.setenv(name, "grace")
-    assert owner() == "grace"
+    assert study_owner() == "grace"
 
 
 def test_a_user_without_a_name_is_a_number() -> None:
-    code = "import os; os.getuid = lambda: 54321; from study.home.provenance import owner; print(owner())"
+    code = "import os; os.getuid = lambda: 54321; from study.home.provenance import study_owner; print(study_owner())"
     environment = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout == "uid 54321\n"

@@ -10,10 +10,10 @@ from helpers import Told, quickstart, record, write_ledger
 from study.analysis.report.caveats import NotRead, caveats
 from study.errors import UserError
 from study.home.ledger import Ledger
-from study.home.line import Chain, Entry, encode
-from study.home.record import StudyRecord, finite
+from study.home.ledger_line import Entry, LineChain, encode
+from study.home.record import StudyRecord, finite_metrics
 from study.ranking import Results
-from study.ranking.summary import lines, summary
+from study.ranking.summary import summarise, summary_lines
 
 
 def test_trials_are_folded_from_their_events() -> None:
@@ -33,12 +33,12 @@ def test_trials_are_folded_from_their_events() -> None:
         {"epoch": 1, "val/accuracy": 0.1, "train/loss": 1.0},
         {"epoch": 2, "val/accuracy": 0.2, "train/loss": 1.0},
     ]
-    assert (pruned.epochs, pruned.last("val/accuracy"), pruned.state) == (1, 0.3, "pruned")
-    assert (confirm.repeats, confirm.seed, confirm.tested) == (0, 2, {"test/accuracy": 0.9})
-    assert (failed.state, failed.last("val/accuracy"), failed.epochs) == ("failed", None, 0)
+    assert (pruned.n_epochs, pruned.last_metric("val/accuracy"), pruned.state) == (1, 0.3, "pruned")
+    assert (confirm.repeated_trial, confirm.seed, confirm.test_metrics) == (0, 2, {"test/accuracy": 0.9})
+    assert (failed.state, failed.last_metric("val/accuracy"), failed.n_epochs) == ("failed", None, 0)
     assert (running.state, running.ended, running.node) == ("running", None, "here")
     assert (waiting.state, waiting.started) == ("waiting", None)
-    assert found.counts() == {
+    assert found.trials_by_state() == {
         "waiting": 1,
         "running": 1,
         "complete": 2,
@@ -50,39 +50,41 @@ def test_trials_are_folded_from_their_events() -> None:
 
 def test_stages_are_asked_for_by_name_and_come_by_number() -> None:
     found = record(Told("baseline", []), Told("search", []), Told("confirm", [], repeats=0), Told("search", []))
-    assert [trial.number for trial in found.by_stage("search", "baseline")] == [0, 1, 3]
-    assert [trial.number for trial in found.by_stage("confirm")] == [2]
+    assert [trial.number for trial in found.trials_of_stages("search", "baseline")] == [0, 1, 3]
+    assert [trial.number for trial in found.trials_of_stages("confirm")] == [2]
     others = replace(found, trials={number: found.trials[number] for number in (1, 2)})
-    assert [trial.number for trial in others.by_stage("search", "confirm", "final")] == [1, 2]
+    assert [trial.number for trial in others.trials_of_stages("search", "confirm", "final")] == [1, 2]
 
 
 def test_a_trial_that_runs_again_runs_from_its_first_epoch() -> None:
     found = record(Told("search", [0.1, 0.2, 0.3], "running"))
-    found.take({"event": "closed", "state": "interrupted", "time": 9.0})
-    assert (found.trials[0].state, found.trials[0].epochs) == ("interrupted", 3)
-    found.take({"event": "started", "trial": 0, "node": "there", "time": 10.0})
-    assert (found.trials[0].state, found.trials[0].epochs, found.trials[0].node) == ("running", 0, "there")
+    found.apply_entry({"event": "closed", "state": "interrupted", "time": 9.0})
+    assert (found.trials[0].state, found.trials[0].n_epochs) == ("interrupted", 3)
+    found.apply_entry({"event": "started", "trial": 0, "node": "there", "time": 10.0})
+    assert (found.trials[0].state, found.trials[0].n_epochs, found.trials[0].node) == ("running", 0, "there")
     assert found.trials[0].started == 10.0
 
 
 def test_a_trial_that_goes_on_from_a_checkpoint_keeps_the_epochs_before_it() -> None:
     found = record(Told("search", [0.1, 0.2, 0.3], "running"))
-    found.take({"event": "lost", "trial": 0, "kind": "PREEMPTED", "reason": "died", "attempt": 1, "time": 9.0})
-    assert (found.trials[0].state, found.trials[0].attempt, found.trials[0].epochs) == ("waiting", 1, 3)
-    found.take({"event": "started", "trial": 0, "node": "there", "epoch": 2, "time": 10.0})
+    found.apply_entry({"event": "lost", "trial": 0, "kind": "PREEMPTED", "reason": "died", "attempt": 1, "time": 9.0})
+    assert (found.trials[0].state, found.trials[0].attempt, found.trials[0].n_epochs) == ("waiting", 1, 3)
+    found.apply_entry({"event": "started", "trial": 0, "node": "there", "epoch": 2, "time": 10.0})
     assert [one["val/accuracy"] for one in found.trials[0].reports] == [0.1, 0.2]
 
 
 def test_a_trial_that_was_lost_counts_as_busy_while_it_ran() -> None:
     """Started at 3 and lost at 9, again from 20 to 25."""
     found = record(Told("search", [], "running"))
-    found.take({"event": "lost", "trial": 0, "kind": "OOM", "reason": "", "attempt": 1, "alone": True, "time": 9.0})
-    found.take({"event": "lost", "trial": 0, "kind": "PREEMPTED", "reason": "", "attempt": 2, "time": 11.0})
-    assert found.trials[0].alone
-    found.take({"event": "started", "trial": 0, "node": "there", "epoch": 0, "time": 20.0})
-    found.take({"event": "ended", "trial": 0, "state": "failed", "kind": "BUG", "reason": "x", "time": 25.0})
-    assert found.busy == 11.0
-    assert (found.trials[0].kind, found.trials[0].attempt) == ("BUG", 2)
+    found.apply_entry(
+        {"event": "lost", "trial": 0, "kind": "OOM", "reason": "", "attempt": 1, "alone": True, "time": 9.0}
+    )
+    found.apply_entry({"event": "lost", "trial": 0, "kind": "PREEMPTED", "reason": "", "attempt": 2, "time": 11.0})
+    assert found.trials[0].has_gpu_alone
+    found.apply_entry({"event": "started", "trial": 0, "node": "there", "epoch": 0, "time": 20.0})
+    found.apply_entry({"event": "ended", "trial": 0, "state": "failed", "kind": "BUG", "reason": "x", "time": 25.0})
+    assert found.total_trial_seconds == 11.0
+    assert (found.trials[0].failure_kind, found.trials[0].attempt) == ("BUG", 2)
 
 
 def test_a_trial_whose_end_the_next_session_wrote_did_not_run_meanwhile() -> None:
@@ -97,8 +99,8 @@ def test_a_trial_whose_end_the_next_session_wrote_did_not_run_meanwhile() -> Non
         {"event": "opened", "owner": "ada", "time": 100.0},
         {"event": "ended", "trial": 0, "time": 100.5, "state": "complete"},
     ]
-    trial = StudyRecord.fold(told).trials[0]
-    assert (trial.seconds, trial.ended) == (4.0, 14.0)
+    trial = StudyRecord.from_entries(told).trials[0]
+    assert (trial.total_run_seconds, trial.ended) == (4.0, 14.0)
 
 
 @pytest.mark.parametrize("held", [True, False])
@@ -118,20 +120,22 @@ def test_a_study_whose_driver_died_reads_as_interrupted(tmp_path: Path, held: bo
 def test_a_test_split_that_could_not_be_read_is_told() -> None:
     """In the record, in the summary for people and in the report's caveats."""
     told = record(Told("baseline", [0.4, 0.5]), Told("confirm", [0.4, 0.5], seed=1, repeats=0))
-    told.take({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
-    assert told.trials[1].untested == "weights are gone"
-    assert "test split not read for trial 1: weights are gone" in lines(summary(Results(quickstart(), told)))
+    told.apply_entry({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
+    assert told.trials[1].test_failure == "weights are gone"
+    assert "test split not read for trial 1: weights are gone" in summary_lines(summarise(Results(quickstart(), told)))
     assert NotRead(1, "weights are gone") in caveats(Results(quickstart(), told))
-    told.take({"event": "untested", "trial": 0, "reason": "weights are gone", "time": 9.5})
-    assert "test split not read for trials 0, 1: weights are gone" in lines(summary(Results(quickstart(), told)))
+    told.apply_entry({"event": "untested", "trial": 0, "reason": "weights are gone", "time": 9.5})
+    assert "test split not read for trials 0, 1: weights are gone" in summary_lines(
+        summarise(Results(quickstart(), told))
+    )
 
 
 def test_a_test_split_that_was_read_later_is_no_longer_told_as_unread() -> None:
     told = record(Told("baseline", [0.4, 0.5]), Told("confirm", [0.4, 0.5], seed=1, repeats=0))
-    told.take({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
-    told.take({"event": "tested", "trial": 1, "metrics": {"test/accuracy": 0.5}, "time": 9.5})
-    assert told.trials[1].untested is None
-    assert summary(Results(quickstart(), told)).untested == {}
+    told.apply_entry({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
+    told.apply_entry({"event": "tested", "trial": 1, "metrics": {"test/accuracy": 0.5}, "time": 9.5})
+    assert told.trials[1].test_failure is None
+    assert summarise(Results(quickstart(), told)).untested == {}
     assert not [said for said in caveats(Results(quickstart(), told)) if isinstance(said, NotRead)]
 
 
@@ -163,11 +167,11 @@ BEFORE: list[Entry] = [
 )
 def test_an_event_that_cannot_be_is_told(tmp_path: Path, name: str, fields: dict[str, Any], told: str) -> None:
     """Also where its check value is right; with its byte."""
-    path, chain = tmp_path / "ledger.jsonl", Chain()
+    path, chain = tmp_path / "ledger.jsonl", LineChain()
     lines = []
     for event in (*BEFORE, {"event": name, "time": 2.0, **fields}):
-        lines.append(chain.close(encode(event)))
-        assert chain.passes(lines[-1])
+        lines.append(chain.complete_line(encode(event)))
+        assert chain.accepts(lines[-1])
     path.write_bytes(b"".join(lines))
     place = sum(map(len, lines[:-1]))
     message = (
@@ -180,4 +184,4 @@ def test_an_event_that_cannot_be_is_told(tmp_path: Path, name: str, fields: dict
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1.7e308, -1.7e308, 1.01e100])
 def test_a_number_whose_squares_no_sum_can_hold_is_none(value: float) -> None:
-    assert finite({"val/score": value, "val/other": 1e100}) == {"val/score": None, "val/other": 1e100}
+    assert finite_metrics({"val/score": value, "val/other": 1e100}) == {"val/score": None, "val/other": 1e100}

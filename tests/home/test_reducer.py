@@ -10,12 +10,12 @@ from helpers import quickstart
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.home.events import ENDED, Closed
-from study.home.ledger import Ledger, Tail, read
-from study.home.line import Entry
+from study.home.events import ENDED_STATES, SessionClosed
+from study.home.ledger import Ledger, LedgerTail, read_entries
+from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
-from study.tracking.mlflow_events import STATUS, EventTranslator
-from study.tracking.store import RunUpdate
+from study.tracking.mlflow_events import RUN_STATUS, EventTranslator
+from study.tracking.run_store import RunUpdate
 from study.tracking.tracking_state import TrackingState
 
 SPEC = quickstart("train.epochs=3", "search.early_stopping={}")
@@ -32,7 +32,7 @@ def driven(place: Path, seed: int) -> tuple[Path, StudyRecord]:
     random, path = Random(seed), place / f"{seed}.jsonl"
     path.unlink(missing_ok=True)
     Ledger.create(path)
-    record = StudyRecord.told(path)
+    record = StudyRecord.load_without_closing(path)
     with closing(Ledger(path)) as ledger:
         for second in range(random.randrange(1, 80)):
             event = next_event(random, record, 2e9 + second)
@@ -46,9 +46,8 @@ def plain(entries: list[Entry]) -> dict[int, tuple[str, int, int]]:
     told: dict[int, tuple[str, int, int]] = {}
     for entry in entries:
         kind, number = entry["event"], entry.get("trial")
-        for one in entry["trials"] if kind in ("lengthened", "retried") else ():
-            _, epochs, attempt = told[one]
-            told[one] = ("waiting", epochs, attempt) if kind == "lengthened" else ("waiting", 0, attempt + 1)
+        for one in entry["trials"] if kind == "retried" else ():
+            told[one] = ("waiting", 0, told[one][2] + 1)
         if kind == "closed":
             states = {"running": "interrupted"}
             told = {one: (states.get(state, state), *rest) for one, (state, *rest) in told.items()}
@@ -67,10 +66,12 @@ def plain(entries: list[Entry]) -> dict[int, tuple[str, int, int]]:
 @given(SEEDS)
 def test_a_reader_has_what_the_driver_has(place: Path, seed: int) -> None:
     path, driver = driven(place, seed)
-    assert StudyRecord.told(path) == driver
-    assert {one.number: (one.state, one.epochs, one.attempt) for one in driver.trials.values()} == plain(read(path))
+    assert StudyRecord.load_without_closing(path) == driver
+    assert {one.number: (one.state, one.n_epochs, one.attempt) for one in driver.trials.values()} == plain(
+        read_entries(path)
+    )
     if driver.state == "running":
-        driver.apply(Closed("interrupted"))
+        driver.apply(SessionClosed("interrupted"))
     assert StudyRecord.load(path) == driver
 
 
@@ -78,15 +79,15 @@ def test_a_reader_has_what_the_driver_has(place: Path, seed: int) -> None:
 def test_a_ledger_that_was_cut_off_anywhere_is_what_its_whole_lines_say(place: Path, seed: int) -> None:
     """And what comes behind the cut is told as if it had not been there."""
     path, driver = driven(place, seed)
-    whole, entries = path.read_bytes(), read(path)
+    whole, entries = path.read_bytes(), read_entries(path)
     first = whole.index(b"\n") + 1
     path.write_bytes(whole[: Random(seed).randrange(first, len(whole) + 1)])
-    cut = StudyRecord.told(path)
-    tail = Tail(path)
-    count = len(list(tail.new()))
-    assert cut == StudyRecord.fold(entries[:count])
+    cut = StudyRecord.load_without_closing(path)
+    tail = LedgerTail(path)
+    count = len(list(tail.new_entries()))
+    assert cut == StudyRecord.from_entries(entries[:count])
     for entry in entries[count:]:
-        cut.take(entry)
+        cut.apply_entry(entry)
     assert cut == driver
 
 
@@ -94,19 +95,21 @@ def test_a_ledger_that_was_cut_off_anywhere_is_what_its_whole_lines_say(place: P
 def test_mlflow_has_what_the_driver_has_however_it_was_brought(place: Path, seed: int) -> None:
     """In one piece, or in several with another writer behind each."""
     path, driver = driven(place, seed)
-    random, entries = Random(seed), read(path)
+    random, entries = Random(seed), read_entries(path)
     whole, pieces, progress = Runs(), Runs(), TrackingState("")
-    whole.take(EventTranslator(SPEC, TrackingState(""), StudyRecord()).changes(entries))
+    whole.take(EventTranslator(SPEC, TrackingState(""), StudyRecord()).translate(entries))
     done = 0
     while done < len(entries):
         upto = random.randrange(done, len(entries)) + 1
-        pieces.take(EventTranslator(SPEC, progress, StudyRecord.fold(entries[:done])).changes(entries[done:upto]))
+        pieces.take(
+            EventTranslator(SPEC, progress, StudyRecord.from_entries(entries[:done])).translate(entries[done:upto])
+        )
         done = upto
     assert pieces.runs == whole.runs
     for trial in driver.trials.values():
         run, reported = whole.runs[str(trial.number)], [one["val/accuracy"] for one in trial.reports]
-        if trial.state in ENDED or trial.state == "interrupted":
-            assert run.status == STATUS[trial.state]
+        if trial.state in ENDED_STATES or trial.state == "interrupted":
+            assert run.status == RUN_STATUS[trial.state]
         elif trial.state == "running":
             assert run.status in (None, "RUNNING")
         told = {point.step for point in run.points if point.name == "val/accuracy"}

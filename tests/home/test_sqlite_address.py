@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import make_url
 
-from study.home.folder import address_of, path_of
+from study.home.folder import sqlite_path, sqlite_uri
 
 ODD = "a?b #c%20d%3F&e=f@g:h+'ü\"\\;[i]"
 """A folder's name with what means something in an address."""
@@ -16,13 +16,13 @@ ODD = "a?b #c%20d%3F&e=f@g:h+'ü\"\\;[i]"
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0/\n"), min_size=1).filter(lambda name: name != "."))
 def test_sqlalchemy_opens_the_file_whatever_its_path_holds(name: str) -> None:
     path = Path("/", name, "mlflow.db")
-    assert make_url(address_of(path)).database == str(path)
-    assert not make_url(address_of(path)).query
-    assert path_of(address_of(path)) == path
+    assert make_url(sqlite_uri(path)).database == str(path)
+    assert not make_url(sqlite_uri(path)).query
+    assert sqlite_path(sqlite_uri(path)) == path
 
 
 def test_a_plain_path_stands_in_the_address_as_it_is() -> None:
-    assert address_of(Path("/home/ada/studies 2/mlflow.db")) == "sqlite:////home/ada/studies 2/mlflow.db"
+    assert sqlite_uri(Path("/home/ada/studies 2/mlflow.db")) == "sqlite:////home/ada/studies 2/mlflow.db"
 
 
 @pytest.mark.parametrize(
@@ -30,4 +30,4 @@ def test_a_plain_path_stands_in_the_address_as_it_is() -> None:
     ["sqlite:///runs.db", "sqlite://", "sqlite:///:memory:", "sqlite:////runs.db?timeout=5", "http://localhost", ""],
 )
 def test_what_names_no_absolute_path_has_none(address: str) -> None:
-    assert path_of(address) is None
+    assert sqlite_path(address) is None

@@ -2,7 +2,8 @@
 a folder to run them in.
 
 Needed only where a study is to be added, or where no ledger of before can be read any more: new ledgers have new times,
-and with those all kept values of the study change (`python tests/kept/rewrite.py`). Takes about ten minutes.
+and with those all kept values of the study change (`python tests/kept/rewrite.py`). Takes about ten minutes. `extended`
+is of an earlier version, whose trials could go on beyond their last epoch.
 """
 
 import gzip
@@ -21,14 +22,14 @@ from unittest.mock import MagicMock, patch
 import yaml
 
 import study
-from study.api.notebook import view
+from study.api.notebook import progress_view
 from study.commands.ablate_study import AblationRequest as Ablation
 from study.driver import session
 from study.driver.run import ablate
-from study.home.driver_requests import DriverRequest, submit
-from study.home.events import event_of
+from study.home.driver_requests import DriverRequest, submit_request
+from study.home.events import entry_to_event
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Ledger, read
+from study.home.ledger import Ledger, read_entries
 from study.knobs import knobs
 from study.spec.schema import Resources, Search
 from study.sweep.ray_runtime import SharedRay
@@ -109,14 +110,11 @@ def single() -> None:
 
 def several() -> None:
     metrics = ["val/accuracy", "val/equalized_odds"]
-    early = {"name": "median", "grace": 2}
     confirm = {"top": 2, "seeds": 2}
     digits(
         "several",
         search__metric=metrics,
-        search__sampler="nsga2",
         search__trials=10,
-        search__early_stopping=early,
         search__confirm=confirm,
     )
 
@@ -127,7 +125,7 @@ def constrained() -> None:
         search__constraints=["val/equalized_odds <= 0.6"],
         search__trials=10,
         search__sampler="tpe",
-        search__early_stopping={"name": "hyperband", "reduction": 2},
+        search__early_stopping={"name": "asha", "reduction": 2},
         search__epoch="best",
         search__confirm={"top": 1, "seeds": 2},
     )
@@ -177,7 +175,7 @@ def ruled() -> None:
 
 def ablated() -> None:
     digits("ablated", search__trials=6, search__sampler="qmc", search__confirm={"top": 1, "seeds": 3})
-    ablate(Home.locate(), "ablated", view(True), Ablation())
+    ablate(Home.locate(), "ablated", progress_view(True), Ablation())
 
 
 def final() -> None:
@@ -192,7 +190,6 @@ def own() -> None:
         search__sampler="gp",
         search__trials=30,
         baseline={"x": 0.2, "y": 0.5},
-        search__plateau={"trials": 8, "by": 0.002},
         search__enqueue=[{"method.x": 0.5, "method.y": 0.2}],
         metric="val/cost",
         maximize=False,
@@ -201,12 +198,11 @@ def own() -> None:
 
 
 def failing() -> None:
-    function("failing", fails, search__sampler="cmaes", search__trials=20, search__retries=0)
+    function("failing", fails, search__trials=20, search__retries=0)
 
 
 def begin_killed() -> None:
-    early = {**ASHA, "brackets": 2}
-    function("killed", slow, search__sampler="qmc", search__trials=16, search__early_stopping=early)
+    function("killed", slow, search__sampler="qmc", search__trials=16, search__early_stopping=ASHA)
 
 
 def resume_killed() -> None:
@@ -217,7 +213,7 @@ def killed() -> None:
     """Its driver is killed twice, and a configuration is asked for before it goes on."""
     folder = StudyFolder(Home.locate().path / "killed")
     _until(folder, 30, "begin_killed")
-    submit(folder.requests, DriverRequest("enqueue", {"method.x": 0.66, "method.y": 0.15}))
+    submit_request(folder.requests_folder, DriverRequest("enqueue", {"method.x": 0.66, "method.y": 0.15}))
     _until(folder, 60, "resume_killed")
     resume_killed()
 
@@ -225,19 +221,13 @@ def killed() -> None:
 def _until(folder: StudyFolder, events: int, part: str) -> None:
     """Run a part of this script in a process that is killed once the study's ledger has so many events."""
     process = subprocess.Popen([sys.executable, __file__, str(folder.path.parent), part])
-    while process.poll() is None and not (folder.ledger_file.exists() and len(read(folder.ledger_file)) >= events):
+    while process.poll() is None and not (
+        folder.ledger_file.exists() and len(read_entries(folder.ledger_file)) >= events
+    ):
         time.sleep(0.05)
     assert process.poll() is None, "it came to its end before"
     process.kill()
     process.wait()
-
-
-def extended() -> None:
-    keys = {"search__trials": 6, "search__early_stopping": ASHA, "resources__keep_checkpoints": 20}
-    done = function("extended", goes_on, baseline={"x": 0.2, "y": 0.5}, **keys)
-    done.resume(trials=6, quiet=True)
-    done.extend(6, top=3, quiet=True)
-    done.confirm(top=2, seeds=2, quiet=True)
 
 
 def large() -> None:
@@ -245,8 +235,7 @@ def large() -> None:
 
 
 STUDIES = {
-    make.__name__: make
-    for make in (grid, own, replicated, failing, killed, extended, single, several, constrained, conditional)
+    make.__name__: make for make in (grid, own, replicated, failing, killed, single, several, constrained, conditional)
 } | {make.__name__: make for make in (ruled, ablated, final, large)}
 
 
@@ -256,8 +245,8 @@ def keep(folder: StudyFolder) -> None:
         path = Path(draft) / "ledger.jsonl"
         Ledger.create(path)
         ledger = Ledger(path)
-        for event in read(folder.ledger_file)[1:]:
-            ledger.append(event_of(_plain(event)))
+        for event in read_entries(folder.ledger_file)[1:]:
+            ledger.append(entry_to_event(_plain(event)))
         ledger.close()
         KEPT.mkdir(exist_ok=True)
         target = KEPT / f"{folder.name}.jsonl.gz"
@@ -303,7 +292,7 @@ def main(home: str, *names: str) -> None:
                 continue
             began = time.monotonic()
             STUDIES[name]()
-            folder = Home.locate().find(name)
+            folder = Home.locate().find_study(name)
             keep(folder)
             print(name, f"{time.monotonic() - began:.0f} s", study.load(name).state, flush=True)
 

@@ -12,7 +12,7 @@ import random
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -34,16 +34,17 @@ from study.analysis.report.sections import report_page
 from study.analysis.statistics.frame import param, param_keys
 from study.cli import app
 from study.commands.export import export
-from study.home.events import Event, entry_of
+from study.home.events import Event, event_to_entry
 from study.home.folder import StudyFolder, write_format
-from study.home.ledger import Ledger, read
+from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, TrialRecord
+from study.knobs import REMOVED_VALUES
 from study.ranking import Results, SeedStatistics, epochs
-from study.ranking.difference import Side, difference, split_metrics
-from study.ranking.documents import plain
+from study.ranking.difference import Arm, difference, split_metrics
+from study.ranking.documents import to_plain
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda
-from study.sweep.early_stopping import early_stopping
+from study.sweep.early_stopping import EarlyStopping
 
 Table = dict[str, dict[str, Any]]
 """Values by row and column."""
@@ -82,7 +83,7 @@ def loaded(name: str) -> Results:
 @cache
 def lead(name: str) -> dict[str, Any]:
     """The lead of its report, as plain values."""
-    found: dict[str, Any] = plain(result_sentences.document(loaded(name)))
+    found: dict[str, Any] = to_plain(result_sentences.document(loaded(name)))
     return found
 
 
@@ -106,15 +107,15 @@ def values(name: str) -> dict[str, Table]:
 def _configurations(results: Results) -> pd.DataFrame:
     """The complete configurations of the search, the best first, then the baseline."""
     reference = results.baseline
-    rows = [*results.candidates, *([reference] if reference else [])]
+    rows = [*results.ranked_search, *([reference] if reference else [])]
     keys = param_keys(results.spec, results.record.trials.values())
     index = pd.Index([one.trial.number for one in rows], name="trial")
     found = [
         {
             "stage": one.trial.stage,
-            results.spec.metric: one.value,
-            **_numbers(one.confirmed),
-            "seeds": tuple(each.seed for each in one.repeats if _has(results.spec, each)),
+            results.spec.metric: one.search_value,
+            **_numbers(one.confirm_statistics),
+            "seeds": tuple(each.seed for each in one.confirm_trials if _has(results.spec, each)),
             **{key: param(results.spec, one.trial, key) for key in keys},
         }
         for one in rows
@@ -123,7 +124,7 @@ def _configurations(results: Results) -> pd.DataFrame:
 
 
 def _has(spec: StudySpec, trial: TrialRecord) -> bool:
-    return epochs.value(spec.objective, trial, spec.metric) is not None
+    return epochs.chosen_metric(spec.objective, trial, spec.metric) is not None
 
 
 def _numbers(spread: SeedStatistics | None) -> dict[str, Any]:
@@ -133,14 +134,14 @@ def _numbers(spread: SeedStatistics | None) -> dict[str, Any]:
 
 def _summary(results: Results) -> pd.DataFrame:
     """The baseline against the best configuration, or the final training alone: every metric on both splits."""
-    by_name: dict[str, Side | None] = {"final": results.final_side}
+    by_name: dict[str, Arm | None] = {"final": results.final_arm}
     if results.spec.final_seeds is None:
-        by_name = dict(zip(("baseline", "best"), results.sides, strict=True))
+        by_name = dict(zip(("baseline", "best"), results.compared_arms, strict=True))
     rows = {}
     for metric in split_metrics(results.spec, list(by_name.values())):
         row = rows[metric] = dict[str, Any]()
         for name, side in by_name.items():
-            row |= {f"{name} {key}": one for key, one in _numbers(side.spread(metric) if side else None).items()}
+            row |= {f"{name} {key}": one for key, one in _numbers(side.statistics(metric) if side else None).items()}
             row[f"{name} seeds"] = tuple(side.seeds(metric)) if side else ()
         reference, best = by_name.get("baseline"), by_name.get("best")
         if reference and best:
@@ -153,22 +154,20 @@ def _summary(results: Results) -> pd.DataFrame:
 COMMANDS = {
     "status": ("status", "{}"),
     "logs": ("logs", "{}", "--trial", "0"),
-    "cost": ("cost", "{}"),
-    "extend": ("extend", "{}", "--epochs", "60", "--dry-run"),
     "ablate": ("ablate", "{}", "--dry-run"),
     "compare": ("compare", "single", "{}"),
 }
 """What is asked of each study with `--json`."""
 
 
-def documents(name: str) -> dict[str, dict[str, Any]]:
+def documents(name: str, asked: Iterable[str] = COMMANDS) -> dict[str, dict[str, Any]]:
     """What commands print of a study with `--json`, value by value in their order; nothing where they refuse it."""
     folder("single")
     home = folder(name).path.parent
     write_format(home)
     found = {}
-    for command, words in COMMANDS.items():
-        given = [word.format(name) for word in words]
+    for command in asked:
+        given = [word.format(name) for word in COMMANDS[command]]
         printed = CliRunner().invoke(app, [*given, "--json"], env={"STUDY_HOME": str(home)}).stdout
         found[command] = _leaves(json.loads(printed)) if printed else {}
     return found
@@ -247,8 +246,11 @@ def all_words() -> dict[str, dict[str, list[str]]]:
 
 def decisions(name: str) -> Table:
     """What the agenda does that goes on at prefixes of a ledger, each with all that it writes: one row for a prefix by
-    its events, one column for each event that is written. The last prefix is the whole ledger."""
-    events, spec = read(folder(name).ledger_file), loaded(name).spec
+    its events, one column for each event that is written. The last prefix is the whole ledger. None of a study whose
+    sampler or early stopping was removed: it does not go on."""
+    events, spec = read_entries(folder(name).ledger_file), loaded(name).spec
+    if {spec.search.sampler, spec.search.early_stopping.name} & REMOVED_VALUES.keys():
+        return {}
     places = range(2, len(events))
     drawn = random.Random(name).sample(places, min(PREFIXES, EVENTS // len(events), len(places)))
     return {str(place): _decided(spec, events[:place]) for place in [*sorted(drawn), len(events)]}
@@ -262,7 +264,7 @@ class _Unwritten(Ledger):
 
     def append(self, event: Event) -> Event:
         written = replace(event, time=round(self.now, 3))
-        self.events.append(entry_of(written))
+        self.events.append(event_to_entry(written))
         return written
 
     def check(self) -> None:
@@ -276,11 +278,11 @@ class _Unwritten(Ledger):
 
 
 def _decided(spec: StudySpec, events: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    record, now = StudyRecord.fold(events), events[-1]["time"]
+    record, now = StudyRecord.from_entries(events), events[-1]["time"]
     ledger = _Unwritten(now)
     if record.state == "running":
-        record.take({"event": "closed", "state": "interrupted", "time": now})
-    agenda = Agenda(spec, ledger, record, early_stopping(spec))
+        record.apply_entry({"event": "closed", "state": "interrupted", "time": now})
+    agenda = Agenda(spec, ledger, record, EarlyStopping(spec))
     given = []
     for _ in range(ASKED):
         job = agenda.next()

@@ -37,6 +37,13 @@ def test_of_every_kind_of_statement_words_are_kept() -> None:
     assert set(map(type, made)) == set(Statement.__subclasses__())
 
 
+@pytest.mark.parametrize("name", ["several", "final"])
+def test_status_prints_its_kept_keys(name: str) -> None:
+    """Of two studies, so that a change is seen soon; the slow tests compare all commands, studies and values."""
+    kept = keeping.load("documents.json.gz")[name]["status"]
+    assert list(reading.documents(name, ["status"])["status"]) == list(kept)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", reading.STUDIES)
 def test_commands_print_their_kept_documents(name: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from kept import reading
 from told_studies import PAIRS, only, over, said, statements
 
-from study.analysis.report.caveats import Change, Gain
+from study.analysis.report.conclusions import Change, Gain
 from study.analysis.report.page import Table, to_markdown
 from study.analysis.report.result_sentences import ToRunnerUp
 from study.analysis.report.sections import report_page
@@ -47,7 +47,7 @@ def compared(results: Results) -> Iterator[Said]:
 
 
 def _said(against: int, metric: str, difference: Difference) -> Said:
-    return Said(against, metric, _printed(formatting.interval(metric, difference)), difference.clear)
+    return Said(against, metric, _printed(formatting.interval(metric, difference)), difference.is_clear)
 
 
 def _printed(interval: str) -> str | None:

@@ -20,18 +20,18 @@ from torch.nn.functional import normalize
 
 from study.losses.cclk import fair_info_nce, weakly_supervised_info_nce
 from study.losses.debiased import floored_share
+from study.losses.eps_sup_info_nce import eps_sup_info_nce
 from study.losses.fair_kl import fair_kl
 from study.losses.info_nce import info_nce
-from study.losses.margin import eps_sup_info_nce
 from study.losses.own_gradients import (
-    masked_pairs,
-    picked_pairs,
-    spread_by_products,
-    spread_in_turn,
+    entry_gradients_by_matmul,
+    entry_gradients_in_turn,
+    masked_pair_sums,
+    row_pair_sums,
     sums_by_products,
     sums_in_turn,
 )
-from study.losses.pairs import equal, gram, group
+from study.losses.pairs import equality_mask, gram, group_index
 from study.losses.sup_con import sup_con, sup_con_in
 
 
@@ -41,8 +41,8 @@ def test_info_nce_is_the_cross_entropy_of_the_other_view() -> None:
 
 def test_form_d_is_the_same_on_a_cpu_and_elsewhere() -> None:
     positive, negative = (LABEL[:, None] == LABEL) & OTHERS, LABEL[:, None] != LABEL
-    for row, ours in enumerate(zip(*masked_pairs(SCORES, positive, negative), strict=True)):
-        for one, theirs in zip(ours, picked_pairs(SCORES[row], positive[row], negative[row]), strict=True):
+    for row, ours in enumerate(zip(*masked_pair_sums(SCORES, positive, negative), strict=True)):
+        for one, theirs in zip(ours, row_pair_sums(SCORES[row], positive[row], negative[row]), strict=True):
             close(one, theirs)
 
 
@@ -54,12 +54,14 @@ def test_the_sums_of_fair_kl_are_the_same_on_a_cpu_and_elsewhere(soft: bool) -> 
     for ours, theirs in zip(sums_in_turn(*matrices), sums_by_products(*matrices, soft), strict=True):
         close(ours, theirs)
     level, slope = torch.randn(2, 2, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    close(spread_in_turn(*matrices, level, slope, soft), spread_by_products(*matrices, level, slope, soft))
+    close(
+        entry_gradients_in_turn(*matrices, level, slope, soft), entry_gradients_by_matmul(*matrices, level, slope, soft)
+    )
 
 
 @pytest.mark.parametrize("label", [LABEL, LABEL - 1, LABEL * 2**40])
 def test_masks_are_the_same_on_a_cpu_and_elsewhere(label: Tensor) -> None:
-    close(equal(label, torch.float64), equal(group(label).double(), torch.float64))
+    close(equality_mask(label, torch.float64), equality_mask(group_index(label).double(), torch.float64))
 
 
 def test_with_one_positive_each_all_forms_of_sup_con_agree() -> None:

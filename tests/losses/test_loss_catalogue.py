@@ -13,10 +13,10 @@ from study.knobs import knobs
 from study.losses import loss_catalogue
 from study.losses.bias_con import bias_con
 from study.losses.debiased import debiased_info_nce
+from study.losses.eps_sup_info_nce import eps_sup_info_nce
 from study.losses.fair_kl import fair_kl
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.loss_catalogue import classification_losses, losses, regularisers
-from study.losses.margin import eps_sup_info_nce
 
 EVERYTHING = {**losses(), **regularisers(), **classification_losses()}
 INPUTS = {"target", "weight", "bias", "bias_features", "condition", "similarity"}

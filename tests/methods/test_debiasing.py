@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from study.losses.loss_catalogue import losses, regularisers
-from study.methods.debiasing import RegularisedLoss, Term, Weights
+from study.methods.debiasing import LossTerm, RegularisedLoss, TermWeights
 
 ROWS = functional.normalize(torch.randn(1, 12, 6, generator=torch.Generator().manual_seed(0)), dim=2)
 LABELS = {"target": torch.arange(12) % 3, "bias": torch.arange(12) % 2}
@@ -25,32 +25,35 @@ class Counted:
         return torch.tensor(self.value)
 
 
-def weighed(weights: Weights) -> tuple[float, Counted, Counted]:
+def weighed(weights: TermWeights) -> tuple[float, Counted, Counted]:
     loss, regulariser = Counted(3.0), Counted(7.0)
     return float(RegularisedLoss(loss, regulariser, weights)(ROWS, ROWS, LABELS, LABELS)), loss, regulariser  # type: ignore[arg-type]
 
 
 def test_alpha_acts_once_and_lambda_weighs_the_regulariser() -> None:
-    assert weighed(Weights(0.5, 2.0))[0] == 0.5 * 3.0 + 2.0 * 7.0
-    assert weighed(Weights(0.03, 1.0))[0] == pytest.approx(0.03 * 3.0 + 7.0)
+    assert weighed(TermWeights(0.5, 2.0))[0] == 0.5 * 3.0 + 2.0 * 7.0
+    assert weighed(TermWeights(0.03, 1.0))[0] == pytest.approx(0.03 * 3.0 + 7.0)
 
 
 def test_alpha_acts_squared_only_where_asked_for_and_with_a_regulariser() -> None:
-    assert weighed(Weights(0.5, 2.0, alpha_squared=True))[0] == 0.25 * 3.0 + 2.0 * 7.0
-    assert weighed(Weights(0.5, 0.0, alpha_squared=True))[0] == 0.5 * 3.0
+    assert weighed(TermWeights(0.5, 2.0, alpha_squared=True))[0] == 0.25 * 3.0 + 2.0 * 7.0
+    assert weighed(TermWeights(0.5, 0.0, alpha_squared=True))[0] == 0.5 * 3.0
 
 
 def test_lambda_zero_skips_the_regulariser_and_alpha_zero_leaves_it_alone() -> None:
-    value, loss, regulariser = weighed(Weights(1.0, 0.0))
+    value, loss, regulariser = weighed(TermWeights(1.0, 0.0))
     assert (value, loss.calls, regulariser.calls) == (3.0, 1, 0)
-    assert weighed(Weights(0.0, 1.0))[0] == 7.0
+    assert weighed(TermWeights(0.0, 1.0))[0] == 7.0
 
 
 def test_one_matrix_of_similarities_serves_both_terms() -> None:
     """Where loss and regulariser see the same rows: the value of two matrices."""
     method = {"temperature": 0.2, "epsilon": 0.3}
-    terms = (Term.of(losses()["eps_sup_info_nce"], method), Term.of(regularisers()["fair_kl"], {}))
-    combined = RegularisedLoss(*terms, Weights(0.25, 2.0))
+    terms = (
+        LossTerm.from_method(losses()["eps_sup_info_nce"], method),
+        LossTerm.from_method(regularisers()["fair_kl"], {}),
+    )
+    combined = RegularisedLoss(*terms, TermWeights(0.25, 2.0))
     apart = combined(ROWS, ROWS.clone(), LABELS, LABELS)
     torch.testing.assert_close(combined(ROWS, ROWS, LABELS, LABELS), apart)
     loss = losses()["eps_sup_info_nce"](ROWS, target=LABELS["target"], **method)
@@ -58,7 +61,7 @@ def test_one_matrix_of_similarities_serves_both_terms() -> None:
 
 
 def test_a_term_takes_from_the_named_tensors_what_its_function_knows() -> None:
-    term = Term.of(losses()["sup_con"], {"temperature": 0.5, "tau_plus": 0.1})
+    term = LossTerm.from_method(losses()["sup_con"], {"temperature": 0.5, "tau_plus": 0.1})
     assert term.options == {"temperature": 0.5}
     assert term.tensors == {"target", "similarity"}
     assert term(ROWS, {**LABELS, "condition": ROWS}) == losses()["sup_con"](

@@ -6,7 +6,7 @@ from small import digits, method_for_rows, rows, steps, trained
 from torch.nn import functional
 
 from study.losses.cross_entropy import generalized_cross_entropy
-from study.methods import UNKNOWN, Batch, Labels
+from study.methods import UNKNOWN, Batch, BatchLabels
 from study.methods.two_networks import RunningLoss
 
 
@@ -47,7 +47,7 @@ def test_running_losses_take_the_first_as_it_is_and_then_remember() -> None:
     running.update(torch.tensor([0, 2]), torch.tensor([1.0, 4.0]))
     running.update(torch.tensor([2]), torch.tensor([2.0]))
     assert running.values.tolist() == pytest.approx([1.0, -1.0, 0.7 * 4 + 0.3 * 2])
-    relative = running.relative(torch.tensor([0, 2]), torch.tensor([1, 1, 1]), classes=2)
+    relative = running.relative_to_class(torch.tensor([0, 2]), torch.tensor([1, 1, 1]), classes=2)
     assert relative.tolist() == pytest.approx([1 / 3.4, 1.0])
 
 
@@ -67,9 +67,9 @@ def test_unlabelled_samples_change_nothing() -> None:
     batch = rows()
     target = batch.labels.target.clone()
     target[40:] = UNKNOWN
-    part = Batch(batch.views[:, :40], batch.labels.at(torch.arange(40)), torch.arange(40))
+    part = Batch(batch.views[:, :40], batch.labels.select(torch.arange(40)), torch.arange(40))
     values = []
-    for one in (part, Batch(batch.views, Labels(target, batch.labels.bias), batch.index)):
+    for one in (part, Batch(batch.views, BatchLabels(target, batch.labels.bias), batch.index)):
         method = method_for_rows(name="learning_from_failure")
         method.begin(one.labels)
         values.append(method(one)[0])

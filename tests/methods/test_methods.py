@@ -12,7 +12,7 @@ from study import methods
 from study.data import Facts
 from study.errors import UserError
 from study.losses.loss_catalogue import classification_losses, losses, needs_two_views
-from study.methods import UNKNOWN, Batch, Labels
+from study.methods import UNKNOWN, Batch, BatchLabels
 
 CONTRASTIVE = sorted(set(methods.names()) & set(losses()))
 PLAIN = Facts(classes=3, bias_classes=None, shape=(5,))
@@ -128,7 +128,7 @@ def test_where_the_bias_is_unknown_the_loss_is_sup_con() -> None:
     method = build("fair_sup_con", bias_source="some_labels", unknown_bias="sup_con")
     whole = batch_for(method)
     some = torch.where(whole.index < 5, whole.labels.bias, UNKNOWN)
-    value = method(Batch(whole.views, Labels(whole.labels.target, some), whole.index))[0]
+    value = method(Batch(whole.views, BatchLabels(whole.labels.target, some), whole.index))[0]
     rows = functional.normalize(method.network.encoder(whole.views[0]), dim=1)[None]
     target = whole.labels.target
     told = losses()["fair_sup_con"](rows[:, :5], target=target[:5], bias=some[:5])
@@ -141,7 +141,7 @@ def test_without_the_target_no_part_of_the_loss_sees_classes() -> None:
     whole = batch_for(method)
     some = torch.where(whole.index < 5, whole.labels.bias, UNKNOWN)
     values = {
-        method(Batch(whole.views, Labels(target, some), whole.index))[0].item()
+        method(Batch(whole.views, BatchLabels(target, some), whole.index))[0].item()
         for target in (whole.labels.target, 2 - whole.labels.target, whole.index % 2)
     }
     assert len(values) == 1
@@ -162,7 +162,7 @@ def test_an_adversary_needs_labels_not_a_model() -> None:
 def test_a_batch_without_a_class_has_a_finite_cross_entropy() -> None:
     method = build("cross_entropy")
     batch = batch_for(method)
-    assert method(Batch(batch.views, Labels(torch.full((12,), UNKNOWN)), batch.index))[0] == 0
+    assert method(Batch(batch.views, BatchLabels(torch.full((12,), UNKNOWN)), batch.index))[0] == 0
 
 
 def test_the_condition_of_hard_negatives_is_the_representation() -> None:
@@ -213,7 +213,7 @@ def test_classes_can_be_left_out_where_a_loss_of_one_view_can_do_without(name: s
 
 
 def lacking(name: str, facts: Facts = PLAIN, **given: object) -> list[str]:
-    return [key for key, _ in methods.lacking(section(name, **given), facts)]
+    return [key for key, _ in methods.unmet_needs(section(name, **given), facts)]
 
 
 def test_what_a_method_needs_is_said_by_the_key_that_asks_for_it() -> None:
@@ -232,7 +232,7 @@ def test_what_a_method_needs_is_said_by_the_key_that_asks_for_it() -> None:
 
 
 def test_losses_that_pair_views_need_two_that_differ() -> None:
-    asks = {name: methods.needs({"name": name}).views for name in CONTRASTIVE}
+    asks = {name: methods.method_needs({"name": name}).views for name in CONTRASTIVE}
     assert {name for name, key in asks.items() if key} == {name for name in CONTRASTIVE if needs_two_views(name)}
 
 

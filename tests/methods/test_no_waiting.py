@@ -7,7 +7,7 @@ import pytest
 import torch
 from small import method_for_rows, rows
 
-from study.methods import Batch, Labels
+from study.methods import Batch, BatchLabels
 
 METHODS = [
     {"name": "learning_from_failure"},
@@ -24,7 +24,7 @@ def test_a_step(given: dict) -> None:
     batch = rows(views=method.views)
     method.begin(batch.labels)
     method.to("meta")
-    labels = Labels(batch.labels.target.to("meta"), batch.labels.bias.to("meta"))
+    labels = BatchLabels(batch.labels.target.to("meta"), batch.labels.bias.to("meta"))
     valueless = Batch(batch.views.to("meta"), labels, batch.index.to("meta"))
     optimizer = torch.optim.SGD(method.parameters(), lr=0.1)
     for epoch in (1, 2):

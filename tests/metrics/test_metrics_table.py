@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from study import metrics
 from study.data import Facts
-from study.metrics import METRICS, printed, printed_range
+from study.metrics import METRICS, format_range, format_value
 
 LOWER = {"equalized_odds", "equalized_odds_difference", "equal_opportunity", "demographic_parity", "accuracy_parity"}
 LOSSES = {f"{kind}log_loss" for kind in ("", "balanced_", "unbiased_", "shrunk_unbiased_", "inferred_unbiased_")}
@@ -24,21 +24,21 @@ def test_which_direction_is_better() -> None:
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize("prefix", ["", "lbfgs_", "biased_encoder_", "biased_encoder_knn_"])
 def test_a_prefix_changes_nothing(name: str, prefix: str) -> None:
-    assert metrics.find(f"val/{prefix}{name}") is METRICS[name]
+    assert metrics.find_metric(f"val/{prefix}{name}") is METRICS[name]
 
 
 @pytest.mark.parametrize(
     "name", ["time/epoch", "train/floored_share", "val/", "accuracy_of", "val/inaccuracy", "rmses"]
 )
 def test_of_any_other_name_nothing_is_known(name: str) -> None:
-    assert metrics.find(name) is None
-    assert metrics.better(name) is None
+    assert metrics.find_metric(name) is None
+    assert metrics.direction(name) is None
     assert not metrics.is_share(name)
 
 
 def test_shares_are_between_0_and_1() -> None:
     shares = {name for name, metric in METRICS.items() if metric.unit == "share"}
-    assert shares == {*metrics.searchable(), "standard_error"} - LOSSES
+    assert shares == {*metrics.searchable_metrics(), "standard_error"} - LOSSES
     assert {(METRICS[name].low, METRICS[name].high) for name in shares} == {(0.0, 1.0)}
     assert metrics.is_share("test/mlp_accuracy")
     assert not metrics.is_share("test/condition_mse")
@@ -47,20 +47,20 @@ def test_shares_are_between_0_and_1() -> None:
 @given(st.integers(2, 20), st.none() | st.integers(2, 20), st.none() | st.integers(0, 3))
 def test_what_data_can_have(classes: int, groups: int | None, condition: int | None) -> None:
     facts = Facts(classes, groups, (3, 8, 8), condition)
-    there = metrics.available(facts)
+    there = metrics.available_metrics(facts)
     named = [name for name in there if name in metrics.GROUPS]
-    assert len(named) == (classes * (groups or 0) if classes * (groups or 0) <= 16 else 0)
+    assert len(named) == (classes * (groups or 0) if classes * (groups or 0) <= metrics.NAMED_GROUPS else 0)
     assert ("worst_group_accuracy" in there) == (groups is not None)
-    assert METRICS["condition_mse"].possible(facts) == (condition is not None)
+    assert METRICS["condition_mse"].is_available(facts) == (condition is not None)
 
 
 def test_a_standard_error_is_a_share_that_is_neither_better_nor_worse() -> None:
     for name in ("accuracy", "shrunk_worst_group_accuracy"):
-        assert metrics.find(f"val/{name}_standard_error") is METRICS["standard_error"]
-        assert metrics.better(f"val/{name}_standard_error") is None
+        assert metrics.find_metric(f"val/{name}_standard_error") is METRICS["standard_error"]
+        assert metrics.direction(f"val/{name}_standard_error") is None
         assert metrics.is_share(f"val/{name}_standard_error")
     assert not metrics.is_share("val/log_loss_standard_error")
-    assert "standard_error" not in metrics.searchable()
+    assert "standard_error" not in metrics.searchable_metrics()
 
 
 def test_inferred_groups_need_no_bias_label_but_a_network_that_finds_them() -> None:
@@ -68,7 +68,7 @@ def test_inferred_groups_need_no_bias_label_but_a_network_that_finds_them() -> N
     inferred = {name for name, metric in METRICS.items() if metric.of_inferred}
     accuracies = {f"inferred_{name}_accuracy" for name in ("unbiased", "conflicting", "worst_group")}
     assert inferred == accuracies | {"inferred_unbiased_log_loss"}
-    assert set(metrics.available(facts, inferred=True)) - set(metrics.available(facts)) == inferred
+    assert set(metrics.available_metrics(facts, inferred=True)) - set(metrics.available_metrics(facts)) == inferred
 
 
 def test_the_table_loads_no_library() -> None:
@@ -84,14 +84,18 @@ def test_the_table_loads_no_library() -> None:
         ("test/worst_group_accuracy", (0.7623, 0.0131), "76.2 ± 1.3%"),
         ("val/equalized_odds", (0.1234, None), "0.123"),
         ("val/loss", (0.00042, 0.0), "0.0004 ± 0.000"),
+        ("val/params", (530.0, 0.0), "530"),
+        ("val/params", (2378.0, None), "2378"),
+        ("val/params", (530.0, 1.5), "530.000 ± 1.500"),
+        ("val/equalized_odds", (1.0, 0.0), "1.000 ± 0.000"),
     ],
 )
 def test_people_are_shown_accuracies_in_percent_and_all_else_so_that_it_shows(
     metric: str, numbers: tuple[float, float | None], told: str
 ) -> None:
-    assert printed(metric, *numbers) == told
+    assert format_value(metric, *numbers) == told
 
 
 def test_an_interval_is_printed_in_the_same_unit() -> None:
-    assert printed_range("val/accuracy", 0.5, 0.625) == "50.0 to 62.5%"
-    assert printed_range("val/loss", 0.0004, 1.5) == "0.0004 to 1.500"
+    assert format_range("val/accuracy", 0.5, 0.625) == "50.0 to 62.5%"
+    assert format_range("val/loss", 0.0004, 1.5) == "0.0004 to 1.500"

@@ -4,12 +4,12 @@ import pytest
 
 from study.data.dataset import Facts
 from study.metrics import METRICS
-from study.metrics.selection_rules import RULES, Rule
+from study.metrics.selection_rules import RULES, SelectionRule
 from study.spec.objective import Constraint
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_a_rule_chooses_by_a_metric_of_which_more_is_better(rule: Rule) -> None:
+def test_a_rule_chooses_by_a_metric_of_which_more_is_better(rule: SelectionRule) -> None:
     assert METRICS[rule.metric].better == "max"
     assert METRICS[rule.metric].source == "predictions"
 
@@ -26,6 +26,6 @@ def test_names_differ() -> None:
 
 def test_without_bias_labels_the_rules_that_need_them_are_impossible() -> None:
     facts = Facts(classes=3, bias_classes=None, shape=(3, 8, 8))
-    assert {rule.needs for rule in RULES if rule.possible(facts)} == {"nothing", "classes"}
-    with_groups = {rule.needs for rule in RULES if rule.possible(facts, inferred=True)}
+    assert {rule.needs for rule in RULES if rule.is_available(facts)} == {"nothing", "classes"}
+    with_groups = {rule.needs for rule in RULES if rule.is_available(facts, inferred=True)}
     assert with_groups == {"nothing", "classes", "inferred groups"}

@@ -54,20 +54,20 @@ def test_a_file_becomes_the_encoder_whatever_its_classes_and_its_form(form: str,
         within = {"state_dict": {f"module.{name}": tensor for name, tensor in state.items()}, "epoch": 3}
         nested = {"net": within, "optimizer": {"state": {}, "lr": 0.1}}
         torch.save(nested if form == "nested" else state, file)
-    encoder = models.build(section(file), PHOTOS)
+    encoder = models.build_encoder(section(file), PHOTOS)
     assert encoder.features == 1024
     assert same(encoder.net, source)
-    told = models.weights(section(file))
+    told = models.describe_weights(section(file))
     assert told is not None
     assert (told["file"], len(told["sha256"])) == (file.name, 64)
 
 
 def test_without_weights_nothing_is_told_or_changed() -> None:
-    assert models.weights({"name": "resnet18", "weights": None}) is None
+    assert models.describe_weights({"name": "resnet18", "weights": None}) is None
     torch.manual_seed(0)
     plain = get_model(SMALL)
     torch.manual_seed(0)
-    encoder = models.build({"name": "torchvision", "architecture": SMALL}, PHOTOS)
+    encoder = models.build_encoder({"name": "torchvision", "architecture": SMALL}, PHOTOS)
     assert same(encoder.net, plain)
     assert encoder(images()).shape == (4, 1024)
 
@@ -78,7 +78,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
         del state[name]
     save_file(state, tmp_path / "mine.safetensors")
     with pytest.raises(UserError) as error:
-        models.build(section(tmp_path / "mine.safetensors"), PHOTOS)
+        models.build_encoder(section(tmp_path / "mine.safetensors"), PHOTOS)
     message = str(error.value)
     assert re.search(rf"does not fit {SMALL}\. .* Missing key\(s\) in state_dict: \"stage4\.", message)
     assert len(message) < 700
@@ -105,7 +105,7 @@ def test_a_file_that_is_not_weights_is_refused_and_no_code_of_it_runs(
         ("none.pth", "not found"),
     ):
         with pytest.raises(UserError, match=message):
-            models.build(section(tmp_path / file), PHOTOS)
+            models.build_encoder(section(tmp_path / file), PHOTOS)
     assert capsys.readouterr().out == ""
 
 
@@ -118,12 +118,12 @@ def test_published_weights_see_pixels_as_they_were_published_for(root: Path, mon
     mean, deviation = (torch.tensor(value)[:, None, None] for value in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
     wanted = source.eval()((pixels - mean) / deviation)
     as_given = (pixels - PHOTOS.mean) / PHOTOS.deviation
-    encoder = models.build(section("imagenet"), PHOTOS).eval()
+    encoder = models.build_encoder(section("imagenet"), PHOTOS).eval()
     torch.testing.assert_close(encoder(as_given), wanted)
     assert not any("scale" in name or "shift" in name for name in encoder.state_dict())
-    plain = models.build(section("imagenet", normalisation="data"), PHOTOS).eval()
+    plain = models.build_encoder(section("imagenet", normalisation="data"), PHOTOS).eval()
     assert torch.equal(plain(as_given), source(as_given))
-    told = models.weights(section("imagenet"))
+    told = models.describe_weights(section("imagenet"))
     assert told is not None
     assert told["file"] == file.name
     assert told["name"] == "ShuffleNet_V2_X0_5_Weights.IMAGENET1K_V1"
@@ -136,13 +136,13 @@ def test_published_weights_that_are_missing_or_damaged_say_the_command(
     content = file.read_bytes()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(UserError, match=rf"or damaged\. Remove it, then run `study models prepare {SMALL}`"):
-        models.build(section("imagenet"), PHOTOS)
+        models.build_encoder(section("imagenet"), PHOTOS)
     file.unlink()
     message = rf"`study models prepare {SMALL}` downloads it; without a network, put the file of http\S+ at {file}"
     with pytest.raises(UserError, match=message):
-        models.weights(section("imagenet"))
-    assert models.unsuited(section("imagenet"), PHOTOS) is None  # a study can be planned without the file
-    assert models.build(section("imagenet"), PHOTOS, False).features == 1024
+        models.describe_weights(section("imagenet"))
+    assert models.why_unsuited(section("imagenet"), PHOTOS) is None  # a study can be planned without the file
+    assert models.build_encoder(section("imagenet"), PHOTOS, False).features == 1024
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_published_weights_that_are_missing_or_damaged_say_the_command(
     ],
 )
 def test_what_cannot_serve_is_refused_in_words(more: dict[str, Any], facts: Facts, message: str) -> None:
-    assert re.search(message, str(models.unsuited({"name": "torchvision", **more}, facts)))
+    assert re.search(message, str(models.why_unsuited({"name": "torchvision", **more}, facts)))
 
 
 def test_with_weights_the_stem_is_that_of_published_ones_by_default() -> None:
@@ -170,33 +170,33 @@ def test_with_weights_the_stem_is_that_of_published_ones_by_default() -> None:
 @pytest.mark.slow
 def test_weights_that_change_while_a_study_runs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with the size and times of before."""
-    monkeypatch.setattr(initial_weights, "_told_places", {})
+    monkeypatch.setattr(initial_weights, "_received_places", {})
     file = tmp_path / "mine.safetensors"
     save_file(classifier(SMALL).state_dict(), file)
-    initial_weights.take_places(initial_weights.places([section(str(file))]))
+    initial_weights.use_located_weights(initial_weights.locate_weights([section(str(file))]))
     before, status = file.read_bytes(), file.stat()
-    models.network(section(str(file)), PHOTOS)
+    models.build_network(section(str(file)), PHOTOS)
     file.write_bytes(before[:-4] + bytes(4))
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
     with pytest.raises(UserError, match=r"has changed while the study runs: sha256 is .* Put the earlier file back"):
-        models.network(section(str(file)), PHOTOS)
+        models.build_network(section(str(file)), PHOTOS)
     file.write_bytes(before)
-    models.network(section(str(file)), PHOTOS)
+    models.build_network(section(str(file)), PHOTOS)
 
 
 def test_a_process_in_another_folder_finds_what_the_first_one_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(initial_weights, "_told_places", {})
+    monkeypatch.setattr(initial_weights, "_received_places", {})
     monkeypatch.chdir(tmp_path)
     save_file(classifier(SMALL).state_dict(), "mine.safetensors")
-    places = initial_weights.places([section("mine.safetensors"), {"name": "lenet"}])
+    places = initial_weights.locate_weights([section("mine.safetensors"), {"name": "lenet"}])
     assert list(places.values()) == [
-        (str(tmp_path / "mine.safetensors"), initial_weights.sha256(tmp_path / "mine.safetensors"))
+        (str(tmp_path / "mine.safetensors"), initial_weights.file_sha256(tmp_path / "mine.safetensors"))
     ]
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     with pytest.raises(UserError, match="not found"):
-        models.weights(section("mine.safetensors"))
-    initial_weights.take_places(places)
-    assert models.weights(section("mine.safetensors")) is not None
+        models.describe_weights(section("mine.safetensors"))
+    initial_weights.use_located_weights(places)
+    assert models.describe_weights(section("mine.safetensors")) is not None

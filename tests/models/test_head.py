@@ -61,7 +61,7 @@ def test_a_network_gives_features_and_embeddings(kind: str, norm: str) -> None:
         "head_hidden": 6,
         "head_features": 5,
     }
-    network = models.network(model, FACTS)
+    network = models.build_network(model, FACTS)
     images = torch.randn(4, *FACTS.shape)
     features, embeddings = network(images)
     assert features.shape == (4, network.encoder.features) == (4, 8)
@@ -75,7 +75,7 @@ def test_the_encoder_of_a_seed_does_not_depend_on_the_head() -> None:
     encoders = []
     for kind in ("none", "mlp"):
         torch.manual_seed(3)
-        encoders.append(models.network({"name": "small_conv_net", "head": kind}, FACTS).encoder.state_dict())
+        encoders.append(models.build_network({"name": "small_conv_net", "head": kind}, FACTS).encoder.state_dict())
     assert all(torch.equal(encoders[0][name], encoders[1][name]) for name in encoders[0])
 
 

@@ -25,7 +25,6 @@ CASES: list[tuple[dict[str, Any], Facts, int]] = [
     ({"name": "resnet50", "stem": "cifar"}, DIGITS, 2048),
     ({"name": "torchvision", "architecture": "shufflenet_v2_x0_5"}, FACES, 1024),
     ({"name": "efficientnet_lite0"}, FACES, 1280),
-    ({"name": "timm", "architecture": "test_efficientnet"}, FACES, 256),
     ({"name": "mlp"}, TABLE, 128),
     ({"name": "linear"}, TABLE, 128),
     ({"name": "linear", "features": 7}, TABLE, 7),
@@ -52,7 +51,7 @@ cases = pytest.mark.parametrize(
 
 def seeded(model: dict[str, Any], facts: Facts, seed: int = 0) -> models.Encoder:
     torch.manual_seed(seed)
-    return models.build(model, facts)
+    return models.build_encoder(model, facts)
 
 
 def samples(facts: Facts, count: int = 4) -> Tensor:
@@ -131,8 +130,8 @@ def wrong() -> Iterator[tuple[dict[str, Any], Facts, str]]:
 @pytest.mark.parametrize(("model", "facts", "message"), list(wrong()))
 def test_data_of_another_kind_is_refused_in_words(model: dict[str, Any], facts: Facts, message: str) -> None:
     with pytest.raises(UserError, match=f"^model.name: {model['name']} .*{message}"):
-        models.build(model, facts)
-    assert str(models.unsuited(model, facts)).startswith(model["name"])
+        models.build_encoder(model, facts)
+    assert str(models.why_unsuited(model, facts)).startswith(model["name"])
 
 
 def test_simple_conv_net_is_the_protocols() -> None:
@@ -170,7 +169,7 @@ def test_mlp_normalises_after_its_relu() -> None:
 @pytest.mark.parametrize(("name", "count"), [("resnet18", 11_689_512), ("resnet50", 25_557_032)])
 def test_resnets_are_torchvisions(name: str, count: int) -> None:
     with torch.device("meta"):
-        encoder, small = (models.build({"name": name, "stem": stem}, FACES) for stem in ("imagenet", "cifar"))
+        encoder, small = (models.build_encoder({"name": name, "stem": stem}, FACES) for stem in ("imagenet", "cifar"))
     assert parameters(encoder) + encoder.features * 1000 + 1000 == count  # as torchvision lists them
     assert parameters(encoder) - parameters(small) == 64 * 3 * (49 - 9)
 

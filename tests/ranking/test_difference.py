@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from study.analysis.statistics import formatting
-from study.ranking import SeedStatistics, spread
-from study.ranking.difference import Difference, chosen_quantile, difference, root
+from study.ranking import SeedStatistics, seed_statistics
+from study.ranking.difference import Difference, difference, find_root, selection_adjusted_t
 
 SPREADS = st.builds(SeedStatistics, st.floats(0, 1), st.none() | st.floats(0, 0.5), st.integers(2, 9))
 
@@ -23,10 +23,10 @@ def test_without_shared_seeds_the_interval_is_welchs(one, other):
     expected = stats.ttest_ind(one, other, equal_var=False).confidence_interval(0.95)
     for found in (
         difference(dict(enumerate(one)), dict(enumerate(other, len(one)))),
-        difference(spread(one), spread(other)),
+        difference(seed_statistics(one), seed_statistics(other)),
     ):
         assert found.interval == pytest.approx((expected.low, expected.high))
-        assert (found.paired, found.n_candidates) == (False, 1)
+        assert (found.is_paired, found.n_candidates) == (False, 1)
 
 
 def test_on_shared_seeds_it_is_the_paired_t():
@@ -34,13 +34,13 @@ def test_on_shared_seeds_it_is_the_paired_t():
     expected = stats.ttest_rel(one, other).confidence_interval(0.95)
     found = difference(dict(zip((3, 1, 2, 9), one, strict=True)), dict(zip((3, 1, 2, 9), other, strict=True)))
     assert found.interval == pytest.approx((expected.low, expected.high))
-    assert found.paired
+    assert found.is_paired
 
 
 def test_seeds_that_only_one_side_has_are_left_out():
     found = difference({1: 0.8, 2: 0.7, 3: 0.1}, {1: 0.5, 2: 0.5, 4: 0.9})
     assert found.value == pytest.approx(0.25)
-    assert found.paired
+    assert found.is_paired
 
 
 @pytest.mark.parametrize(("one", "other"), [({}, {1: 0.5}), ({1: 0.5}, {})])
@@ -50,7 +50,7 @@ def test_without_values_there_is_none(one, other):
 
 def test_one_value_has_no_interval():
     assert difference({1: 0.7}, {1: 0.5, 2: 0.6}).interval is None
-    assert difference({1: 0.7}, {1: 0.5}).clear is None
+    assert difference({1: 0.7}, {1: 0.5}).is_clear is None
 
 
 def test_pairs_that_differ_by_the_same_do_not_make_it_certain():
@@ -58,19 +58,19 @@ def test_pairs_that_differ_by_the_same_do_not_make_it_certain():
     found = difference(dict(enumerate(one)), dict(enumerate(other)))
     expected = stats.ttest_ind(one, other, equal_var=False).confidence_interval(0.95)
     assert found.interval == pytest.approx((expected.low, expected.high))
-    assert not found.paired
+    assert not found.is_paired
 
 
 def test_a_side_without_spread_leaves_the_others():
-    found = difference(spread([0.5, 0.5]), spread([0.1, 0.3]))
+    found = difference(seed_statistics([0.5, 0.5]), seed_statistics([0.1, 0.3]))
     reach = 12.706205 * 0.1  # Student's t of 1 degree of freedom, times the standard error of 0.1 and 0.3
     assert found.interval == pytest.approx((0.3 - reach, 0.3 + reach))
 
 
 def test_values_without_spread_differ_for_certain():
-    found = difference(spread([0.5, 0.5]), spread([0.25, 0.25]))
-    assert (found.value, found.interval, found.clear) == (0.25, (0.25, 0.25), True)
-    assert difference(spread([0.5, 0.5]), spread([0.5, 0.5])).clear is False
+    found = difference(seed_statistics([0.5, 0.5]), seed_statistics([0.25, 0.25]))
+    assert (found.value, found.interval, found.is_clear) == (0.25, (0.25, 0.25), True)
+    assert difference(seed_statistics([0.5, 0.5]), seed_statistics([0.5, 0.5])).is_clear is False
 
 
 @given(SPREADS, SPREADS)
@@ -88,15 +88,15 @@ def test_the_chosen_ones_t_exceeds_its_quantile_as_often_as_it_says(freedom, amo
     generator = np.random.default_rng(0)
     luck = generator.normal(size=(200_000, among)).max(axis=1)
     error = np.sqrt(generator.chisquare(freedom, 200_000) / freedom)
-    assert np.mean(luck / error > chosen_quantile(0.975, freedom, among)) == pytest.approx(0.025, abs=0.0015)
+    assert np.mean(luck / error > selection_adjusted_t(0.975, freedom, among)) == pytest.approx(0.025, abs=0.0015)
 
 
 @pytest.mark.slow
 @given(st.floats(1, 40), st.integers(1, 400), st.sampled_from([0.9, 0.95, 0.975]))
 def test_a_choice_widens_by_no_more_than_bonferroni(freedom, among, level):
-    found = chosen_quantile(level, freedom, among)
+    found = selection_adjusted_t(level, freedom, among)
     assert stats.t.ppf(level, freedom) - 1e-9 <= found <= -stats.t.ppf((1 - level) / among, freedom) + 1e-6
-    assert found >= chosen_quantile(level, freedom, max(1, among - 1)) - 1e-6
+    assert found >= selection_adjusted_t(level, freedom, max(1, among - 1)) - 1e-6
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_choice_widens_by_no_more_than_bonferroni(freedom, among, level):
 )
 def test_two_seeds_that_cannot_tell_say_so(other: list[float], told: str) -> None:
     found = difference(dict(enumerate([0.7] * len(other))), dict(enumerate(other)))
-    assert formatting.amount("test/accuracy", found) == told
+    assert formatting.difference_with_interval("test/accuracy", found) == told
 
 
 NOISY = [1 / 30, 1 / 30 + 2e-17, 0.033333335]
@@ -120,20 +120,21 @@ NOISY = [1 / 30, 1 / 30 + 2e-17, 0.033333335]
 def test_values_that_are_equal_but_for_rounding_have_no_spread(size):
     one, other = [size * (value + 0.1) for value in NOISY], [size * 0.1] * 3
     found = difference(dict(enumerate(one)), dict(enumerate(other)))
-    assert found.is_alike
-    assert formatting.amount("val/equalized_odds", found).endswith(formatting.ALIKE)
-    assert spread(one).deviation == 0.0
+    assert found.has_zero_width
+    assert formatting.difference_with_interval("val/equalized_odds", found).endswith(formatting.ALIKE)
+    assert seed_statistics(one).deviation == 0.0
     same = difference(dict(enumerate(one)), dict(enumerate(reversed(one))))
     assert (same.value, same.interval) == (0.0, (0.0, 0.0))
+    assert formatting.difference_with_verdict("val/equalized_odds", same, better=False) == "the same on every seed"
     assert difference({0: one[0]}, {0: one[1]}).value == 0.0, "of one seed each, too"
     luck = difference({0: 0.1 + 0.2, 1: 0.1, 2: 0.2}, {0: 0.1, 1: 0.2, 2: 0.3})
-    assert (luck.value, luck.paired) == (0.0, True)
+    assert (luck.value, luck.is_paired) == (0.0, True)
 
 
 def test_differences_that_are_equal_but_for_rounding_do_not_make_it_certain():
     one, other = [0.68 + 1e-16, 0.70000001, 0.72], [0.48, 0.50, 0.52]
     found = difference(dict(enumerate(one)), dict(enumerate(other)))
-    assert not found.paired
+    assert not found.is_paired
     assert found.interval[1] - found.interval[0] > 0.05
 
 
@@ -154,6 +155,12 @@ def test_an_interval_as_it_is_printed_has_its_two_ends_and_their_signs(value, re
     assert np.sign(float(formatting.change(metric, value).split()[0])) == np.sign(value)
 
 
+def test_a_difference_of_counts_has_no_decimals():
+    assert formatting.change("val/params", 1848.0) == "+1848"
+    assert formatting.interval("val/params", Difference(-530.0, (-540.0, -520.0))) == "-540 to -520"
+    assert formatting.interval("val/params", Difference(3.0, (2.5, 3.5))) == "+2.500 to +3.500"
+
+
 @pytest.mark.parametrize(
     ("function", "low", "high", "zero"),
     [
@@ -166,7 +173,7 @@ def test_an_interval_as_it_is_printed_has_its_two_ends_and_their_signs(value, re
 def test_a_root_is_found_to_ten_digits(
     function: Callable[[float], float], low: float, high: float, zero: float
 ) -> None:
-    assert root(function, low, high) == pytest.approx(zero, abs=1e-10)
+    assert find_root(function, low, high) == pytest.approx(zero, abs=1e-10)
 
 
 @pytest.mark.slow

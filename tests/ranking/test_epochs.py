@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study import ranking
-from study.home.record import Epoch, TrialRecord
-from study.home.trial_record import Stretch
+from study.home.record import EpochMetrics, TrialRecord
 from study.ranking import Results, SeedStatistics, epochs
-from study.ranking.epochs import LAST, EpochChoice, scores
-from study.ranking.summary import TEST_BEST, beside
+from study.ranking.epochs import LAST_EPOCH_TEXT, EpochChoice, scores_by_epoch
+from study.ranking.summary import BEST_ON_TEST_TEXT, metrics_at_other_epochs
 from study.spec.objective import Constraint, Objective
 
 UP = Objective(("val/accuracy",), ("max",), (), 1)
@@ -26,9 +25,10 @@ COURSES = st.lists(st.none() | NUMBERS, min_size=1, max_size=12)
 def trial(*values: float | None, **further: list[float | None]) -> TrialRecord:
     names = {"val/accuracy": values, **{f"val/{name}": column for name, column in further.items()}}
     reports = [
-        Epoch(epoch, {name: column[epoch - 1] for name, column in names.items()}) for epoch in range(1, len(values) + 1)
+        EpochMetrics(epoch, {name: column[epoch - 1] for name, column in names.items()})
+        for epoch in range(1, len(values) + 1)
     ]
-    return TrialRecord(0, "search", {}, 0, stretches=[Stretch(state="complete", reports=reports)])
+    return TrialRecord(0, "search", {}, 0, state="complete", reports=reports)
 
 
 def smooth(window: int, *limits: Constraint) -> Objective:
@@ -61,13 +61,13 @@ def test_the_choice_is_that_of_a_slow_search(
     score = ranking.mean_score(goal, [told])
     assert (score and score.values[0]) == value
     if value is not None:
-        assert epochs.values(goal, told)["epoch"] == epoch
+        assert epochs.chosen_metrics(goal, told)["epoch"] == epoch
 
 
 @pytest.mark.slow
 @given(st.lists(NUMBERS, min_size=1, max_size=12))
 def test_a_window_of_one_is_the_first_best_epoch(values: list[float]) -> None:
-    chosen = epochs.values(UP, trial(*values))
+    chosen = epochs.chosen_metrics(UP, trial(*values))
     assert (chosen["val/accuracy"], chosen["epoch"]) == (max(values), values.index(max(values)) + 1)
 
 
@@ -75,22 +75,25 @@ def test_a_window_of_one_is_the_first_best_epoch(values: list[float]) -> None:
 def test_another_scale_chooses_the_same_epoch(whole: list[int]) -> None:
     """Any that keeps the order where nothing is smoothed, any line where it is; turned round, the least is best."""
     stretched = trial(*(math.exp(value) for value in whole))
-    assert epochs.values(UP, stretched)["epoch"] == epochs.values(UP, trial(*map(float, whole)))["epoch"]
-    expected = epochs.values(smooth(4), trial(*map(float, whole)))["epoch"]  # sums of small whole numbers are exact
-    assert epochs.values(smooth(4), trial(*(8.0 * value + 3 for value in whole)))["epoch"] == expected
+    assert (
+        epochs.chosen_metrics(UP, stretched)["epoch"] == epochs.chosen_metrics(UP, trial(*map(float, whole)))["epoch"]
+    )
+    # sums of small whole numbers are exact
+    expected = epochs.chosen_metrics(smooth(4), trial(*map(float, whole)))["epoch"]
+    assert epochs.chosen_metrics(smooth(4), trial(*(8.0 * value + 3 for value in whole)))["epoch"] == expected
     down = Objective(("val/accuracy",), ("min",), (), 4)
-    assert epochs.values(down, trial(*(-float(value) for value in whole)))["epoch"] == expected
+    assert epochs.chosen_metrics(down, trial(*(-float(value) for value in whole)))["epoch"] == expected
 
 
 @given(COURSES, st.integers(1, 6), st.integers(0, 12))
 def test_a_choice_goes_on_from_its_kept_state(values: list[float | None], window: int, cut: int) -> None:
     reports, goal = trial(*values).reports, smooth(window, Constraint("val/accuracy", "<=", 0.3))
     whole, first = EpochChoice(goal), EpochChoice(goal)
-    heard = [whole.hear(report) for report in reports]
-    before = [first.hear(report) for report in reports[:cut]]
+    heard = [whole.update(report) for report in reports]
+    before = [first.update(report) for report in reports[:cut]]
     again = EpochChoice(goal)
     again.load_state_dict(json.loads(json.dumps(first.state_dict())))
-    assert [*before, *(again.hear(report) for report in reports[cut:])] == heard
+    assert [*before, *(again.update(report) for report in reports[cut:])] == heard
     assert (again.epoch, again.score, again.heard) == (whole.epoch, whole.score, whole.heard)
 
 
@@ -99,22 +102,22 @@ def test_each_epoch_is_scored_as_if_the_trial_had_ended_there(values: list[float
     goal = Objective(("val/accuracy",), ("max",), (), window)
     told = trial(*values)
     each = {cut: ranking.mean_score(goal, [trial(*values[:cut])]) for cut in range(1, len(values) + 1)}
-    assert dict(scores(goal, told.reports)) == {epoch: score for epoch, score in each.items() if score}
+    assert dict(scores_by_epoch(goal, told.reports)) == {epoch: score for epoch, score in each.items() if score}
 
 
 def test_one_lucky_epoch_does_not_win() -> None:
     told = trial(0.1, 0.9, 0.1, 0.5, 0.5, 0.5, 0.4)
-    assert epochs.values(UP, told)["epoch"] == 2
-    chosen = epochs.values(smooth(3), told)
+    assert epochs.chosen_metrics(UP, told)["epoch"] == 2
+    chosen = epochs.chosen_metrics(smooth(3), told)
     assert (chosen["epoch"], chosen["val/accuracy"]) == (4, 0.5), "(0.9 + 0.1 + 0.5) / 3, as early as it comes to 0.5"
-    chosen = epochs.values(smooth(4), told)
+    chosen = epochs.chosen_metrics(smooth(4), told)
     assert chosen == {"epoch": 5, "val/accuracy": pytest.approx(0.5)}
-    assert epochs.values(smooth(9), told)["epoch"] == 7, "shorter than the window: all of it"
+    assert epochs.chosen_metrics(smooth(9), told)["epoch"] == 7, "shorter than the window: all of it"
 
 
 def test_what_is_not_a_number_is_never_chosen() -> None:
     worker = EpochChoice(UP)
-    assert [worker.hear({"val/accuracy": value}) for value in (math.nan, 0.2, math.inf, 0.1)] == [
+    assert [worker.update({"val/accuracy": value}) for value in (math.nan, 0.2, math.inf, 0.1)] == [
         True,
         True,
         False,
@@ -133,20 +136,20 @@ def test_of_several_metrics_the_first_chooses() -> None:
 
 def test_other_metrics_are_means_over_the_same_epochs_and_final_ones_as_they_are() -> None:
     told = trial(0.2, 0.6, 0.4, 0.1, loss=[1.0, 2.0, 4.0, 8.0])
-    told.reports[-1] = Epoch(4, {"val/accuracy": 0.1, "val/loss": 8.0, "val/knn_accuracy": 0.7})
-    chosen = epochs.values(smooth(2), told)
+    told.reports[-1] = EpochMetrics(4, {"val/accuracy": 0.1, "val/loss": 8.0, "val/knn_accuracy": 0.7})
+    chosen = epochs.chosen_metrics(smooth(2), told)
     assert chosen == {"epoch": 3, "val/accuracy": 0.5, "val/loss": 3.0, "val/knn_accuracy": 0.7}
 
 
 def test_a_further_epoch_is_looked_at() -> None:
     told = trial(0.2, 0.1)
-    assert epochs.value(UP, told, "val/accuracy") == 0.2
-    told.reports.append(Epoch(3, {"val/accuracy": 0.3}))
-    assert epochs.value(UP, told, "val/accuracy") == 0.3
+    assert epochs.chosen_metric(UP, told, "val/accuracy") == 0.2
+    told.reports.append(EpochMetrics(3, {"val/accuracy": 0.3}))
+    assert epochs.chosen_metric(UP, told, "val/accuracy") == 0.3
     del told.reports[1:]
-    assert epochs.value(UP, told, "val/accuracy") == 0.2
+    assert epochs.chosen_metric(UP, told, "val/accuracy") == 0.2
     told.reports.clear()
-    assert epochs.values(UP, told) == {}
+    assert epochs.chosen_metrics(UP, told) == {}
 
 
 def test_each_trial_is_taken_at_its_own_epoch_and_each_rule_chooses_its_own() -> None:
@@ -168,10 +171,10 @@ def test_a_study_ranks_by_the_epoch_that_it_asks_for() -> None:
 def test_beside_stand_the_last_epoch_and_the_best_on_the_test_split() -> None:
     told = trial(0.5, 0.9, 0.2)
     for place, (report, test) in enumerate(zip(told.reports, (0.6, 0.3, 0.4), strict=True)):
-        told.reports[place] = Epoch(place + 1, {"val/accuracy": report["val/accuracy"], "test/accuracy": test})
+        told.reports[place] = EpochMetrics(place + 1, {"val/accuracy": report["val/accuracy"], "test/accuracy": test})
     best = quickstart("search.epoch=best")
-    assert beside(best, [told]) == {
-        LAST: {"val/accuracy": SeedStatistics(0.2, None, 1), "test/accuracy": SeedStatistics(0.4, None, 1)},
-        TEST_BEST: {"test/accuracy": SeedStatistics(0.6, None, 1)},
+    assert metrics_at_other_epochs(best, [told]) == {
+        LAST_EPOCH_TEXT: {"val/accuracy": SeedStatistics(0.2, None, 1), "test/accuracy": SeedStatistics(0.4, None, 1)},
+        BEST_ON_TEST_TEXT: {"test/accuracy": SeedStatistics(0.6, None, 1)},
     }
-    assert beside(quickstart(), [trial(0.5, 0.9)]) == {}
+    assert metrics_at_other_epochs(quickstart(), [trial(0.5, 0.9)]) == {}

@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 
 import pytest
-from helpers import Told, quickstart, record
+from helpers import Told, quickstart, record, refused
 from hypothesis import given
 from hypothesis import strategies as st
 
 from study import ranking
+from study.commands.plan import plan, text
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import Choice, choose
+from study.ranking.selection import Selection, select_candidates
 from study.spec import StudySpec
-from study.spec.document import Document
-from study.spec.load import resolve
-from study.spec.objective import DIGITS
+from study.spec.load import check_and_complete
+from study.spec.objective import SIGNIFICANT_DIGITS
+from study.spec.yaml_document import Document
 
 GAP = "val/equalized_odds"
 TWO = f"search.metric=[val/accuracy, {GAP}]"
@@ -52,30 +53,22 @@ def front(found: StudyRecord, spec: StudySpec) -> list[int]:
 
 
 def best(found: StudyRecord, spec: StudySpec) -> int:
-    return Results(spec, found).ranked[0].trial.number
-
-
-RULES = {
-    "first": "search.choose=first",
-    "knee": "search.choose=knee",
-    "limit": f"search.choose={{name: limit, limits: [{GAP} <= 0.2]}}",
-}
+    return Results(spec, found).ranked_all[0].trial.number
 
 
 @pytest.mark.parametrize(
     ("accurate", "fair"),
     [((0.90, 0.30), (0.90, 0.02)), ((0.75, 0.41), (0.74, 0.05)), ((0.62, 0.9), (0.55, 0.1))],
 )
-@pytest.mark.parametrize("rule", RULES)
-def test_what_is_chosen_is_on_the_front_of_the_fresh_seeds(accurate: Pair, fair: Pair, rule: str) -> None:
+def test_what_is_chosen_is_on_the_front_of_the_fresh_seeds(accurate: Pair, fair: Pair) -> None:
     """In the search the fair one leads or they share the front; on fresh seeds the other has a little more accuracy."""
-    spec = spec_of(RULES[rule], "search.confirm={top: 2, seeds: 2}")
+    spec = spec_of("search.confirm={top: 2, seeds: 2}")
     lucky = (accurate[0] + 0.003, accurate[1])
     found = searched(accurate, fair, baseline=(0.5, 0.95), fresh={0: [(0.5, 0.95)] * 2, 1: [lucky] * 2, 2: [fair] * 2})
     assert front(found, spec) == [1, 2]
-    assert best(found, spec) == {"first": 1, "knee": 2, "limit": 2}[rule]
-    assert numbers(choose(Results(spec, found), Choice())) == [best(found, spec)]
-    assert numbers(choose(Results(spec, found), Choice(pareto=spec.objective.metrics))) == [1, 2]
+    assert best(found, spec) == 1
+    assert numbers(select_candidates(Results(spec, found), Selection())) == [best(found, spec)]
+    assert numbers(select_candidates(Results(spec, found), Selection(pareto=spec.objective.metrics))) == [1, 2]
     own = next(pick for pick in Results(spec, found).picks if pick.rule.is_own)
     assert (own.number, own.rank) == (best(found, spec), 1)
 
@@ -83,13 +76,13 @@ def test_what_is_chosen_is_on_the_front_of_the_fresh_seeds(accurate: Pair, fair:
 values = st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4))
 
 
-@given(points=st.lists(values, min_size=1, max_size=10), rule=st.sampled_from(list(RULES)), limited=st.booleans())
+@given(points=st.lists(values, min_size=1, max_size=10), limited=st.booleans())
 def test_of_three_metrics_the_front_is_what_nothing_beats_and_the_best_is_on_it(
-    points: list[tuple[int, int, int]], rule: str, limited: bool
+    points: list[tuple[int, int, int]], limited: bool
 ) -> None:
     """The first is to be high, the others low; by brute force."""
     limits = ["search.constraints=['val/worst_class_accuracy >= 0.5']"] if limited else []
-    spec = spec_of(RULES[rule], ALONE, *limits, metrics=THREE)
+    spec = spec_of(ALONE, *limits, metrics=THREE)
     told = [
         Told(
             "search",
@@ -117,32 +110,6 @@ def test_of_three_metrics_the_front_is_what_nothing_beats_and_the_best_is_on_it(
     assert gains == sorted(gains, reverse=True)
 
 
-def test_the_knee_is_the_nearest_to_the_best_of_every_metric() -> None:
-    """By hand, on scales from .5 to .9 and from .4 to 0: distances 1, .56, .35, .90 and 1."""
-    spec = spec_of("search.choose=knee", ALONE)
-    found = searched((0.9, 0.4), (0.88, 0.22), (0.8, 0.1), (0.55, 0.08), (0.5, 0.0))
-    assert best(found, spec) == 2
-    assert numbers(Results(spec, found).ranked) == [2, 1, 3, 0, 4]
-
-
-def test_a_limit_on_a_metric_whose_higher_values_are_better() -> None:
-    metrics = f"search.metric=[{GAP}, val/accuracy]"
-    spec = spec_of("search.choose={name: limit, limits: ['val/accuracy >= 0.7']}", ALONE, metrics=metrics)
-    assert best(searched((0.9, 0.4), (0.7, 0.2), (0.6, 0.1)), spec) == 1
-
-
-def test_where_none_keeps_the_limit_the_one_that_misses_it_by_least_is_chosen() -> None:
-    spec = spec_of(f"search.choose={{name: limit, limits: [{GAP} <= 0.1]}}", ALONE)
-    found = searched((0.9, 0.4), (0.8, 0.2), (0.85, 0.3))
-    assert (best(found, spec), front(found, spec)) == (1, [0, 2, 1])
-
-
-def test_a_limit_without_limits_is_that_of_the_constraints() -> None:
-    spec = spec_of("search.choose=limit", f"search.constraints=['{GAP} <= 0.25']", ALONE)
-    assert best(searched((0.9, 0.4), (0.8, 0.2), (0.7, 0.1)), spec) == 1
-    assert f"{GAP} <= 0.25" in spec.objective.rule
-
-
 def test_the_last_bits_of_a_sum_neither_choose_nor_take_from_the_front() -> None:
     noisy = 0.1 + 0.2  # 0.30000000000000004
     spec = spec_of(ALONE)
@@ -150,9 +117,8 @@ def test_the_last_bits_of_a_sum_neither_choose_nor_take_from_the_front() -> None
     assert front(found, spec) == [1, 2], "0.3 and 0.1 both"
     assert best(found, spec) == 1
     one = searched((0.5, 0.3), (0.9, noisy))
-    assert best(one, spec_of(f"search.choose={{name: limit, limits: [{GAP} <= 0.3]}}", ALONE)) == 1
-    assert Results(spec_of(f"search.constraints=['{GAP} <= 0.3']", ALONE), one).ranked[0].score.violation == 0
-    assert 10**-DIGITS < 1e-9
+    assert Results(spec_of(f"search.constraints=['{GAP} <= 0.3']", ALONE), one).ranked_all[0].score.violation == 0
+    assert 10**-SIGNIFICANT_DIGITS < 1e-9
 
 
 def test_a_configuration_that_the_fresh_seeds_beat_is_not_chosen() -> None:
@@ -160,9 +126,9 @@ def test_a_configuration_that_the_fresh_seeds_beat_is_not_chosen() -> None:
     spec = spec_of("search.confirm={top: 1, seeds: 2}")
     fresh = {0: [(0.5, 0.5)] * 2, 1: [(0.6, 0.4)] * 2, 2: [(0.8, 0.3)] * 2}
     found = searched((0.95, 0.3), (0.8, 0.25), baseline=(0.5, 0.5), fresh=fresh)
-    assert numbers(Results(spec, found).searched) == [1, 2]
+    assert numbers(Results(spec, found).ranked_by_search_value) == [1, 2]
     assert (front(found, spec), best(found, spec)) == ([2], 2)
-    assert numbers(Results(spec, found).tested) == [2]
+    assert numbers(Results(spec, found).candidates_to_test) == [2]
 
 
 def test_before_all_have_run_again_the_search_decides() -> None:
@@ -175,11 +141,10 @@ def test_a_baseline_that_nothing_beats_is_on_the_front_and_can_be_chosen() -> No
     found = searched((0.9, 0.4), (0.7, 0.3), baseline=(0.8, 0.1))
     assert front(found, spec_of(ALONE)) == [1, 0]
     assert best(found, spec_of(ALONE)) == 1
-    assert best(found, spec_of("search.choose=knee", ALONE)) == 0
 
 
 def test_where_none_keeps_the_constraints_what_misses_them_by_least_leads() -> None:
-    spec = spec_of(f"search.constraints=['{GAP} <= 0.05']", "search.choose=knee", ALONE)
+    spec = spec_of(f"search.constraints=['{GAP} <= 0.05']", ALONE)
     found = searched((0.9, 0.4), (0.8, 0.2), (0.7, 0.1))
     assert (front(found, spec), best(found, spec)) == ([2], 2)
 
@@ -188,16 +153,27 @@ LINE = [(0.5 + place / 40, place / 20) for place in range(15)]
 """A front of 15."""
 
 
+def test_a_file_with_several_metrics_says_how_much_of_the_front_runs_again() -> None:
+    spec = quickstart(TWO, "search.confirm={top: 2, seeds: 3}")
+    assert spec.to_document()["search"]["confirm"]["front"] == 10
+    told = plan(spec)
+    assert told.budget.trials["confirm"] == (10 + 1) * 3
+    assert "then at most 33 to confirm (the whole front up to 10 configurations)" in text(told)
+    assert "of the front is chosen: the best val/accuracy" in text(told)
+    assert quickstart(TWO, "search.confirm.front=4").search.confirm.front == 4
+    assert "search.confirm.front: -1 given" in refused(TWO, "search.confirm.front=-1")
+
+
 @pytest.mark.parametrize(("top", "most", "expected"), [(1, 10, 10), (12, 10, 12), (2, 0, 2), (20, 10, 16), (1, 30, 15)])
 def test_the_whole_front_runs_again_up_to_a_bound(top: int, most: int, expected: int) -> None:
     """With one more that is beaten, which `top` alone asks for."""
-    spec = spec_of(f"search.confirm={{top: {top}, seeds: 2, front: {most}}}", "search.choose=knee")
+    spec = spec_of(f"search.confirm={{top: {top}, seeds: 2, front: {most}}}")
     found = searched(*LINE, (0.4, 0.9), baseline=(0.3, 0.95))
-    again = [one.number for one in Results(spec, found).to_confirm()]
+    again = [one.number for one in Results(spec, found).trials_to_confirm()]
     assert again[0] == 0
     assert len(set(again)) == len(again) == expected + 1
     if expected < len(LINE):
-        assert numbers(Results(spec, found).searched)[0] in again, "what the rule would choose"
+        assert numbers(Results(spec, found).ranked_by_search_value)[0] in again, "what the rule would choose"
         assert 16 not in again
     if expected >= 10:
         assert {1, 15} <= set(again), "both ends"
@@ -208,18 +184,17 @@ def test_in_a_study_of_before_as_many_run_again_as_did() -> None:
     spec = spec_of("search.confirm={top: 2, seeds: 2}")
     document = spec.to_document()
     assert document["search"]["confirm"].pop("front") == 10
-    before = resolve(Document("study.yaml", document), of_folder=True)
+    before = check_and_complete(Document("study.yaml", document), of_folder=True)
     assert before.to_document() == document
     assert before.hash != spec.hash
     fresh = {0: [(0.3, 0.9)] * 2, 15: [LINE[14]] * 2, 14: [LINE[13]] * 2}
     found = searched(*LINE, baseline=(0.3, 0.95), fresh=fresh)
-    assert [one.number for one in Results(before, found).to_confirm()] == [0, 15, 14]
+    assert [one.number for one in Results(before, found).trials_to_confirm()] == [0, 15, 14]
     assert Results(before, found).is_confirmed
-    assert (front(found, before), numbers(Results(before, found).tested)) == ([15, 14], [15])
+    assert (front(found, before), numbers(Results(before, found).candidates_to_test)) == ([15, 14], [15])
     assert not Results(spec, found).is_confirmed
 
 
 def test_a_study_of_one_metric_is_what_it_was() -> None:
     spec = quickstart()
-    assert "choose" not in spec.to_document()["search"]
     assert "front" not in spec.to_document()["search"]["confirm"]

@@ -11,17 +11,18 @@ from course import Course
 from helpers import Told, quickstart, record, refused
 from told_studies import DRAWN, ENQUEUED, OTHER, OURS, WHOLE, incumbent_spec, incumbents, judged, only, said
 
-from study.analysis.report.caveats import Gain, IncumbentStays, MarginSilent
+from study.analysis.report.caveats import MarginSilent
+from study.analysis.report.conclusions import Gain, IncumbentStays
 from study.analysis.report.result_sentences import AmongRivals, Parameters
 from study.analysis.statistics.next_step import NotToldApart, next_steps
 from study.commands.plan import budget
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import Choice, choose
+from study.ranking.selection import Selection, select_candidates
 from study.spec import StudySpec
-from study.spec.document import parse
-from study.spec.load import resolved
-from study.training.standard_errors import pooled
+from study.spec.load import spec_of_resolved
+from study.spec.yaml_document import parse_yaml
+from study.training.standard_errors import pooled_error
 
 PLAIN = (*WHOLE, "search.metric=val/accuracy")
 
@@ -30,8 +31,8 @@ def best(spec: StudySpec, found: StudyRecord) -> int:
     chosen = Results(spec, found).best
     assert chosen is not None
     assert (
-        choose(Results(spec, found), Choice())[0] is chosen
-        or choose(Results(spec, found), Choice())[0].trial is chosen.trial
+        select_candidates(Results(spec, found), Selection())[0] is chosen
+        or select_candidates(Results(spec, found), Selection())[0].trial is chosen.trial
     )
     return chosen.trial.number
 
@@ -46,7 +47,7 @@ def test_the_better_incumbent_stays_within_the_margin(margin: float, value: floa
     # .028 is the error of the difference of two values with an error of .02 each
     found = record(*incumbents(0.5, 0.7, 0.65, value))
     assert best(incumbent_spec(margin), found) == chosen
-    numbers = [candidate.trial.number for candidate in Results(incumbent_spec(margin), found).ranked]
+    numbers = [candidate.trial.number for candidate in Results(incumbent_spec(margin), found).ranked_all]
     assert sorted(numbers) == [0, 1, 2, 3]
     assert numbers[1:] == [number for number in (3, 1, 2, 0) if number != chosen]
 
@@ -117,7 +118,9 @@ def test_the_errors_of_two_on_the_same_samples_are_rather_too_large() -> None:
             own = np.where(generator.random(60) < alike, luck, generator.random(60))
             right = [(each < 0.8).sum() for each in (luck, own)]
             gaps.append((right[0] - right[1]) / 60)
-            errors.append(np.hypot(*(float(pooled(torch.tensor(float(one)), torch.tensor(60.0))) for one in right)))
+            errors.append(
+                np.hypot(*(float(pooled_error(torch.tensor(float(one)), torch.tensor(60.0))) for one in right))
+            )
         shared[alike] = [float(np.std(gaps)), float(np.mean(errors))]
     true, told_error = shared[0.0]
     assert told_error == pytest.approx(true, rel=0.05)
@@ -127,13 +130,13 @@ def test_the_errors_of_two_on_the_same_samples_are_rather_too_large() -> None:
 
 def test_the_best_incumbent_runs_on_the_fresh_seeds_too() -> None:
     found = record(*incumbents(0.5, 0.65, 0.7, 0.8))
-    confirmed = [trial.number for trial in Results(incumbent_spec(), found).to_confirm()]
+    confirmed = [trial.number for trial in Results(incumbent_spec(), found).trials_to_confirm()]
     assert confirmed == [0, 3, 2]
     assert budget(incumbent_spec()).trials["confirm"] == 6
-    assert [trial.number for trial in Results(incumbent_spec(0.0), found).to_confirm()] == [0, 3]
+    assert [trial.number for trial in Results(incumbent_spec(0.0), found).trials_to_confirm()] == [0, 3]
     assert budget(incumbent_spec(0.0)).trials["confirm"] == 4
     leading = record(*incumbents(0.5, 0.9, 0.7, 0.8))
-    assert [trial.number for trial in Results(incumbent_spec(), leading).to_confirm()] == [0, 1]
+    assert [trial.number for trial in Results(incumbent_spec(), leading).trials_to_confirm()] == [0, 1]
 
 
 def test_without_anything_enqueued_the_baseline_stays() -> None:
@@ -144,7 +147,7 @@ def test_without_anything_enqueued_the_baseline_stays() -> None:
     assert only(IncumbentStays, results).chosen.label == "baseline"
     assert only(Gain, results).won == 0
     assert best(incumbent_spec(0.0, "search.enqueue=[]"), found) == 3
-    assert [trial.number for trial in Results(spec, found).to_confirm()] == [0, 3]
+    assert [trial.number for trial in Results(spec, found).trials_to_confirm()] == [0, 3]
 
 
 @pytest.mark.parametrize("marked", [0, 1])
@@ -157,7 +160,7 @@ def test_a_mark_in_the_file_says_which_is_one(marked: int) -> None:
     )
     assert spec.incumbents == [(OURS, OTHER)[marked]]
     assert spec.search.enqueue == [OURS, OTHER]
-    again = resolved(parse(spec.to_yaml(), "study.yaml"))
+    again = spec_of_resolved(parse_yaml(spec.to_yaml(), "study.yaml"))
     assert (again.incumbents, again.hash) == (spec.incumbents, spec.hash)
     found = record(*incumbents(0.5, 0.7, 0.7, 0.71))
     assert best(spec, found) == 1 + marked
@@ -238,7 +241,7 @@ def test_the_smaller_value_is_ahead_where_it_is_the_better_one() -> None:
     ]
     found = record(*trials, *again)
     assert best(spec, found) == 1  # .05 below it, with an error over the seeds of .058
-    assert not only(IncumbentStays, ended(spec, found)).lead.of_split
+    assert not only(IncumbentStays, ended(spec, found)).lead.is_error_of_split
 
 
 def test_seeds_that_see_a_difference_are_not_said_to_see_none() -> None:

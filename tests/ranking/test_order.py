@@ -13,8 +13,8 @@ from scipy.special import ndtri
 
 from study import ranking
 from study.home.record import StudyRecord
-from study.ranking import Results, SeedStatistics, spread
-from study.training.standard_errors import pooled
+from study.ranking import Results, SeedStatistics, seed_statistics
+from study.training.standard_errors import pooled_error
 
 SPEC = quickstart("search.confirm={top: 2, seeds: 2}")
 FAIR = quickstart("search.confirm={top: 2, seeds: 2}", "search.metric=val/equalized_odds")
@@ -26,19 +26,19 @@ def numbers(found: list[ranking.Candidate]) -> list[int]:
 
 
 def test_one_value_has_no_deviation_and_none_no_spread() -> None:
-    assert spread([0.5]) == SeedStatistics(0.5, None, 1)
-    assert spread([None]) is None
-    assert spread([]) is None
+    assert seed_statistics([0.5]) == SeedStatistics(0.5, None, 1)
+    assert seed_statistics([None]) is None
+    assert seed_statistics([]) is None
 
 
 def test_the_last_epoch_counts_not_the_best() -> None:
     found = record(Told("search", [0.9, 0.1]), Told("search", [0.1, 0.2]))
-    assert numbers(Results(ALONE, found).searched) == [1, 0]
+    assert numbers(Results(ALONE, found).ranked_by_search_value) == [1, 0]
 
 
 def test_where_less_is_better_the_least_is_best() -> None:
     odds = [Told("search", [value], metric="val/equalized_odds") for value in (0.3, 0.1, 0.2)]
-    assert numbers(Results(FAIR, record(*odds)).ranked) == [1, 2, 0]
+    assert numbers(Results(FAIR, record(*odds)).ranked_all) == [1, 2, 0]
 
 
 def confirmed(*states: str) -> StudyRecord:
@@ -52,34 +52,34 @@ def confirmed(*states: str) -> StudyRecord:
 
 
 def test_confirmed_means_decide_once_all_are_confirmed() -> None:
-    found = Results(SPEC, confirmed(*["complete"] * 6)).ranked
+    found = Results(SPEC, confirmed(*["complete"] * 6)).ranked_all
     assert numbers(found) == [2, 1, 0, 3]
-    assert found[0].confirmed == SeedStatistics(pytest.approx(0.7), pytest.approx(0.02**0.5), 2)
-    assert [trial.seed for trial in found[0].repeats] == [1, 2]
+    assert found[0].confirm_statistics == SeedStatistics(pytest.approx(0.7), pytest.approx(0.02**0.5), 2)
+    assert [trial.seed for trial in found[0].confirm_trials] == [1, 2]
 
 
 @pytest.mark.parametrize(
     "states", [[], ["complete"] * 5, ["complete"] * 5 + ["running"], ["complete"] * 5 + ["waiting"]]
 )
 def test_before_that_the_search_decides(states: list[str]) -> None:
-    assert numbers(Results(SPEC, confirmed(*states)).ranked) == [1, 2, 3, 0]
+    assert numbers(Results(SPEC, confirmed(*states)).ranked_all) == [1, 2, 3, 0]
 
 
 def test_a_confirmation_that_failed_has_ended_and_its_mean_is_of_the_others() -> None:
-    found = Results(SPEC, confirmed(*["complete"] * 5, "failed")).ranked
+    found = Results(SPEC, confirmed(*["complete"] * 5, "failed")).ranked_all
     assert numbers(found) == [2, 1, 0, 3]
-    assert found[0].confirmed == SeedStatistics(0.8, None, 1)
+    assert found[0].confirm_statistics == SeedStatistics(0.8, None, 1)
 
 
 def test_a_configuration_none_of_whose_confirmations_completed_is_behind() -> None:
-    found = Results(SPEC, confirmed("complete", "complete", "failed", "failed", "complete", "complete")).ranked
+    found = Results(SPEC, confirmed("complete", "complete", "failed", "failed", "complete", "complete")).ranked_all
     assert numbers(found) == [2, 0, 1, 3]
 
 
 def test_a_baseline_that_nothing_beats_is_best() -> None:
     found = record(Told("baseline", [0.9]), Told("search", [0.5]))
-    assert numbers(Results(ALONE, found).ranked) == [0, 1]
-    assert numbers(Results(ALONE, found).candidates) == [1]
+    assert numbers(Results(ALONE, found).ranked_all) == [0, 1]
+    assert numbers(Results(ALONE, found).ranked_search) == [1]
     baseline = Results(ALONE, found).baseline
     assert baseline is not None
     assert baseline.trial.number == 0
@@ -87,9 +87,9 @@ def test_a_baseline_that_nothing_beats_is_best() -> None:
 
 def test_what_is_to_confirm() -> None:
     found = confirmed()
-    assert [trial.number for trial in Results(SPEC, found).to_confirm()] == [0, 1, 2]
-    assert [trial.number for trial in Results(SPEC, found).to_confirm(top=False)] == [0]
-    assert Results(ALONE, found).to_confirm() == []
+    assert [trial.number for trial in Results(SPEC, found).trials_to_confirm()] == [0, 1, 2]
+    assert [trial.number for trial in Results(SPEC, found).trials_to_confirm(top=False)] == [0]
+    assert Results(ALONE, found).trials_to_confirm() == []
 
 
 def test_spreads_are_of_validation_and_of_test_metrics_that_were_read() -> None:
@@ -98,11 +98,11 @@ def test_spreads_are_of_validation_and_of_test_metrics_that_were_read() -> None:
         Told("confirm", [0.1, 0.5], seed=1, repeats=0, tested={"test/accuracy": 0.4}),
         Told("confirm", [0.2, 0.7], seed=2, repeats=0),
     ).trials
-    found = ranking.spreads(SPEC.objective, list(trials.values())[1:])
+    found = ranking.statistics_by_metric(SPEC.objective, list(trials.values())[1:])
     assert set(found) == {"val/accuracy", "test/accuracy"}
     assert found["val/accuracy"] == SeedStatistics(pytest.approx(0.6), pytest.approx(0.02**0.5), 2)
     assert found["test/accuracy"] == SeedStatistics(0.4, None, 1)
-    assert ranking.spreads(SPEC.objective, []) == {}
+    assert ranking.statistics_by_metric(SPEC.objective, []) == {}
 
 
 VALUE = st.floats(0, 1) | st.sampled_from([0.5, 0.25])
@@ -112,29 +112,29 @@ TRIALS = st.lists(st.tuples(st.sampled_from(["complete", "complete", "pruned", "
 @given(TRIALS)
 def test_ranked_is_every_complete_trial_once_in_order(drawn: list[tuple[str, float]]) -> None:
     found = record(*(Told("search", [value], state) for state, value in drawn))
-    ranked = Results(ALONE, found).ranked
+    ranked = Results(ALONE, found).ranked_all
     assert sorted(numbers(ranked)) == [number for number, (state, _) in enumerate(drawn) if state == "complete"]
-    order: list[Any] = [(-one.value, one.trial.number) for one in ranked]
+    order: list[Any] = [(-one.search_value, one.trial.number) for one in ranked]
     assert order == sorted(order)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=6))
 def test_spread_is_that_of_the_statistics_module(values: list[float]) -> None:
-    found = spread(values)
+    found = seed_statistics(values)
     assert found == SeedStatistics(statistics.fmean(values), statistics.stdev(values), len(values))
 
 
 @given(TRIALS, st.lists(VALUE, min_size=6, max_size=6))
 def test_a_part_of_the_confirmation_changes_no_order(drawn: list[tuple[str, float]], means: list[float]) -> None:
     trials = [Told("baseline", [0.4]), *(Told("search", [value], state) for state, value in drawn)]
-    before = Results(SPEC, record(*trials)).ranked
-    chosen = Results(SPEC, record(*trials)).to_confirm()
+    before = Results(SPEC, record(*trials)).ranked_all
+    chosen = Results(SPEC, record(*trials)).trials_to_confirm()
     repeats = [(one.number, seed) for one in chosen for seed in (1, 2)]
     more = [
         Told("confirm", [value], seed=seed, repeats=number)
         for (number, seed), value in zip(repeats[:-1], means, strict=False)
     ]
-    assert numbers(Results(SPEC, record(*trials, *more)).ranked) == numbers(before)
+    assert numbers(Results(SPEC, record(*trials, *more)).ranked_all) == numbers(before)
 
 
 @pytest.mark.parametrize(("samples", "seeds", "share"), [(17, 2, 0.5), (17, 3, 0.9), (60, 3, 0.5), (400, 5, 0.9)])
@@ -145,7 +145,7 @@ def test_the_interval_of_a_value_holds_for_small_splits_and_few_seeds(samples: i
     scale = (1 + of_seeds**2 + of_items**2) ** 0.5
     hard = rng.normal(0, of_items, (times, 1, samples)) + rng.normal(0, of_seeds, (times, seeds, 1))
     right = (ndtri(share) * scale + hard + rng.normal(size=(times, seeds, samples)) > 0).sum(2)
-    errors = pooled(torch.from_numpy(right).double(), torch.full(right.shape, float(samples)).double()).mean(1)
+    errors = pooled_error(torch.from_numpy(right).double(), torch.full(right.shape, float(samples)).double()).mean(1)
     found = [
         SeedStatistics(float(row.mean()), float(row.std(ddof=1)), seeds, float(error))
         for row, error in zip(right / samples, errors, strict=True)
@@ -157,10 +157,10 @@ def test_the_interval_of_a_value_holds_for_small_splits_and_few_seeds(samples: i
 
 
 def test_the_interval_of_a_loss_has_no_end_above() -> None:
-    low, high = SeedStatistics(1.4, 0.1, 3, split_error=0.2, is_share=False).interval() or (0.0, 0.0)
+    low, high = SeedStatistics(1.4, 0.1, 3, split_error=0.2, is_proportion=False).interval() or (0.0, 0.0)
     assert low == pytest.approx(2.8 - high)
     assert 1.4 - 2.2 * 0.208 < low < 1.4 - 1.96 * 0.208
-    assert SeedStatistics(0.1, None, 1, split_error=0.2, is_share=False).interval() == (
+    assert SeedStatistics(0.1, None, 1, split_error=0.2, is_proportion=False).interval() == (
         0.0,
         pytest.approx(0.492, abs=1e-3),
     )

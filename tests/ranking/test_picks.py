@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.picks import Pick, at_most, fresh_trials, rules_of
+from study.ranking.picks import Pick, fresh_seed_trials, max_picked_configurations, study_rules
 from study.spec import StudySpec
 
 SPEC = quickstart("search.confirm={top: 1, seeds: 2, rules: true}")
@@ -54,16 +54,16 @@ def test_each_rule_picks_the_best_by_its_own_metric() -> None:
     assert [found[name].rank for name in ("accuracy", "balanced_accuracy", "worst_class_accuracy")] == [1, 3, 4]
     assert found["accuracy where equalized_odds <= 0.1"].score.violation == 0
     assert {name for name, pick in found.items() if pick.rule.is_own} == {"accuracy"}
-    assert {pick.among for pick in found.values()} == {4}
+    assert {pick.n_candidates for pick in found.values()} == {4}
 
 
 def test_only_the_rules_that_are_named_have_their_picks_run_again() -> None:
     found = record(*TRIALS)
-    assert [trial.number for trial in Results(NAMED, found).picked] == [3, 2]
-    found.take({"event": "confirming", "top": 1, "seeds": 3, "rules": False, "time": 99.0})
-    assert (Results(NAMED, found).confirm.seeds, len(Results(NAMED, found).picked)) == (3, 2)
-    found.take({"event": "confirming", "top": 1, "seeds": 3, "rules": True, "time": 99.0})
-    assert [trial.number for trial in Results(NAMED, found).picked] == [1, 0, 3, 2]
+    assert [trial.number for trial in Results(NAMED, found).picked_trials] == [3, 2]
+    found.apply_entry({"event": "confirming", "top": 1, "seeds": 3, "rules": False, "time": 99.0})
+    assert (Results(NAMED, found).confirm_settings.seeds, len(Results(NAMED, found).picked_trials)) == (3, 2)
+    found.apply_entry({"event": "confirming", "top": 1, "seeds": 3, "rules": True, "time": 99.0})
+    assert [trial.number for trial in Results(NAMED, found).picked_trials] == [1, 0, 3, 2]
 
 
 def test_what_the_trials_do_not_report_is_no_rule_of_theirs() -> None:
@@ -81,7 +81,7 @@ def test_the_studys_own_rule_is_there_whatever_it_is() -> None:
     spec = quickstart("search.metric=val/equalized_odds", "search.constraints=['val/accuracy >= 0.75']")
     pick = by_name(record(*TRIALS), spec)["val/equalized_odds where val/accuracy >= 0.75"]
     assert (pick.number, pick.rule.needs, pick.rule.is_own, pick.rank) == (2, None, True, 1)
-    assert [rule.is_own for rule in rules_of(spec)].count(True) == 1
+    assert [rule.is_own for rule in study_rules(spec)].count(True) == 1
 
 
 def test_own_and_other_rules_take_the_mean_over_replicates() -> None:
@@ -96,7 +96,7 @@ def test_own_and_other_rules_take_the_mean_over_replicates() -> None:
     found = by_name(trials, spec)
     assert (found["accuracy"].number, found["balanced_accuracy"].number) == (2, 2)
     assert found["balanced_accuracy"].score.values == (pytest.approx(0.2),)
-    assert found["accuracy"].among == 2
+    assert found["accuracy"].n_candidates == 2
 
 
 def fresh(stage: str, of: int, *values: float, tested: bool = True, state: str = "complete") -> list[Told]:
@@ -115,9 +115,9 @@ def test_the_trials_of_other_rules_picks_choose_nothing() -> None:
     """However good they are: best, order, front and what is to confirm are those of the study without them."""
     without, having = record(*TRIALS, *CONFIRMED), record(*TRIALS, *CONFIRMED, *RULES)
     one, other = Results(SPEC, having), Results(SPEC, without)
-    for of in ("ranked", "candidates", "searched", "front"):
+    for of in ("ranked_all", "ranked_search", "ranked_by_search_value", "front"):
         assert getattr(one, of) == getattr(other, of)
-    assert one.to_confirm() == other.to_confirm()
+    assert one.trials_to_confirm() == other.trials_to_confirm()
     assert [pick.number for pick in Results(SPEC, having).picks] == [
         pick.number for pick in Results(SPEC, without).picks
     ]
@@ -125,8 +125,12 @@ def test_the_trials_of_other_rules_picks_choose_nothing() -> None:
 
 def test_fresh_seeds_count_once_whatever_they_ran_for() -> None:
     twice = record(*TRIALS, *fresh("rule", 3, 0.6, 0.7, 0.8), *fresh("confirm", 3, 0.6), *fresh("confirm", 1, 0.5))
-    assert [(trial.seed, trial.stage) for trial in fresh_trials(twice, 3)] == [(1, "confirm"), (2, "rule"), (3, "rule")]
-    assert fresh_trials(record(*TRIALS, *fresh("rule", 3, 0.5, state="failed")), 3) == []
+    assert [(trial.seed, trial.stage) for trial in fresh_seed_trials(twice, 3)] == [
+        (1, "confirm"),
+        (2, "rule"),
+        (3, "rule"),
+    ]
+    assert fresh_seed_trials(record(*TRIALS, *fresh("rule", 3, 0.5, state="failed")), 3) == []
 
 
 @pytest.mark.parametrize(
@@ -140,13 +144,13 @@ def test_fresh_seeds_count_once_whatever_they_ran_for() -> None:
     ],
 )
 def test_picks_are_confirmed_once_all_have_run_and_test_was_read(further: tuple[Told, ...], done: bool) -> None:
-    assert Results(SPEC, record(*TRIALS, *CONFIRMED, *further)).picks_are_confirmed is done
+    assert Results(SPEC, record(*TRIALS, *CONFIRMED, *further)).are_picks_confirmed is done
 
 
 def test_test_that_could_not_be_read_is_not_waited_for() -> None:
     found = record(*TRIALS, *CONFIRMED, *RULES[:3], *fresh("rule", 2, 0.9, 0.9, tested=False)[1:])
-    found.take({"event": "untested", "trial": max(found.trials), "reason": "broken", "time": 99.0})
-    assert Results(SPEC, found).picks_are_confirmed
+    found.apply_entry({"event": "untested", "trial": max(found.trials), "reason": "broken", "time": 99.0})
+    assert Results(SPEC, found).are_picks_confirmed
 
 
 @given(
@@ -161,10 +165,10 @@ def test_no_more_are_picked_than_was_said(values: list[tuple[float, ...]], top: 
         for place, each in enumerate(values)
     ]
     found = record(*trials)
-    best = [candidate.trial for candidate in Results(spec, found).searched[:top]]
-    reference = [trial for trial in found.by_stage("baseline") if top]
+    best = [candidate.trial for candidate in Results(spec, found).ranked_by_search_value[:top]]
+    reference = [trial for trial in found.trials_of_stages("baseline") if top]
     confirmed = {trial.number for trial in best + reference}
     reported = ["val/accuracy", *(f"val/{name}" for name in METRICS)]
-    assert len({trial.number for trial in Results(spec, found).picked} - confirmed) <= at_most(
+    assert len({trial.number for trial in Results(spec, found).picked_trials} - confirmed) <= max_picked_configurations(
         spec, plan, len(trials), reported
     )

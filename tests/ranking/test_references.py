@@ -1,5 +1,6 @@
 """What needs no search is beside what is searched: which is the result, and what every sentence says of it."""
 
+import copy
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,7 @@ from told_studies import (
 
 import study
 from study.analysis.figures import FIGURES
-from study.analysis.report.caveats import conclusions
+from study.analysis.report.conclusions import conclusions
 from study.analysis.report.page import to_markdown
 from study.analysis.report.reference_sentences import (
     BesideReference,
@@ -40,15 +41,15 @@ from study.analysis.tables.report_tables import printed_summary
 from study.commands import status
 from study.commands.progress import StudyProgress
 from study.home import ledger
-from study.home.events import Closed, Referenced
+from study.home.events import ReferenceFitted, SessionClosed
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import printed
-from study.ranking import Reference, Results, summary
-from study.ranking.documents import plain
+from study.metrics import format_value
+from study.ranking import FittedReference, Results, summary
+from study.ranking.documents import to_plain
 from study.spec import load_study
 from study.spec.reference_models import REFERENCES
-from study.tracking.mlflow_events import STUDY, EventTranslator
+from study.tracking.mlflow_events import STUDY_RUN_KEY, EventTranslator
 from study.tracking.tracking_state import TrackingState
 
 RESULTS = {
@@ -71,12 +72,12 @@ RESULTS = {
 @pytest.mark.parametrize("case", RESULTS)
 def test_the_result_is_what_no_configuration_beats(case: str) -> None:
     results, expected = Results(*REFERENCED[case]), RESULTS[case]
-    stays = results.unbeaten
+    stays = results.reference_as_result
     assert (stays and stays.name) == expected
-    document = summary.summary(results)
+    document = summary.summarise(results)
     assert document.references is not None
     assert document.references.result == expected
-    lines = summary.lines(document)
+    lines = summary.summary_lines(document)
     assert [one.reference for one in said(ReferenceStays, results)] == ([stays] if stays else [])
     if stays:
         assert f"best: {stays.words}, which needs no search" in lines
@@ -94,16 +95,36 @@ CHOSEN = re.compile(r"chose by [^:]+: trial|\d, chosen \||what was chosen of the
 """What calls a configuration the chosen one."""
 
 
-@pytest.mark.parametrize("case", [case for case in RESULTS if Results(*REFERENCED[case]).above])
+@pytest.mark.parametrize("case", [case for case in RESULTS if Results(*REFERENCED[case]).references_above_best])
 def test_nothing_calls_a_configuration_the_best_while_a_reference_is_above_it(case: str) -> None:
     spec, found = REFERENCED[case]
     results = Results(spec, found)
     page = to_markdown(report_page(results, CAPTIONS.keys()))
-    lines = "\n".join(summary.lines(summary.summary(results)))
+    lines = "\n".join(summary.summary_lines(summary.summarise(results)))
     for text in (page, lines, StudyProgress(spec, found).line(), drawn_text(results)):
         assert not UNSCOPED.findall(text), text
-        assert not results.unbeaten or not CHOSEN.findall(text), text
+        assert not results.reference_as_result or not CHOSEN.findall(text), text
     assert "which best.yaml holds, is" not in page
+
+
+def test_while_the_search_goes_on_no_test_value_of_a_reference_is_shown() -> None:
+    """The choice is still to be made, and nobody should make it by the test split."""
+    spec, found = REFERENCED["wins, worse on test"]
+    ended, running = copy.deepcopy(found), copy.deepcopy(found)
+    ended.state, running.state = "complete", "running"
+    for trial in running.trials.values():
+        trial.test_metrics = {}
+    ablated = copy.deepcopy(running)
+    ablated.search_ended_by = "trials"
+    over, going_on = Results(spec, ended), Results(spec, running)
+    for shown in (over, Results(spec, ablated)):
+        assert any(name.startswith("test/") for one in shown.references for name in one.metrics)
+    assert [one.name for one in going_on.references] == [one.name for one in over.references]
+    assert not any(name.startswith("test/") for one in going_on.references for name in one.metrics)
+    lines = [line for line in summary.summary_lines(summary.summarise(going_on)) if "regression" in line]
+    assert lines
+    assert not any("test/" in line for line in lines)
+    assert report_page(going_on, CAPTIONS.keys())
 
 
 def drawn_text(results: Results) -> str:
@@ -117,10 +138,10 @@ def written(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     """The study of that case as a folder of a home."""
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
     spec, found = REFERENCED[request.param]
-    folder = Home.locate().create(replace(spec, name="mine"))
+    folder = Home.locate().create_study(replace(spec, name="mine"))
     write_ledger(folder.ledger_file, *(of_trial(one) for one in found.trials.values()))
     more = ledger.Ledger(folder.ledger_file)
-    for event in (*found.references.values(), Closed(state="complete")):
+    for event in (*found.reference_events.values(), SessionClosed(state="complete")):
         more.append(event)
     more.close()
     return study.load("mine")
@@ -128,8 +149,8 @@ def written(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 
 def of_trial(one: TrialRecord) -> Told:
     further = {name: value for name, value in one.reports[-1].items() if name not in ("epoch", "val/accuracy")}
-    tested = {name: value for name, value in one.tested.items() if value is not None}
-    value = one.last("val/accuracy")
+    tested = {name: value for name, value in one.test_metrics.items() if value is not None}
+    value = one.last_metric("val/accuracy")
     return Told(one.stage, [value], params=dict(one.params), tested=tested, further=further)
 
 
@@ -140,7 +161,9 @@ def test_all_who_read_a_study_take_the_same_for_its_result(written: study.Study,
     best, told = written.best, written.summary["best"]
     assert best is not None
     result, value = best.reference or best.trial, best.metrics[metric].mean
-    assert result == (results.unbeaten.name if results.unbeaten else results.ranked[0].trial.number)
+    assert result == (
+        results.reference_as_result.name if results.reference_as_result else results.ranked_all[0].trial.number
+    )
 
     (file,) = written.export(tmp_path / "best.yaml")
     origin = load_study(str(file)).origin or {}
@@ -153,18 +176,18 @@ def test_all_who_read_a_study_take_the_same_for_its_result(written: study.Study,
 
     runs = {
         run.key: run
-        for run in EventTranslator(written.spec, TrackingState(""), StudyRecord()).changes(
-            ledger.read(written.folder.ledger_file)
+        for run in EventTranslator(written.spec, TrackingState(""), StudyRecord()).translate(
+            ledger.read_entries(written.folder.ledger_file)
         )
     }
     key = f"reference {best.reference}" if best.reference else str(best.trial)
     assert [each for each, run in runs.items() if run.tags.get("study.best")] == [key]
-    assert {point.value for point in runs[STUDY].points if point.name == f"best/{metric}"} == {value}
+    assert {point.value for point in runs[STUDY_RUN_KEY].points if point.name == f"best/{metric}"} == {value}
 
     other = Results(replace(written.spec, name="other"), written.record)
     columns = printed_comparison(compare([results, other]))
     rows = dict(zip(columns[""], columns["mine"], strict=True))
-    assert rows[f"best {metric}"].startswith(printed(metric, value))
+    assert rows[f"best {metric}"].startswith(format_value(metric, value))
     assert (
         REFERENCES[best.reference].words in rows["best trial"] if best.reference else str(result) in rows["best trial"]
     )
@@ -176,32 +199,32 @@ def test_all_who_read_a_study_take_the_same_for_its_result(written: study.Study,
 
 @pytest.mark.parametrize("written", ["wins", "the baseline leads"], indirect=True)
 def test_what_leads_the_search_is_there_beside_the_result(written: study.Study) -> None:
-    searched, leads = written.best_searched, written.results.ranked[0].trial
+    searched, leads = written.best_searched, written.results.ranked_all[0].trial
     assert searched is not None
     assert (searched.trial, searched.params, searched.reference) == (leads.number, leads.params, None)
     assert written.summary["search"]["trial"] == leads.number
-    assert plain(summary.summary(Results(*REFERENCED["loses"]))).keys().isdisjoint({"search"})
+    assert to_plain(summary.summarise(Results(*REFERENCED["loses"]))).keys().isdisjoint({"search"})
 
 
 def test_on_test_the_result_stands_beside_both() -> None:
     """That it is worse there than what it was chosen over is said."""
     results = Results(*REFERENCED["wins, worse on test"])
     on_test = only(ReferenceOnTest, results)
-    assert (on_test.metrics, [side.number for side in on_test.sides]) == (["test/accuracy"], [0, 1])
-    assert on_test.reference == results.unbeaten
+    assert (on_test.metrics, [arm.number for arm in on_test.arms]) == (["test/accuracy"], [0, 1])
+    assert on_test.reference == results.reference_as_result
     assert str(on_test).endswith("60.0% for logistic regression, 90.0% for the baseline and 90.0% for trial 1.")
 
 
 def test_what_is_above_by_its_group_is_named_and_not_chosen() -> None:
     results = Results(*REFERENCED["needs the group"])
-    assert [one.name for one in results.above] == ["threshold_optimizer"]
-    assert [one.reference for one in said(Unchosen, results)] == results.above
+    assert [one.name for one in results.references_above_best] == ["threshold_optimizer"]
+    assert [one.reference for one in said(Unchosen, results)] == results.references_above_best
     assert "needs the group, randomised" in to_markdown(report_page(results, {}))
 
 
 def test_the_gain_over_both_is_one_statement() -> None:
     beside = only(BesideReference, Results(*REFERENCED["loses"]))
-    assert (beside.side.number, beside.reference.name) == (1, "logistic_regression")
+    assert (beside.arm.number, beside.reference.name) == (1, "logistic_regression")
     assert beside.gains == pytest.approx([0.2, 0.1])
 
 
@@ -217,7 +240,7 @@ def test_where_the_reference_is_ahead_on_test_in_an_accuracy_is_told_beside_the_
     tested = {"test/accuracy": 0.7, "test/worst_group_accuracy": 0.3}
     found = over(Told("search", [0.7], params=PARAMS, further={ERROR: 0.02}, tested=tested))
     of_reference = {"val/accuracy": 0.6, ERROR: 0.02, "test/accuracy": 0.65, "test/worst_group_accuracy": 0.4}
-    found.apply(Referenced("logistic_regression", of_reference, 1.0, time=90.0))
+    found.apply(ReferenceFitted("logistic_regression", of_reference, 1.0, time=90.0))
     on_val, on_test = said(BesideReference, Results(referenced_spec("search.baseline=null"), found))
     assert on_val.ahead_in == []
     assert on_test.gains == pytest.approx([0.05])
@@ -228,7 +251,7 @@ def test_a_lower_metric_gains_by_being_lower() -> None:
     spec = referenced_spec(f"search.metric={ODDS}")
     found = referenced({"logistic_regression": (0.9, 0.2)}, [(0.7, 0.05)])
     assert only(BesideReference, Results(spec, found)).gains == pytest.approx([0.25, 0.15])
-    assert Results(spec, referenced({"logistic_regression": (0.1, 0.01)}, [(0.7, 0.05)])).unbeaten
+    assert Results(spec, referenced({"logistic_regression": (0.1, 0.01)}, [(0.7, 0.05)])).reference_as_result
 
 
 def test_what_is_worse_than_one_of_them_gains_nothing() -> None:
@@ -239,7 +262,7 @@ def test_what_is_worse_than_one_of_them_gains_nothing() -> None:
 
 def test_of_several_metrics_the_values_stand_side_by_side() -> None:
     beside = only(BesideReference, Results(*REFERENCED["two metrics, one each"]))
-    values = [(beside.side.spread(name).mean, beside.reference.metrics[name]) for name in beside.names]
+    values = [(beside.arm.statistics(name).mean, beside.reference.metrics[name]) for name in beside.names]
     assert values == [(0.7, 0.8), (0.1, 0.2)]
 
 
@@ -261,17 +284,33 @@ def test_they_stand_in_the_first_table_with_the_baseline() -> None:
     ]
 
 
+def test_beside_a_result_that_needs_no_search_what_leads_the_search_has_the_studys_metric_alone() -> None:
+    document = summary.summarise(Results(*REFERENCED["wins"]))
+    document = replace(document, shown=["val/accuracy", "val/balanced_accuracy"])
+    for arm in document.arms.values():
+        arm.metrics["val/balanced_accuracy"] = arm.metrics["val/accuracy"]  # type: ignore[index]
+    shown = [line.split()[:2] for line in summary.summary_lines(document)]
+    own, other = "val/accuracy", "val/balanced_accuracy"
+    assert [line for line in shown if line[1] in (own, other)] == [
+        ["baseline", own],
+        ["baseline", other],
+        ["search", own],
+        ["best", own],
+        ["best", other],
+    ]
+
+
 def test_the_result_that_needs_no_search_has_no_seed() -> None:
     results = Results(*REFERENCED["wins"])
     seeds = printed_summary(results)["seeds"]
     assert set(seeds) == {"0 / no seed"}
-    (best, *_) = [line for line in summary.lines(summary.summary(results)) if line.startswith("best ")]
+    (best, *_) = [line for line in summary.summary_lines(summary.summarise(results)) if line.startswith("best ")]
     assert "(no seed)" in best
 
 
 def test_one_without_the_metric_is_shown_and_not_compared() -> None:
     spec, found = referenced_spec(), referenced({}, [(0.7, 0.2)])
-    found.apply(Referenced("logistic_regression", {"val/balanced_accuracy": 0.9}, 1.0, time=90.0))
+    found.apply(ReferenceFitted("logistic_regression", {"val/balanced_accuracy": 0.9}, 1.0, time=90.0))
     assert Results(spec, found).best_reference is None
     assert [one.name for one in Results(spec, found).references] == ["logistic_regression"]
     lacking = only(NotCompared, Results(spec, found))
@@ -284,10 +323,10 @@ def test_one_without_the_metric_is_shown_and_not_compared() -> None:
 def test_one_that_failed_is_told_and_changes_nothing() -> None:
     spec, found = referenced_spec(), referenced({}, [(0.7, 0.2)])
     before = conclusions(Results(spec, found))
-    found.apply(Referenced("logistic_regression", reason="no memory", time=90.0))
+    found.apply(ReferenceFitted("logistic_regression", reason="no memory", time=90.0))
     assert conclusions(Results(spec, found)) == before
     assert only(NotFitted, Results(spec, found)) == NotFitted("logistic_regression", "no memory")
-    lines = summary.lines(summary.summary(Results(spec, found)))
+    lines = summary.summary_lines(summary.summarise(Results(spec, found)))
     assert "  logistic_regression could not be fitted: no memory" in lines
 
 
@@ -301,8 +340,8 @@ def test_of_fresh_seeds_the_means_are_compared() -> None:
     trials += [Told("confirm", [0.7], params=PARAMS, seed=seed, repeats=1, further=error) for seed in (1, 2)]
     found = record(*trials)
     found.state = "complete"
-    found.apply(Referenced("logistic_regression", {"val/accuracy": 0.8}, 1.0, time=90.0))
-    stays = Results(spec, found).unbeaten
-    assert isinstance(stays, Reference)
-    side = only(ReferenceStays, Results(spec, found)).side
-    assert (side.number, side.spread("val/accuracy").mean) == (1, pytest.approx(0.7))
+    found.apply(ReferenceFitted("logistic_regression", {"val/accuracy": 0.8}, 1.0, time=90.0))
+    stays = Results(spec, found).reference_as_result
+    assert isinstance(stays, FittedReference)
+    arm = only(ReferenceStays, Results(spec, found)).arm
+    assert (arm.number, arm.statistics("val/accuracy").mean) == (1, pytest.approx(0.7))

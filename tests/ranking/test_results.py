@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from helpers import ROOT, Told, quickstart, record
 
-from study.ranking import Results, once
+from study.ranking import Results, cached_per_results
 
 SPEC = quickstart()
 TRIALS = (Told("baseline", [0.5]), Told("search", [0.7]), Told("search", [0.6]))
@@ -14,9 +14,9 @@ TRIALS = (Told("baseline", [0.5]), Told("search", [0.7]), Told("search", [0.6]))
 
 def test_each_number_is_computed_once() -> None:
     results = Results(SPEC, record(*TRIALS))
-    assert [one.trial.number for one in results.ranked] == [1, 2, 0]
-    assert results.ranked is results.ranked
-    assert results.sides is results.sides
+    assert [one.trial.number for one in results.ranked_all] == [1, 2, 0]
+    assert results.ranked_all is results.ranked_all
+    assert results.compared_arms is results.compared_arms
     assert results.picks is results.picks
 
 
@@ -35,10 +35,10 @@ def test_another_state_of_a_record_has_other_results() -> None:
 def test_a_function_of_results_is_computed_once_for_each() -> None:
     asked: list[Results] = []
 
-    @once
+    @cached_per_results
     def first(results: Results) -> int | None:
         asked.append(results)
-        return next((one.trial.number for one in results.searched), None)
+        return next((one.trial.number for one in results.ranked_by_search_value), None)
 
     one, other = (Results(SPEC, record(*TRIALS)) for _ in range(2))
     assert [first(one), first(one), first(other), first(one)] == [1, 1, 1, 1]
@@ -46,11 +46,6 @@ def test_a_function_of_results_is_computed_once_for_each() -> None:
     nothing = Results(SPEC, record())
     assert [first(nothing), first(nothing)] == [None, None]
     assert len(asked) == 3
-
-
-def test_what_was_not_extended_is_as_it_was_searched() -> None:
-    results = Results(SPEC, record(*TRIALS))
-    assert results.without_extensions is results
 
 
 READERS = ("analysis", "api", "commands", "ranking", "trained")

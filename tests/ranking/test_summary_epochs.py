@@ -4,8 +4,8 @@ import pytest
 from helpers import Told, quickstart, record
 
 from study.ranking import Results
-from study.ranking.documents import plain
-from study.ranking.summary import lines, result_metrics, summary
+from study.ranking.documents import to_plain
+from study.ranking.summary import result_metrics, summarise, summary_lines
 
 TOLD = record(
     Told("baseline", [0.1, 0.2, 0.6, 0.2]),
@@ -15,12 +15,12 @@ BEST = quickstart("search.confirm={top: 0}", "search.epoch=best", "search.epoch_
 
 
 def test_values_are_those_of_the_chosen_epoch_and_the_last_stands_beside() -> None:
-    document = summary(Results(BEST, TOLD))
-    best = plain(document)["best"]
+    document = summarise(Results(BEST, TOLD))
+    best = to_plain(document)["best"]
     assert (best["trial"], best["epochs"], best["search_value"]) == (1, [3], pytest.approx(0.7))
     assert best["metrics"]["val/accuracy"] == {"mean": pytest.approx(0.7), "sd": None, "n": 1}
     assert best["beside"] == {"at the last epoch": {"val/accuracy": {"mean": 0.3, "sd": None, "n": 1}}}
-    texts = lines(document)
+    texts = summary_lines(document)
     assert "best      val/accuracy               70.0% (1 seed)" in texts
     assert "best      val/accuracy               30.0% (1 seed), at the last epoch" in texts
     assert (
@@ -31,7 +31,7 @@ def test_values_are_those_of_the_chosen_epoch_and_the_last_stands_beside() -> No
 
 
 def test_where_the_last_epoch_counts_nothing_stands_beside() -> None:
-    document = summary(Results(quickstart("search.confirm={top: 0}"), TOLD))
-    best = document.sides["best"]
+    document = summarise(Results(quickstart("search.confirm={top: 0}"), TOLD))
+    best = document.arms["best"]
     assert (best.epochs, best.beside, document.epoch) == ([4], {}, "at the last epoch")
-    assert not [line for line in lines(document) if "epoch" in line]
+    assert not [line for line in summary_lines(document) if "epoch" in line]

@@ -36,29 +36,29 @@ def told(*values: float, state: str = "complete") -> list[Told]:
 
 
 def test_a_value_that_more_than_half_share_is_a_tie() -> None:
-    (tie,) = Results(SPEC, record(*told(0.0, 0.0, 0.0, 0.1, 0.2))).ties
+    (tie,) = Results(SPEC, record(*told(0.0, 0.0, 0.0, 0.1, 0.2))).tied_metrics
     assert (tie.metric, tie.value, tie.sharing, tie.complete) == (METRIC, 0.0, 3, 5)
     assert tie.instead == ("val/accuracy",)
 
 
 @pytest.mark.parametrize("values", [(0.0, 0.0, 0.1, 0.2), (0.0, 0.1, 0.2, 0.3, 0.4), (0.0, 0.0, 0.0), ()])
 def test_half_or_too_few_are_none(values: tuple[float, ...]) -> None:
-    assert Results(SPEC, record(*told(*values))).ties == []
+    assert Results(SPEC, record(*told(*values))).tied_metrics == []
 
 
 def test_only_complete_configurations_count() -> None:
     apart, cut = told(0.1, 0.2, 0.3, 0.4), told(0.0, 0.0, 0.0, 0.0, 0.0, state="pruned")[1:]
-    assert Results(SPEC, record(*apart, *cut)).ties == []
+    assert Results(SPEC, record(*apart, *cut)).tied_metrics == []
 
 
 def test_of_several_metrics_each_is_looked_at() -> None:
     both = quickstart(f"search.metric=[val/accuracy, {METRIC}]", "search.trials=6", "search.confirm={top: 0}")
-    assert [tie.metric for tie in Results(both, record(*told(0.0, 0.0, 0.0, 0.0))).ties] == [METRIC]
+    assert [tie.metric for tie in Results(both, record(*told(0.0, 0.0, 0.0, 0.0))).tied_metrics] == [METRIC]
 
 
 def test_seeds_of_a_final_training_do_not_choose() -> None:
     finals = [Told("final", [0.0], seed=seed, metric=METRIC) for seed in range(5)]
-    assert Results(final_study(SPEC, list(range(5))), record(*finals)).ties == []
+    assert Results(final_study(SPEC, list(range(5))), record(*finals)).tied_metrics == []
 
 
 TIED = told(0.0, 0.0, 0.0, 0.0)
@@ -78,7 +78,7 @@ def test_progress_says_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_status_and_report_say_it(tmp_path: Path) -> None:
-    folder = Home(tmp_path).create(SPEC)
+    folder = Home(tmp_path).create_study(SPEC)
     write_ledger(folder.ledger_file, *TIED)
     document = status.document(folder)
     assert document.ties[0].tie.instead == ("val/accuracy",)

@@ -9,11 +9,11 @@ import pytest
 from published_study import Course
 
 from study import published
-from study.analysis.statistics.cell_tables import Cell
+from study.analysis.statistics.cell_tables import MetricCell
 from study.home.folder import Home
 from study.published import Claim
 from study.reproduce import document, markdown, tabulate
-from study.reproduce.reproduction import Reproduction, judged, paper_entry
+from study.reproduce.reproduction import Reproduction, judge_claim, paper_entry
 
 Begin = Callable[..., Course]
 
@@ -120,7 +120,7 @@ def test_the_table_states_budget_variant_and_what_is_missing(begin: Begin) -> No
 
 def test_files_are_written_beside_the_report(begin: Begin, home: Home) -> None:
     reproduction = partly(begin)
-    folder = home.find("fairkl-table12").report
+    folder = home.find_study("fairkl-table12").report_folder
     assert (folder / "reproduction.md").read_text(encoding="utf-8") == markdown(reproduction)
     latex = (folder / "reproduction.tex").read_text(encoding="utf-8")
     assert latex.count(r"\begin{tabular}") == 2
@@ -167,12 +167,12 @@ def test_data_that_a_user_must_bring_are_a_reason_of_their_own(begin: Begin) -> 
 
 def test_a_printed_spread_of_unknown_count_stands_behind_the_number() -> None:
     """The mean squared error of colours is in the printed unit, 0 to 255 squared."""
-    table = published.load("cclk-table3")
+    table = published.load_table("cclk-table3")
     entry = paper_entry(table, ("InfoNCE", "MSE"))
-    assert entry.spread is not None
-    assert entry.spread.mean == pytest.approx(48.8)
-    assert (entry.spread.deviation, entry.remark) == (None, "± 4.5")
-    known = paper_entry(published.load("fairkl-table12"), (ROW, GOOD)).spread
+    assert entry.statistics is not None
+    assert entry.statistics.mean == pytest.approx(48.8)
+    assert (entry.statistics.deviation, entry.remark) == (None, "± 4.5")
+    known = paper_entry(published.load_table("fairkl-table12"), (ROW, GOOD)).statistics
     assert known is not None
     assert (known.deviation, known.count) == (pytest.approx(0.0143), 3)
 
@@ -202,9 +202,9 @@ def test_numbers_of_another_quantity_get_no_verdict_and_the_table_says_why(begin
 
 
 OURS = {
-    ("0.999", GOOD): Cell("test/accuracy", (0.50, 0.51, 0.52)),
-    ("0.999", OTHER): Cell("test/accuracy", (0.10, 0.11, 0.12)),
-    ("0.997", GOOD): Cell("test/accuracy", (0.90, 0.91, 0.92)),
+    ("0.999", GOOD): MetricCell("test/accuracy", (0.50, 0.51, 0.52)),
+    ("0.999", OTHER): MetricCell("test/accuracy", (0.10, 0.11, 0.12)),
+    ("0.997", GOOD): MetricCell("test/accuracy", (0.90, 0.91, 0.92)),
 }
 
 
@@ -221,4 +221,4 @@ OURS = {
     ],
 )
 def test_claims_as_a_published_table_states_them(claim: dict[str, Any], word: str) -> None:
-    assert judged(Claim.model_validate({"text": "as printed"} | claim), OURS).word == word
+    assert judge_claim(Claim.model_validate({"text": "as printed"} | claim), OURS).word == word

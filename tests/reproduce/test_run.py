@@ -52,7 +52,7 @@ def test_a_configuration_runs_on_the_seeds_that_were_asked_for(
         reproduce(home, TABLE, Request(profile="cpu", seeds="11,13"), unseen)
 
 
-@pytest.mark.parametrize("table", published.names())
+@pytest.mark.parametrize("table", published.table_names())
 def test_a_table_of_which_nothing_has_begun_is_the_papers(
     home: Home, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,7 +61,7 @@ def test_a_table_of_which_nothing_has_begun_is_the_papers(
     monkeypatch.setenv("HOME", str(home.path))
     reproduction = current_table(home, table, Request())
     assert all(cell["last_epoch"] is None and cell["missing"] for cell in document(reproduction)["cells"])
-    of = published.load(table)
+    of = published.load_table(table)
     assert (of.no_study or "no trial has run yet") in " ".join(reproduction.last_grid.notes)
     assert home.studies() == []
 

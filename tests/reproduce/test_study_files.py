@@ -10,12 +10,12 @@ from helpers import ROOT
 from study import published
 from study.commands import plan
 from study.published import PublishedTable
-from study.reproduce.reproduction import belongs, places, planned
+from study.reproduce.reproduction import cell_places, is_of_cell, planned_configurations
 from study.spec import StudySpec, load_study
 
 FOLDER = ROOT / "search_spaces"
 ALL = sorted(path.stem for path in FOLDER.glob("*.yaml"))
-RUN = [name for name in published.names() if not published.load(name).no_study]
+RUN = [name for name in published.table_names() if not published.load_table(name).no_study]
 OWN = {"fscl-digits": 5, "fairkl-epsilon-digits": 5}
 """Seeds of sweeps of our own, cheap enough for more than three."""
 OVER_SPLITS = {"wcl-table3": 5}
@@ -44,19 +44,19 @@ def test_each_shipped_file_can_be_planned_with_each_of_its_profiles(name: str, p
 
 def counts(table: PublishedTable, spec: StudySpec) -> Counter[tuple[str, str]]:
     """How many configurations of a study each cell of its table has."""
-    configurations = planned(spec)
+    configurations = planned_configurations(spec)
     found: Counter[tuple[str, str]] = Counter()
-    for place in places(table):
+    for place in cell_places(table):
         where = table.where(*place)
         if where is not None:
-            found[place] = sum(belongs(where, *one) for one in configurations)
+            found[place] = sum(is_of_cell(where, *one) for one in configurations)
     return found
 
 
 @pytest.mark.parametrize("name", RUN)
 def test_the_whole_study_has_every_cell_that_the_project_can_have(name: str) -> None:
     """Each is one configuration: its spread is over seeds."""
-    table, spec = published.load(name), load_study(name)
+    table, spec = published.load_table(name), load_study(name)
     found = counts(table, spec)
     assert spec.name == name
     assert found
@@ -68,17 +68,17 @@ def test_the_whole_study_has_every_cell_that_the_project_can_have(name: str) -> 
 
 @pytest.mark.parametrize(("name", "profile"), [(name, one) for name in RUN for one in profiles(name)])
 def test_a_profile_has_some_of_the_cells_and_nothing_else(name: str, profile: str) -> None:
-    table, spec = published.load(name), load_study(name, profile=profile)
+    table, spec = published.load_table(name), load_study(name, profile=profile)
     found = counts(table, spec)
     assert max(found.values()) >= 1
     whole = load_study(name)
-    assert len(planned(spec)) <= len(planned(whole))
+    assert len(planned_configurations(spec)) <= len(planned_configurations(whole))
     assert spec.epochs <= whole.epochs
 
 
 def test_a_table_has_a_study_file_or_says_why_not() -> None:
-    assert [name for name in published.names() if name not in ALL] == ["dcl-table2"]
-    assert set(RUN) == set(published.names()) & set(ALL)
+    assert [name for name in published.table_names() if name not in ALL] == ["dcl-table2"]
+    assert set(RUN) == set(published.table_names()) & set(ALL)
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_a_table_has_a_study_file_or_says_why_not() -> None:
 def test_a_configuration_belongs_to_a_cell_by_its_values_and_labels(
     where: dict[str, object], params: dict[str, object], document: dict[str, dict[str, object]], expected: bool
 ) -> None:
-    assert belongs(where, params, document) == expected
+    assert is_of_cell(where, params, document) == expected

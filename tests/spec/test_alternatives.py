@@ -11,8 +11,8 @@ from helpers import quickstart, searching
 from study import methods
 from study.errors import UserError
 from study.spec import StudySpec, load_study
-from study.spec.schema import Domain
-from study.spec.trial_sections import Sections, forms
+from study.spec.domain import Domain
+from study.spec.trial_sections import Sections, find_forms
 
 VAL = {"val": "unbiased", "val_share": 0.2, "folds": None}
 
@@ -34,7 +34,7 @@ refused = partial(helpers.refused, of=searching)
 def first(spec: StudySpec, **given: Any) -> dict[str, Any]:
     """The parameters of a trial with these names, the first end elsewhere."""
     names = {key.replace("_", ".", 1): value for key, value in given.items()}
-    return spec.space.walk(lambda key, domain: names.get(key, domain.ends()[0]))
+    return spec.space.suggest_params(lambda key, domain: names.get(key, domain.ends()[0]))
 
 
 LOSSES = """{
@@ -182,7 +182,7 @@ SWITCHES = {
 def test_a_key_has_one_default_whatever_the_others_are(name: str) -> None:
     """Else a resolved file, in which a section has the keys of all its forms, could not say which."""
     sections = Sections({"method": {"name": name}}, {})
-    found = forms(sections, {key: Domain(choices=names) for key, names in SWITCHES.items()})
+    found = find_forms(sections, {key: Domain(choices=names) for key, names in SWITCHES.items()})
     defaults: dict[str, Any] = {}
     for form in found.all:
         for key, knob in form.knobs.items():

@@ -8,20 +8,20 @@ from helpers import QUICKSTART
 
 from study.errors import UserError
 from study.spec import load_study
-from study.spec.document import find, shipped
 from study.spec.load import check_name
+from study.spec.yaml_document import find_study_file, shipped_study_files
 
 
 def test_a_name_finds_the_shipped_file_and_a_path_a_file(tmp_path: Path) -> None:
-    assert find("quickstart") == shipped()["quickstart"]
+    assert find_study_file("quickstart") == shipped_study_files()["quickstart"]
     (tmp_path / "own.yaml").write_text(QUICKSTART)
-    assert find(str(tmp_path / "own.yaml")) == tmp_path / "own.yaml"
+    assert find_study_file(str(tmp_path / "own.yaml")) == tmp_path / "own.yaml"
 
 
 @pytest.mark.parametrize("spec", ["no/such.yaml", "such.yaml", "a/b", "x.yml", "", "x" * 5000 + ".yaml", "a\0.yaml"])
 def test_a_file_that_is_not_there_is_told(spec: str) -> None:
     with pytest.raises(UserError, match=r"no such file|no study file of that name"):
-        find(spec)
+        find_study_file(spec)
 
 
 def test_a_folder_is_told_with_the_study_files_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,10 +29,10 @@ def test_a_folder_is_told_with_the_study_files_in_it(tmp_path: Path, monkeypatch
     Path("birds").mkdir()
     for spec in ("birds", "./birds", str(tmp_path / "birds")):
         with pytest.raises(UserError, match=r"birds: a folder, no study file\. None is in it"):
-            find(spec)
+            find_study_file(spec)
     (tmp_path / "birds" / "one.yaml").touch()
     with pytest.raises(UserError, match=r"In it: birds/one\.yaml"):
-        find("birds")
+        find_study_file("birds")
 
 
 NO_NAMES = ["", ".", "..", "a/b", "../a", "/a", "-a", ".a", "a b", "a\n", "ä", "a" * 101, "a\0b"]
@@ -52,22 +52,22 @@ def test_a_study_is_told_from_its_exported_file(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "birds32").mkdir()
     (tmp_path / "birds32" / "best.yaml").touch()
     with pytest.raises(UserError, match=r"birds32: a study, no study file\. Did you mean .*/birds32/best\.yaml"):
-        find("birds32")
+        find_study_file("birds32")
 
 
 def test_a_ledger_is_told_with_the_exported_file_beside_it(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.jsonl"
     ledger.write_text('{"event": "created"}\n{"event": "opened"}\n')
     with pytest.raises(UserError, match=r"ledger\.jsonl: a ledger, no study file\.$"):
-        find(str(ledger))
+        find_study_file(str(ledger))
     (tmp_path / "best.yaml").touch()
     with pytest.raises(UserError, match=r"Did you mean .*/best\.yaml"):
-        find(str(ledger))
+        find_study_file(str(ledger))
 
 
 def test_a_pipe_is_read_though_it_gives_its_text_once(tmp_path: Path) -> None:
     """As `/dev/stdin` and bash's `<(...)`."""
-    text = shipped()["quickstart"].read_text(encoding="utf-8")
+    text = shipped_study_files()["quickstart"].read_text(encoding="utf-8")
     here, there = os.pipe()
     try:
         os.write(there, text.encode())

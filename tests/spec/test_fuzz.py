@@ -19,10 +19,12 @@ from mutations import mutate_bytes
 from study.commands import plan
 from study.errors import UserError
 from study.spec import json_schema, load_study
-from study.spec.document import read, shipped, shipped_folder
+from study.spec.yaml_document import read_study_file, shipped_files_folder, shipped_study_files
 
-TEXTS = {name: path.read_text(encoding="utf-8") for name, path in shipped().items()}
-VALIDATOR = Draft202012Validator(json.loads((shipped_folder() / json_schema.FILE).read_text(encoding="utf-8")))
+TEXTS = {name: path.read_text(encoding="utf-8") for name, path in shipped_study_files().items()}
+VALIDATOR = Draft202012Validator(
+    json.loads((shipped_files_folder() / json_schema.SCHEMA_FILE_NAME).read_text(encoding="utf-8"))
+)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +61,7 @@ def answered(path: Path, seed: int) -> None:
                 check(told, path, lines)
         return
     assert reread(spec) == spec
-    values = {key: value for key, value in read(path).values.items() if key != "profiles"}
+    values = {key: value for key, value in read_study_file(path).values.items() if key != "profiles"}
     if profile is None:
         assert list(VALIDATOR.iter_errors(values)) == [], name
 

@@ -13,23 +13,23 @@ import study
 from study import cli
 from study.errors import UserError
 from study.spec import json_schema, load_study
-from study.spec.document import read, shipped, shipped_folder
-from study.spec.json_schema import declared, names
-from study.spec.rungs import SCHEDULES
+from study.spec.json_schema import declared_knobs, section_names
 from study.spec.sampler_facts import SAMPLERS
-from study.spec.schema import SamplerName, StoppingName
+from study.spec.schema import SamplerName
+from study.spec.yaml_document import read_study_file, shipped_files_folder, shipped_study_files
+from study.sweep.samplers import STRATEGIES
 from study.training.config import SECTIONS
 
 PACKAGE = Path(study.__file__).parent
-QUICKSTART = read(shipped()["quickstart"]).values
+QUICKSTART = read_study_file(shipped_study_files()["quickstart"]).values
 
 
-SHIPPED = (shipped_folder() / json_schema.FILE).read_text(encoding="utf-8")
+SHIPPED = (shipped_files_folder() / json_schema.SCHEMA_FILE_NAME).read_text(encoding="utf-8")
 
 
 @cache
 def text() -> str:
-    return json_schema.text()
+    return json_schema.schema_text()
 
 
 @cache
@@ -63,18 +63,12 @@ def test_the_shipped_file_has_the_names_that_there_are() -> None:
     """After a new name: study schema -o search_spaces/study.schema.json"""
     kinds = json.loads(SHIPPED)["$defs"]
     for section in ("data", "model", "method"):
-        assert kinds[f"{section}_name"]["anyOf"][0]["enum"] == names(section)
+        assert kinds[f"{section}_name"]["anyOf"][0]["enum"] == section_names(section)
     assert kinds["Search"]["properties"]["sampler"]["enum"] == list(SAMPLERS)
 
 
-@pytest.mark.slow
-def test_what_is_declared_of_samplers_and_rules_is_of_the_modules_that_there_are() -> None:
-    modules = {
-        kind: {path.stem for path in (PACKAGE / "sweep" / kind).glob("*.py")} - {"__init__"}
-        for kind in ("samplers", "early_stopping")
-    }
-    assert modules == {"samplers": set(SAMPLERS), "early_stopping": set(SCHEDULES)}
-    assert (set(get_args(SamplerName)), set(get_args(StoppingName))) == (set(SAMPLERS), set(SCHEDULES))
+def test_what_is_declared_of_samplers_is_of_those_that_there_are() -> None:
+    assert set(STRATEGIES) == set(SAMPLERS) == set(get_args(SamplerName))
 
 
 def test_the_command_writes_it_where_it_can(tmp_path: Path) -> None:
@@ -93,11 +87,11 @@ def test_of_a_file_of_a_function_of_ones_own_nothing_is_said() -> None:
     assert problems({"name": "mine", "method": own, "search": {"metric": "val/my_score"}}) == []
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_study_files())
 def test_every_shipped_file_names_it_and_is_valid(name: str) -> None:
-    first = shipped()[name].read_text(encoding="utf-8").splitlines()[0]
-    assert first == f"# yaml-language-server: $schema={json_schema.FILE}"
-    assert problems(read(shipped()[name]).values) == []
+    first = shipped_study_files()[name].read_text(encoding="utf-8").splitlines()[0]
+    assert first == f"# yaml-language-server: $schema={json_schema.SCHEMA_FILE_NAME}"
+    assert problems(read_study_file(shipped_study_files()[name]).values) == []
 
 
 @pytest.mark.parametrize("name", ["quickstart", "debias_all"])
@@ -154,8 +148,8 @@ def test_usual_mistakes_are_refused(path: tuple[str, ...], value: Any) -> None:
 def test_every_key_of_every_entry_says_what_it_is(section: str) -> None:
     silent = [
         f"{name}: {knob.key}"
-        for name in (names(section) if section != "train" else [""])
-        for knobs in declared(section, name).values()
+        for name in (section_names(section) if section != "train" else [""])
+        for knobs in declared_knobs(section, name).values()
         for knob in knobs
         if not knob.about
     ]

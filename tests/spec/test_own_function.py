@@ -36,7 +36,7 @@ def test_the_sections_are_filled_in_and_the_resolved_file_is_the_same_study(tmp_
     spec = read(own(tmp_path, {"batch": 32, "name": "own_function", "layers": [1, 2]}))
     assert spec.function == "own_functions:train"
     assert (spec.base["data"], spec.base["model"]) == ({"name": "none", "folds": None}, {"name": "none"})
-    assert spec.available == [["auc"]]
+    assert spec.available_metrics == [["auc"]]
     assert spec.trial_document({"method.rate": 0.5})["method"] == {
         "name": "own_function",
         "function": "own_functions:train",
@@ -45,13 +45,43 @@ def test_the_sections_are_filled_in_and_the_resolved_file_is_the_same_study(tmp_
         "rate": 0.5,
         "depth": 1,
     }
-    folder = Home(tmp_path / "home").create(spec)
+    folder = Home(tmp_path / "home").create_study(spec)
     assert load_resolved(folder.spec_file).hash == spec.hash == load_checked(folder.spec_file).hash
 
 
-def test_what_is_only_searched_begins_at_the_baseline_or_the_low_end(tmp_path: Path) -> None:
-    spec = read(own(tmp_path, search={"baseline": {"method.depth": 3}}))
-    assert spec.base["method"] | {"function": ""} == {"name": "own_function", "function": "", "rate": 0.001, "depth": 3}
+@pytest.mark.parametrize(
+    ("baseline", "expected"), [(None, (0.001, 1)), ({"method.depth": 3, "method.rate": 0.5}, (0.5, 3))]
+)
+def test_what_is_only_searched_begins_at_the_baseline_or_without_one_at_the_low_end(
+    baseline: dict[str, Any] | None, expected: tuple[float, int], tmp_path: Path
+) -> None:
+    method = read(own(tmp_path, search={"baseline": baseline})).base["method"]
+    assert (method["rate"], method["depth"]) == expected
+
+
+@pytest.mark.parametrize("baseline", [{"method.depth": 3}, {}])
+def test_a_baseline_without_a_value_that_the_file_does_not_give_is_refused(
+    baseline: dict[str, Any], tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=r"search.baseline: lacks .*method.rate"):
+        read(own(tmp_path, search={"baseline": baseline}))
+    of_file = {"rate": 0.1, "depth": 2}
+    spec = read(own(tmp_path, of_file, {"baseline": baseline}))
+    assert spec.trial_document(spec.search.baseline or {})["method"].items() >= {"rate": 0.1}.items()
+
+
+@pytest.mark.parametrize(("kind", "is_needed"), [("svm", False), ("net", True)])
+def test_a_baseline_needs_only_the_keys_whose_condition_holds(kind: str, is_needed: bool, tmp_path: Path) -> None:
+    space = {
+        "method.kind": {"choices": ["svm", "net"]},
+        "method.width": {"low": 4, "high": 64, "when": {"method.kind": ["net"]}},
+    }
+    path = own(tmp_path, search={"space": space, "baseline": {"method.kind": kind}})
+    if is_needed:
+        with pytest.raises(UserError, match=r"search.baseline: lacks method.width"):
+            read(path)
+    else:
+        assert read(path).search.baseline == {"method.kind": "svm"}
 
 
 @pytest.mark.parametrize("name", ["val/score", "val/f1", "val/bias_accuracy"])
@@ -61,7 +91,7 @@ def test_a_direction_that_is_not_known_must_be_given(tmp_path: Path, name: str) 
     for direction in ("max", "min"):
         spec = read(own(tmp_path, search={"metric": name, "direction": direction}))
         assert spec.mode == spec.direction(name.replace("val", "test")) == direction
-        assert load_checked(Home(tmp_path / direction).create(spec).spec_file).mode == direction
+        assert load_checked(Home(tmp_path / direction).create_study(spec).spec_file).mode == direction
 
 
 def test_a_direction_against_what_the_table_says_is_refused(tmp_path: Path) -> None:

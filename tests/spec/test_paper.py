@@ -8,9 +8,9 @@ from helpers import searching
 
 from study import methods
 from study.knobs import Searched, options
-from study.methods.debiasing import Weights
+from study.methods.debiasing import TermWeights
 from study.spec import StudySpec
-from study.spec.section_checks import fault
+from study.spec.key_errors import find_fault
 
 refused = partial(helpers.refused, of=searching)
 
@@ -90,7 +90,7 @@ def test_the_papers_alpha_weighs_as_the_released_code_has_it() -> None:
         code = {"alpha": printed, "lambda": lambda_, "alpha_squared": True}
         ours = searching("{method.alpha: paper, method.lambda: paper}", "search.enqueue=papers").search.enqueue[place]
         assert ours["method.lambda"] == lambda_
-        assert ours["method.alpha"] == pytest.approx(0.1 / 0.07 * options(Weights, code).contrast, rel=0.03)
+        assert ours["method.alpha"] == pytest.approx(0.1 / 0.07 * options(TermWeights, code).contrast, rel=0.03)
 
 
 def test_those_outside_the_space_are_left_out() -> None:
@@ -129,7 +129,7 @@ def test_what_is_declared_is_valid_and_holds_the_papers_values() -> None:
     for name, key, note in found:
         knob = methods.method_knobs({"name": name, "regulariser": "fair_kl", "adversary": "classifier"})[key]
         ends = note.choices or (note.low, note.high)
-        assert not any(fault(knob, value) for value in (*ends, *note.paper)), (name, key)
+        assert not any(find_fault(knob, value) for value in (*ends, *note.paper)), (name, key)
         assert all(note.low <= value <= note.high for value in note.paper if not note.choices)
     keys = {key for _, key, _ in found}
     assert keys >= {

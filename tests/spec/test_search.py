@@ -7,7 +7,7 @@ from helpers import quickstart, refused
 
 from study.errors import UserError
 from study.spec import load_study
-from study.spec.schema import Domain
+from study.spec.domain import Domain
 
 
 @pytest.mark.parametrize(

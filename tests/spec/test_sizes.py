@@ -9,7 +9,7 @@ import pytest
 
 from study.errors import UserError
 from study.spec import StudySpec, load_study
-from study.spec.distributions import distributions
+from study.spec.optuna_distributions import space_distributions
 
 FILE = """
 name: big
@@ -79,6 +79,6 @@ def test_what_can_be_searched_is_told_to_the_sampler_without_a_warning(load: Any
     spec = load(domain)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        (found,) = distributions(spec.space).values()
+        (found,) = space_distributions(spec.space).values()
     ends = spec.space.domains["method.n"].ends()
     assert found._contains(found.to_internal_repr(ends[0]))

@@ -33,9 +33,9 @@ def test_conditions_come_first_and_nest() -> None:
         asked[key] = domain
         return domain.ends()[0]
 
-    assert spec.space.walk(first) == {"train.optimizer": "adam", "method.alpha": 0.1}
+    assert spec.space.suggest_params(first) == {"train.optimizer": "adam", "method.alpha": 0.1}
     assert list(asked) == ["train.optimizer", "method.alpha"]
-    last = spec.space.walk(lambda _, domain: domain.ends()[-1])
+    last = spec.space.suggest_params(lambda _, domain: domain.ends()[-1])
     assert last == {"train.optimizer": "sgd", "train.schedule": "steps", "train.momentum": 0.9, "method.alpha": 1.0}
     middle = {"train.optimizer": "sgd", "train.schedule": "cosine"}
     assert spec.space.applies("train.lr_floor", middle)
@@ -62,10 +62,22 @@ def test_what_the_search_could_give_is_inside(params: dict[str, Any], inside: bo
     assert searching(NESTED).space.contains(params) is inside
 
 
+@pytest.mark.parametrize(
+    ("params", "outside"),
+    [
+        ({"train.optimizer": "adam", "method.alpha": 0.5}, []),
+        ({"train.optimizer": "adam", "method.alpha": 0.05}, ["method.alpha 0.05"]),
+        ({"train.optimizer": "adam"}, []),
+    ],
+)
+def test_values_that_the_search_cannot_give_are_told(params: dict[str, Any], outside: list[str]) -> None:
+    assert searching(NESTED).space.values_outside(params) == outside
+
+
 def test_a_single_value_is_a_constant() -> None:
     spec = searching("{method.alpha: 0.5, train.optimizer: sgd, method.base_temperature: null, method.pooled: false}")
     constants = {"method.alpha": 0.5, "train.optimizer": "sgd", "method.base_temperature": None, "method.pooled": False}
-    assert spec.space.walk(lambda _, domain: domain.ends()[0]) == constants
+    assert spec.space.suggest_params(lambda _, domain: domain.ends()[0]) == constants
     assert spec.trial_document(constants)["train"]["optimizer"] == "sgd"
 
 
@@ -81,7 +93,7 @@ def test_a_single_value_is_a_constant() -> None:
             "{method.alpha: [0.5]}",
             "when.method.alpha: method.alpha is searched as a range, allowed in a condition are",
         ),
-        ("{train.optimizer: sgd}", "when.train.optimizer: 'sgd' given, allowed is a valid list"),
+        ("{train.optimizer: sgd}", "when.train.optimizer: 'sgd' given, allowed is a list, as ['sgd']"),
         ("[sgd]", "search.space.train.momentum.when: ['sgd'] given, allowed is a mapping of keys to values"),
         ("{train.momentum: [0.5]}", "search.space.train.momentum.when.train.momentum: train.momentum is searched as a"),
     ],

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, Protocol
 
-from study.home.events import Ablating, Event
+from study.home.events import AblationRequested, Event
 
 PARAMS = {"method.alpha": 0.01, "method.lambda": 1.5, "method.epsilon": 0.25}
 BASELINE = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
@@ -30,7 +30,7 @@ def write_ablation(
     **given: Any,
 ) -> None:
     """The ablation of a trial, every step worth its `WORTH`, alpha and lambda together `both` more."""
-    study.append(Ablating(trial=best, steps=tuple((key,) for key in WORTH), first=seeds[0], seeds=len(seeds)))
+    study.append(AblationRequested(trial=best, steps=tuple((key,) for key in WORTH), first=seeds[0], seeds=len(seeds)))
     for count in range(len(WORTH) + 1):
         for moved in combinations(WORTH, count):
             params = {key: (end if key in moved else BASELINE)[key] for key in WORTH}

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torchvision.models import get_model
 
-from study.models import published
-from study.models.published import FOLDER, Published
+from study.models import published_weights
+from study.models.published_weights import FOLDER, PublishedWeights
 
 
 def classifier(architecture: str, classes: int = 1000, seed: int = 3) -> nn.Module:
@@ -29,8 +29,8 @@ def publish(monkeypatch: pytest.MonkeyPatch, net: nn.Module, architecture: str, 
     torch.save(net.state_dict(), folder / "new.pth")
     digits = hashlib.sha256((folder / "new.pth").read_bytes()).hexdigest()[:8]
     file = (folder / "new.pth").rename(folder / f"{architecture}-{digits}.pth")
-    found = published.published(architecture, "imagenet")
-    made = Published(
+    found = published_weights.find_weights(architecture, "imagenet")
+    made = PublishedWeights(
         architecture,
         found.name,
         f"{url or 'http://127.0.0.1:9'}/{file.name}",
@@ -40,7 +40,7 @@ def publish(monkeypatch: pytest.MonkeyPatch, net: nn.Module, architecture: str, 
         (0.229, 0.224, 0.225),
         1.0,
     )
-    monkeypatch.setattr(published, "published", lambda *_: made)
+    monkeypatch.setattr(published_weights, "find_weights", lambda *_: made)
     return file
 
 

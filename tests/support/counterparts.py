@@ -16,10 +16,10 @@ from study.losses.cross_entropy import bias_balanced_cross_entropy, generalized_
 from study.losses.debiased import debiased_info_nce, hard_negative_info_nce
 from study.losses.difficulty import biased_triplet, difficulty_weighted_info_nce
 from study.losses.end import end
+from study.losses.eps_sup_info_nce import eps_sup_info_nce
 from study.losses.fair_kl import fair_kl
 from study.losses.fair_sup_con import fair_sup_con
 from study.losses.info_nce import eps_info_nce, info_nce
-from study.losses.margin import eps_sup_info_nce
 from study.losses.pairs import gram
 from study.losses.sup_con import eps_sup_con, sup_con, sup_con_in
 

@@ -10,15 +10,15 @@ import numpy as np
 from helpers import quickstart
 from numpy.typing import NDArray
 
-from study.home.events import Closed, Event, Opened
-from study.home.ledger import Ledger, read
+from study.home.events import Event, SessionClosed, SessionOpened
+from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
-from study.sweep.agenda import Agenda, Job, NewJoined
-from study.sweep.early_stopping import early_stopping
+from study.sweep.agenda import Agenda, NewFoldsJoined, TrialJob
+from study.sweep.early_stopping import EarlyStopping
 from study.sweep.failures import Failure
 from study.sweep.job_payload import JobPayload
-from study.sweep.joined import FoldPredictions
+from study.sweep.joined_folds import FoldPredictions
 
 BROKEN, DIED = Failure("BUG", "broken"), Failure("PREEMPTED", "its process died")
 
@@ -62,30 +62,30 @@ class Course:
         score: Score = score,
         checkpoints: bool = False,
         further: Callable[[TrialRecord], Mapping[str, float]] = lambda trial: {},
-        joins: NewJoined | None = None,
+        joins: NewFoldsJoined | None = None,
         predict: Callable[[TrialRecord], NDArray[np.int64]] | None = None,
     ) -> None:
         if not path.exists():
             Ledger.create(path)
         self.spec, self.score, self.ledger, self.checkpoints = spec, score, Ledger(path), checkpoints
         self.further, self.predict = further, predict
-        self.record = StudyRecord.fold(read(path))
+        self.record = StudyRecord.from_entries(read_entries(path))
         if self.record.state == "running":
-            self._write(Closed("interrupted"))
-        self._write(Opened(owner="ada", version="1"))
-        self.agenda = Agenda(spec, self.ledger, self.record, early_stopping(spec), joins)
+            self._write(SessionClosed("interrupted"))
+        self._write(SessionOpened(owner="ada", version="1"))
+        self.agenda = Agenda(spec, self.ledger, self.record, EarlyStopping(spec), joins)
 
     def play(self, slots: int = 1, pick: Callable[[int], int] = lambda count: 0) -> "Course":
         """Do jobs, `slots` at once, one step of one of them at a time, until nothing follows."""
         running: list[list[Any]] = []
         while True:
-            while len(running) < slots and isinstance(job := self.agenda.next(), Job):
+            while len(running) < slots and isinstance(job := self.agenda.next(), TrialJob):
                 assert self.record.trials[job.trial.number] is job.trial
                 running.append([job, 0])
             if not running:
                 assert self.agenda.next() == "done", "the agenda waits, and nothing runs"
                 assert self.agenda.is_over
-                self._write(Closed(self.agenda.stopping or "complete", self.agenda.enough))
+                self._write(SessionClosed(self.agenda.stopping or "complete", self.agenda.enough))
                 self.ledger.close()
                 return self
             assert self.agenda.stopping or not self.agenda.is_over, "a job is under way"
@@ -104,14 +104,14 @@ class Course:
             self.agenda.tested(number, {f"test/{name}": figure for name, figure in metrics.items()})
             return False
         if epoch == 0:
-            work[1] += max(0, job.trial.epochs - 1) if self.checkpoints else 0
+            work[1] += max(0, job.trial.n_epochs - 1) if self.checkpoints else 0
             return self.agenda.started(number, "here", work[1] - 1)
         value = self.score(job.trial, epoch)
         if value is None or isinstance(value, Failure):
             self.agenda.failed(number, value or BROKEN)
             return False
-        if self.predict and epoch == job.trial.total(self.spec.epochs) and job.trial.stage == "confirm":
-            self.agenda.judged(number, FoldPredictions(self.predict(job.trial)).packed())
+        if self.predict and epoch == self.spec.epochs and job.trial.stage == "confirm":
+            self.agenda.judged(number, FoldPredictions(self.predict(job.trial)).to_text())
         further = {f"val/{name}": figure for name, figure in self.further(job.trial).items()}
         return self.agenda.reported(number, epoch, {"val/accuracy": value, "train/loss": 1.0, **further})
 
@@ -122,9 +122,19 @@ class Course:
 def outcome(record: StudyRecord) -> list[Any]:
     """What came of every trial, without when and where."""
     return [
-        (trial.number, trial.stage, trial.params, trial.seed, trial.repeats, trial.state, trial.reason, reports, tested)
+        (
+            trial.number,
+            trial.stage,
+            trial.params,
+            trial.seed,
+            trial.repeated_trial,
+            trial.state,
+            trial.reason,
+            reports,
+            tested,
+        )
         for trial in record.trials.values()
-        for reports, tested in [([dict(one) for one in trial.reports], dict(trial.tested))]
+        for reports, tested in [([dict(one) for one in trial.reports], dict(trial.test_metrics))]
     ]
 
 
@@ -137,5 +147,5 @@ def prefixes(course: Course) -> list[bytes]:
 def payload(**fields: Any) -> JobPayload:
     """What a worker is told of a job: to train trial 0 from its first epoch, unless said otherwise."""
     job: dict[str, Any] = {"kind": "train", "trial": 0, "run": 0, "heard": 0, "document": "{}", "device": "cpu"}
-    job |= {"gpu": 0.0, "alone": False, "whole": False, "checkpoint": Path("checkpoint"), "model": None, "kept": {}}
-    return JobPayload(**job | {"end": None, "goal": None, "function": None, "needed": ()} | fields)
+    job |= {"gpu": 0.0, "alone": False, "whole": False, "checkpoint": Path("checkpoint"), "model": None}
+    return JobPayload(**job | {"goal": None, "function": None, "needed": ()} | fields)

@@ -18,7 +18,7 @@ from study.api.run_study import function_study
 from study.commands.progress_view import ProgressView
 from study.driver import run
 from study.errors import StudyStoppedError, UserError
-from study.home.folder import ANOTHER_HOME, Home
+from study.home.folder import ANOTHER_HOME_REMEDY, Home
 
 NAME = "disk"
 VIEW = ProgressView(Console(file=StringIO()), quiet=True)
@@ -54,11 +54,11 @@ def study(home: Home) -> str:
     except UserError as error:
         if "there is nothing to go on with" in str(error):
             return "complete"
-        if ANOTHER_HOME not in str(error):
+        if ANOTHER_HOME_REMEDY not in str(error):
             raise
         return str(error)
     except Exception as error:
-        expected = cli._expected(error)
+        expected = cli._expected_error(error)
         if not isinstance(expected, StudyStoppedError) or "\n" in str(expected):
             raise
         return str(expected)
@@ -73,14 +73,14 @@ def check(home: Home, told: str, expected: list[dict[str, Any]]) -> None:
     Args:
         expected: `computed` of the undisturbed one.
     """
-    leads_on = ("resume", "type the same command again", ANOTHER_HOME)
+    leads_on = ("resume", "type the same command again", ANOTHER_HOME_REMEDY)
     assert told in ("complete", "MLflow") or any(way in told for way in leads_on), told
     if told != "complete":
         again = study(home)
         assert again == "complete", again
-    folder = home.find(NAME)
+    folder = home.find_study(NAME)
     record = assert_nothing_was_lost(folder)
     assert computed(record) == expected, "another result"
     Runs(home.tracking_uri, NAME).agree_with(record)
-    assert (folder.report / "report.html").is_file()
+    assert (folder.report_folder / "report.html").is_file()
     assert folder.best_file.is_file()

@@ -11,10 +11,10 @@ from ablated_study import PARAMS
 from helpers import Told, quickstart, write_ledger
 
 from study.cluster import job_client
-from study.cluster.driver_job import Job
-from study.cluster.job_client import Submitted
+from study.cluster.driver_job import DriverJob
+from study.cluster.job_client import Submission
 from study.commands import on_cluster
-from study.home.events import Closed
+from study.home.events import SessionClosed
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.spec import StudySpec
@@ -23,7 +23,7 @@ URL = "http://127.0.0.1:8265"
 THERE = ["--address", URL]
 
 
-class Jobs(job_client.Jobs):
+class Jobs(job_client.JobClient):
     """A cluster that runs nothing: it keeps what it is given. One study of it, `mine`, has a driver."""
 
     state, exit_code, answers = "succeeded", 0, dict[str, Any]()
@@ -33,10 +33,12 @@ class Jobs(job_client.Jobs):
     def __init__(self, address: str) -> None:
         self.address = address
 
-    def all(self) -> list[Job]:
+    def all(self) -> list[DriverJob]:
         given = {"KEY": "value"}
         return [
-            Job("study-mine-3", "mine", "hash", 3, self.state, "", 1.0, 2.0, "python3", given, None, self.exit_code)
+            DriverJob(
+                "study-mine-3", "mine", "hash", 3, self.state, "", 1.0, 2.0, "python3", given, None, self.exit_code
+            )
         ]
 
     def start(
@@ -46,9 +48,9 @@ class Jobs(job_client.Jobs):
         metadata: dict[str, str],
         environment: Any,
         spec: StudySpec | None = None,
-    ) -> Submitted:
+    ) -> Submission:
         self.started.append((job, list(command), metadata, dict(environment), spec))
-        return Submitted(job, 3, 1000)
+        return Submission(job, 3, 1000)
 
     def answer(self, job: str, patience: float | None = None) -> Any:
         answer = self.answers[job.split("-")[1]]
@@ -56,7 +58,7 @@ class Jobs(job_client.Jobs):
             raise answer
         return answer
 
-    def _asked(self, job: str, patience: float | None = None) -> Any:
+    def _run_and_answer(self, job: str, patience: float | None = None) -> Any:
         return self.answer(job, patience)
 
     def forget(self, job: str) -> None:
@@ -65,32 +67,32 @@ class Jobs(job_client.Jobs):
     def follow(self, job: str) -> Iterator[str]:
         yield f"log of {job}\n"
 
-    def wait(self, job: str, patience: float | None = None, expected: str = "stop") -> Job:
-        return Job(job, "mine", "hash", 4, self.state, "", 1.0, 2.0, "python3", {}, None, self.exit_code)
+    def wait(self, job: str, patience: float | None = None, expected: str = "stop") -> DriverJob:
+        return DriverJob(job, "mine", "hash", 4, self.state, "", 1.0, 2.0, "python3", {}, None, self.exit_code)
 
 
 SPEC = replace(quickstart("search.early_stopping={}", "search.confirm={top: 0}"), name="mine")
 
 
-def as_it_is_there(home: Path) -> StudyFolder:
+def as_it_is_there(home: Path, name: str = SPEC.name) -> StudyFolder:
     """The study, whose search is over."""
-    folder = Home(home).create(SPEC)
+    folder = Home(home).create_study(replace(SPEC, name=name))
     start = dict(SPEC.search.baseline or {})
     trials = [Told("search", [value], params=PARAMS | {"method.alpha": value}) for value in (0.6, 0.7)]
     write_ledger(folder.ledger_file, Told("baseline", [0.5], params=start), *trials)
     ledger = Ledger(folder.ledger_file)
-    ledger.append(Closed(state="complete"))
+    ledger.append(SessionClosed(state="complete"))
     ledger.close()
     return folder
 
 
 def replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Jobs]:
     """It, in the place of every cluster."""
-    monkeypatch.setattr(job_client, "Jobs", Jobs)
+    monkeypatch.setattr(job_client, "JobClient", Jobs)
     monkeypatch.setattr(Jobs, "started", [], raising=False)
     monkeypatch.setattr(Jobs, "forgotten", [], raising=False)
     folder = cache(as_it_is_there)
-    monkeypatch.setattr(on_cluster, "folder_there", lambda jobs, name: folder(tmp_path / "there"))
+    monkeypatch.setattr(on_cluster, "local_copy_folder", lambda jobs, name: folder(tmp_path / "there"))
     monkeypatch.setenv("STUDY_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("STUDY_OWNER", "somebody")
     return Jobs

@@ -5,10 +5,10 @@ from collections import Counter
 from helpers import timeless
 
 from study import data
-from study.files import parts
+from study.files import unfinished_files
 from study.home.folder import StudyFolder
-from study.home.ledger import read
-from study.home.line import Entry
+from study.home.ledger import read_entries
+from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
 from study.training import Trial
 
@@ -22,7 +22,7 @@ def assert_nothing_was_lost(folder: StudyFolder) -> StudyRecord:
     """
     heard: Counter[int] = Counter()
     decided, ended = set(), set()
-    for event in read(folder.ledger_file):
+    for event in read_entries(folder.ledger_file):
         number = event.get("trial")
         if event["event"] == "trial":
             assert number not in decided
@@ -40,8 +40,8 @@ def assert_nothing_was_lost(folder: StudyFolder) -> StudyRecord:
     record = StudyRecord.load(folder.ledger_file)
     assert record.state == "complete"
     assert ended == decided == set(record.trials)
-    left = [path for path in folder.checkpoints.glob("*") if not path.name.endswith("-end.pt")]
-    assert not [*left, *parts(folder.models)]
+    left = [*folder.checkpoints_folder.glob("*")]
+    assert not [*left, *unfinished_files(folder.models_folder)]
     return record
 
 
@@ -58,4 +58,4 @@ def assert_as_alone(folder: StudyFolder, most: int = 3) -> None:
 
 def lost(folder: StudyFolder) -> list[Entry]:
     """Each run of a trial that was lost, and why."""
-    return [event for event in read(folder.ledger_file) if event["event"] == "lost"]
+    return [event for event in read_entries(folder.ledger_file) if event["event"] == "lost"]

@@ -6,13 +6,21 @@ from helpers import quickstart
 
 from study import data
 from study.commands.final_training import final_study
-from study.home.events import Closed, Decided, Ended, Opened, Report, SplitTested, Started
+from study.home.events import (
+    EpochReported,
+    SessionClosed,
+    SessionOpened,
+    TrialDecided,
+    TrialEnded,
+    TrialStarted,
+    TrialTested,
+)
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
-from study.trained.model_files import write
+from study.trained.model_files import write_descriptions_and_card
 from study.training import Trial
 
 TABLE = """
@@ -52,22 +60,22 @@ def train(home: Home) -> StudyFolder:
 
 def train_study(home: Home, spec: StudySpec) -> StudyFolder:
     """A final training, as `study train` does it."""
-    found = home.create(spec)
+    found = home.create_study(spec)
     dataset = data.load(spec.data_sections[0])
     ledger = Ledger(found.ledger_file)
     begun = {"weights": spec.weights} if spec.weights else {}
-    ledger.append(Opened(owner="ada", version="1", data=dataset.fingerprint, libraries={}, **begun))
+    ledger.append(SessionOpened(owner="ada", version="1", data=dataset.fingerprint, libraries={}, **begun))
     for number, seed in enumerate(spec.final_seeds or ()):
         trial = Trial(spec.trial_config({}, seed), dataset, "cpu")
-        ledger.append(Decided(trial=number, stage="final", params={}, seed=seed))
-        ledger.append(Started(trial=number, node="here"))
+        ledger.append(TrialDecided(trial=number, stage="final", params={}, seed=seed))
+        ledger.append(TrialStarted(trial=number, node="here"))
         for epoch, metrics in enumerate(trial.run(), 1):
-            ledger.append(Report(trial=number, epoch=epoch, metrics=metrics))
+            ledger.append(EpochReported(trial=number, epoch=epoch, metrics=metrics))
         trial.save(found.model_file(number))
-        ledger.append(Ended(trial=number, state="complete"))
-        ledger.append(SplitTested(trial=number, metrics=trial.evaluate("test", final=True)))
-    ledger.append(Closed(state="complete"))
+        ledger.append(TrialEnded(trial=number, state="complete"))
+        ledger.append(TrialTested(trial=number, metrics=trial.evaluate("test", final=True)))
+    ledger.append(SessionClosed(state="complete"))
     ledger.close()
-    record = StudyRecord.told(found.ledger_file)
-    write(found, Results(spec, record), {data.key(spec.data_sections[0]): dataset})
+    record = StudyRecord.load_without_closing(found.ledger_file)
+    write_descriptions_and_card(found, Results(spec, record), {data.section_key(spec.data_sections[0]): dataset})
     return found

@@ -30,8 +30,6 @@ MARGIN: Section = {"name": "eps_sup_info_nce", "regulariser": "fair_kl", "lambda
 SWITCHED_AS_RESNET18 = ("resnet50", "torchvision")
 """Networks whose switches are those of resnet18 and do the same, in more seconds."""
 
-COMPILED = "compile"
-"""The option that is left out: there is nothing to compile kernels with on a device that runs none."""
 
 GIVEN: dict[str, Section] = {
     "views": {"views": 2},
@@ -92,12 +90,12 @@ def _case(
     """The case, if there are data for it; without `model` on a small network with this head."""
     whole, choice = complete(method), [model] if model else NETWORKS
     for kind in [kind for kind in FACTS if kind.endswith(facts)]:
-        networks = [network for network in choice if models.unsuited(network, FACTS[kind]) is None]
-        if networks and not list(methods.lacking(whole, FACTS[kind])):
+        networks = [network for network in choice if models.why_unsuited(network, FACTS[kind]) is None]
+        if networks and not list(methods.unmet_needs(whole, FACTS[kind])):
             break
     else:
         return
-    if methods.needs(whole).views and "augmentation" not in train:
+    if methods.method_needs(whole).views and "augmentation" not in train:
         train["augmentation"] = "noise" if FACTS[kind].is_table else "simclr"
     network = networks[0] if head == "none" else {**networks[0], "head": head}
     yield Case(label, kind, network, method, train)
@@ -150,7 +148,7 @@ def _networks() -> Iterator[Case]:
 def _augmentations() -> Iterator[Case]:
     for name in augment.names():
         for facts in ("images", "table"):
-            if augment.suits(name, FACTS[facts]) is None:
+            if augment.why_unsuited(name, FACTS[facts]) is None:
                 options = {"augmentation": name, "precision": "bfloat16"}
                 yield from _case(f"augmentation {name}, {facts}", {"name": "sup_con"}, facts, **options)
 
@@ -158,7 +156,7 @@ def _augmentations() -> Iterator[Case]:
 def _training() -> Iterator[Case]:
     for knob in knobs(TrainOptions):
         for value in _values(knob):
-            if value != knob.default and knob.key != COMPILED:
+            if value != knob.default:
                 yield from _case(f"train {knob.key}={value}", MARGIN, **{knob.key: value})
     final = next(knob for knob in knobs(TrainOptions) if knob.key == "final")
     for name in {*probes.PROBES, *get_args(get_args(final.kinds[0])[0])}:

@@ -20,9 +20,9 @@ Peaks = dict[str, float]
 def shipped() -> list[str]:
     """The study files that train networks of ours."""
     from study.spec import load_study
-    from study.spec.document import shipped_folder
+    from study.spec.yaml_document import shipped_files_folder
 
-    names = sorted(path.stem for path in shipped_folder().glob("*.yaml"))
+    names = sorted(path.stem for path in shipped_files_folder().glob("*.yaml"))
     return [name for name in names if not load_study(name).function]
 
 
@@ -68,7 +68,7 @@ def watch() -> None:
     from study.training.trial import StandIn
 
     loop.check_loss = loop.check_networks = evaluation.check_features = lambda *values: None  # type: ignore[assignment]
-    evaluate = evaluation.Evaluation.__call__
+    evaluate = evaluation.Evaluator.__call__
 
     def watched(self: Any, split: str, final: bool = False) -> dict[str, float]:
         measured.setdefault("training", torch.cuda.max_memory_allocated())
@@ -77,7 +77,7 @@ def watch() -> None:
         measured["evaluation"] = max(measured.get("evaluation", 0), torch.cuda.max_memory_allocated())
         return told
 
-    evaluation.Evaluation.__call__ = watched  # type: ignore[method-assign]
+    evaluation.Evaluator.__call__ = watched  # type: ignore[method-assign]
     outputs = StandIn._outputs
 
     def within(self: StandIn, of: Any, split: str) -> Split:

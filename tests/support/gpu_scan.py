@@ -96,7 +96,7 @@ def watch() -> dict[str, list[dict[str, int]]]:
     from study.training import device
 
     told: dict[str, list[dict[str, int]]] = {}
-    begin = device.Clock.__init__
+    begin = device.EpochClock.__init__
 
     def watched(self: Any, device: Any) -> None:
         begin(self, device)
@@ -104,7 +104,7 @@ def watch() -> dict[str, list[dict[str, int]]]:
         for name, phase in self._phases.items():
             self._phases[name] = Watched(name, phase, told.setdefault(name, []))
 
-    device.Clock.__init__ = watched  # type: ignore[method-assign]
+    device.EpochClock.__init__ = watched  # type: ignore[method-assign]
     return told
 
 
@@ -158,8 +158,8 @@ def is_recordable(case: Case) -> bool:
     """Whether its study file may say `train.graph: true`, and nothing is read back from memory, which is not zeros."""
     from study import methods
 
-    whole = not {"compile", "micro_batch"} & case.train.keys()
-    return whole and methods.needs(case.method).varies is None and not READS_BACK.search(case.label)
+    whole = "micro_batch" not in case.train
+    return whole and methods.method_needs(case.method).varying_key is None and not READS_BACK.search(case.label)
 
 
 def _train(case: Case, folder: Path) -> None:

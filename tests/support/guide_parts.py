@@ -16,9 +16,8 @@ import typer.main
 from study import data, methods, models
 from study.cli import app
 from study.knobs import MAX_INTEGER
-from study.metrics import GROUPS, METRICS
-from study.spec.json_schema import schema
-from study.spec.rungs import SCHEDULES
+from study.metrics import GROUPS, METRICS, NAMED_GROUPS
+from study.spec.json_schema import study_file_schema
 from study.spec.sampler_facts import SAMPLERS
 from study.training.config import SECTIONS
 
@@ -33,7 +32,7 @@ MANY = 12
 COMMON = {"--json", "--quiet", "--follow", "--address", "--set", "--profile", "--name", "--env", "--python", "--device"}
 """Options of many commands, which the hand-written part of the page explains."""
 
-ABOUT = {"data": data.CATALOGUE.about, "model": models.CATALOGUE.about, "method": methods.about}
+ABOUT = {"data": data.CATALOGUE.about, "model": models.CATALOGUE.about, "method": methods.describe}
 NEEDS = {
     "bias": "bias labels",
     "condition": "a continuous attribute or bias labels",
@@ -55,7 +54,7 @@ def _before(name: str) -> str:
 
 def keys_part() -> str:
     """Names and keys of each section of a study file, and the metrics."""
-    definitions = schema()["$defs"]
+    definitions = study_file_schema()["$defs"]
     lines = [line for section in SECTIONS for line in _section(section, definitions)]
     for model in ("Search", "Resources"):
         choices = _ways() if model == "Search" else ()
@@ -111,7 +110,7 @@ def _needs(section: str, name: str) -> str:
     if section != "method":
         return ""
     defaults = {key: knob.default for key, knob in methods.method_knobs({"name": name}).items()}
-    needs = methods.needs({"name": name, **defaults})
+    needs = methods.method_needs({"name": name, **defaults})
     wanted = [words for key, words in NEEDS.items() if getattr(needs, key)]
     return f" Needs {', '.join(wanted)}." if wanted else ""
 
@@ -126,9 +125,6 @@ def _ways() -> Iterator[str]:
     yield from ("`search.sampler` is one of:", "")
     for name, can in SAMPLERS.items():
         yield f"- `{name}`: good for {can.good_for}. Limits: {can.limits}."
-    yield from ("", "`search.early_stopping.name` is one of:", "")
-    for name, rule in SCHEDULES.items():
-        yield f"- `{name}`: {rule.about}."
     yield from ("", "All keys:", "")
 
 
@@ -139,7 +135,8 @@ def _metrics() -> Iterator[str]:
     for name, metric in METRICS.items():
         if name not in GROUPS:
             yield f"- `{name}`: {_one_line(metric.about)}" + (" Smaller is better." if metric.better == "min" else "")
-    yield "- `group_Y_S_accuracy`: Accuracy of class Y with bias class S, where there are at most 16 such cells."
+    most = f"where there are at most {NAMED_GROUPS} such cells"
+    yield f"- `group_Y_S_accuracy`: Accuracy of class Y with bias class S, {most}."
 
 
 def _shown(what: dict[str, Any]) -> str:
@@ -150,7 +147,7 @@ def _model(definitions: dict[str, Any], name: str, above: str) -> Iterator[str]:
     """The keys of a pydantic model, and those of the models in it."""
     for key, what in definitions[name]["properties"].items():
         inner = next((of["$ref"].split("/")[-1] for of in _branches(what) if "$ref" in of), "")
-        if inner in ("Choose", "Confirm", "EarlyStopping", "Plateau", "Stop"):
+        if inner in ("Confirm", "EarlyStopping"):
             yield from _model(definitions, inner, f"{above}.{key}")
         else:
             yield _entry(f"{above}.{key}", what, _shown(what))

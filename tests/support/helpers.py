@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from study.errors import UserError
-from study.home.events import KINDS
+from study.home.events import EVENT_CLASSES
 from study.home.ledger import Ledger
-from study.home.line import Chain, Entry, encode, last_line
+from study.home.ledger_line import Entry, LineChain, encode, last_line
 from study.home.record import StudyRecord
 from study.spec import StudySpec, load_study
-from study.spec.document import Document, override
-from study.spec.load import resolve
+from study.spec.load import check_and_complete
+from study.spec.yaml_document import Document, apply_overrides
 
 ROOT = Path(__file__).parents[2]
 SEARCH = {
@@ -72,8 +72,8 @@ def named(name: str) -> StudySpec:
 def reread(spec: StudySpec) -> StudySpec:
     """The study that the resolved file of a study stands for."""
     document = Document("memory", {})
-    override(document, [f"all={spec.to_yaml()}"])
-    return resolve(Document("memory", document.values["all"]))
+    apply_overrides(document, [f"all={spec.to_yaml()}"])
+    return check_and_complete(Document("memory", document.values["all"]))
 
 
 @dataclass
@@ -120,7 +120,7 @@ def record(*trials: Told) -> StudyRecord:
     for at, (name, fields) in enumerate(events(*trials), 1):
         known = {key: value for key, value in fields.items() if value is not None}
         found.append({"event": name, "time": float(at), **known})
-    return StudyRecord.fold(found)
+    return StudyRecord.from_entries(found)
 
 
 def write_ledger(path: Path, *trials: Told) -> None:
@@ -132,16 +132,16 @@ def write_ledger(path: Path, *trials: Told) -> None:
         Ledger.create(path)
     ledger, began = Ledger(path), time.time()
     for at, (name, fields) in enumerate(events(*trials)):
-        ledger.append(KINDS[name](time=round(began + at / 1000, 3), **fields))
+        ledger.append(EVENT_CLASSES[name](time=round(began + at / 1000, 3), **fields))
     ledger.close()
 
 
 def append_event(path: Path, event: str, **fields: Any) -> None:
     """Append one event, of whatever version, to a ledger that nobody has open."""
     lines = path.read_bytes()
-    chain = Chain.at(last := last_line(lines))
-    assert chain.passes(last)
-    path.write_bytes(lines + chain.close(encode({"event": event, "time": round(time.time(), 3), **fields})))
+    chain = LineChain.after_line(last := last_line(lines))
+    assert chain.accepts(last)
+    path.write_bytes(lines + chain.complete_line(encode({"event": event, "time": round(time.time(), 3), **fields})))
 
 
 COST = ("time/", "speed/", "memory/")
@@ -161,7 +161,7 @@ def computed(record: StudyRecord) -> list[dict[str, Any]]:
             "seed": trial.seed,
             "state": trial.state,
             "reports": timeless(trial.reports),
-            "tested": trial.tested,
+            "tested": trial.test_metrics,
         }
         for trial in record.trials.values()
     ]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pictures import picture
 
-from study.commands.answers import Asker
 from study.commands.init import Flags, write
+from study.commands.init_answers import Asker
 from study.errors import UserError
 
 

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
+from command import as_a_users
 
 BRIDGE, PREFIX, NETWORK = "study0", "study-", "10.77.0"
 GATEWAY = f"{NETWORK}.254"
@@ -98,7 +99,7 @@ class Machine:
         with log.open("ab") as file:
             started = subprocess.Popen(
                 [*spaces, *words],
-                env={**os.environ, **environment},
+                env={**as_a_users(), **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,

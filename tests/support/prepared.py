@@ -24,11 +24,17 @@ from command import Command
 
 from study.upstream.environment import ProcessKind, variables
 
-IMPORTS = ["study.sweep.worker", "study.sweep.adapters", "study.tracking.writer", "study.analysis.report.write_report"]
-IMPORTS += ["study.driver.run", "study.commands.final_training", "study.sweep.search_stage", "plotly.offline"]
+IMPORTS = [
+    "study.sweep.worker",
+    "study.sweep.tune_adapters",
+    "study.tracking.writer",
+    "study.analysis.report.write_report",
+    "study.driver.run",
+]
+IMPORTS += ["study.commands.final_training", "study.sweep.search_stage"]
 """Modules that bring all that takes long to import."""
 
-AT_ONCE = {"list", "status", "plan", "enqueue", "stop", "export", "cost"}
+AT_ONCE = {"list", "status", "plan", "enqueue", "stop", "export"}
 """Commands that import none of them."""
 
 

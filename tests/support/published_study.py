@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import Any
 
-from study.home.events import Closed, Decided, Ended, Opened, Report, Started
+from study.home.events import EpochReported, SessionClosed, SessionOpened, TrialDecided, TrialEnded, TrialStarted
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.spec import load_study
@@ -16,9 +16,9 @@ class Course:
     def __init__(
         self, home: Home, table: str, *assignments: str, profile: str | None = None, name: str | None = None
     ) -> None:
-        self.folder: StudyFolder = home.create(load_study(table, assignments, profile, name))
+        self.folder: StudyFolder = home.create_study(load_study(table, assignments, profile, name))
         self._ledger, self._number = Ledger(self.folder.ledger_file), count()
-        self._ledger.append(Opened(owner="ada", data="d", dataset="Biased-MNIST", spec="s"))
+        self._ledger.append(SessionOpened(owner="ada", data="d", dataset="Biased-MNIST", spec="s"))
 
     def trial(
         self,
@@ -31,15 +31,17 @@ class Course:
         """A trial with its test accuracy, and `further` metrics, at each epoch; `state` None: it still runs."""
         number = next(self._number)
         stage = {"stage": "search"} if seed == 0 else {"stage": "replicate", "repeats": number - seed}
-        self._ledger.append(Decided(trial=number, params=dict(params), seed=seed, **stage))
-        self._ledger.append(Started(trial=number, node="here"))
+        self._ledger.append(TrialDecided(trial=number, params=dict(params), seed=seed, **stage))
+        self._ledger.append(TrialStarted(trial=number, node="here"))
         for epoch, value in enumerate(test, start=1):
             metrics = {"train/loss": 1.0, "val/accuracy": value - 0.01, "test/accuracy": value, **(further or {})}
-            self._ledger.append(Report(trial=number, epoch=epoch, metrics=metrics))
+            self._ledger.append(EpochReported(trial=number, epoch=epoch, metrics=metrics))
         if state:
-            self._ledger.append(Ended(trial=number, state=state, reason=None if state == "complete" else "because"))
+            self._ledger.append(
+                TrialEnded(trial=number, state=state, reason=None if state == "complete" else "because")
+            )
 
     def close(self, state: str) -> StudyFolder:
-        self._ledger.append(Closed(state=state))
+        self._ledger.append(SessionClosed(state=state))
         self._ledger.close()
         return self.folder

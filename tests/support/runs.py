@@ -3,7 +3,7 @@
 from mlflow import MlflowClient
 
 from study.home.record import StudyRecord
-from study.tracking.mlflow_events import STAR
+from study.tracking.mlflow_events import BEST_RUN_PREFIX
 
 
 class Runs:
@@ -26,8 +26,8 @@ class Runs:
         self.all = self.client.search_runs([experiment.experiment_id], own, max_results=1000)
         names = [str(run.info.run_name) for run in self.all]
         assert names == [run.data.tags["mlflow.runName"] for run in self.all]
-        self.by_name = {name.removeprefix(STAR): run for name, run in zip(names, self.all, strict=True)}
-        self.starred = {name.removeprefix(STAR) for name in names if name.startswith(STAR)}
+        self.by_name = {name.removeprefix(BEST_RUN_PREFIX): run for name, run in zip(names, self.all, strict=True)}
+        self.starred = {name.removeprefix(BEST_RUN_PREFIX) for name in names if name.startswith(BEST_RUN_PREFIX)}
 
     def history(self, name: str, metric: str) -> list[tuple[int, float]]:
         """Step and value of every point, in the order in which MLflow got them."""

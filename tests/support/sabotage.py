@@ -63,7 +63,7 @@ def happens(fault: str, trial: Any) -> None:
 
 def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
     """What a worker runs instead of `run_job`."""
-    from study.sweep import course, worker
+    from study.sweep import job_course, worker
     from study.training import Trial
 
     job, plain = config["job"], Trial.run
@@ -77,7 +77,7 @@ def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
             if fault and count == (1 if always else 2) and (always or job.run == 0):
                 happens(fault.removesuffix(" always"), self)
 
-    course.PAUSE_PER_WRITE = 0.0
+    job_course.PAUSE_PER_WRITE = 0.0
     Trial.run = run  # type: ignore[method-assign]
     try:
         worker.run_job(config, **given)  # the plain one: only the driver's module was changed
@@ -93,6 +93,7 @@ if __name__ == "__main__":
     if "driver" in SABOTAGE:
         from study.driver import session
 
-        session.HEAD_START = 0.0  # MLflow from the beginning: a study of seconds is over before it would be opened
+        # MLflow from the beginning: a study of seconds is over before it would be opened
+        session.MAX_HEAD_START_S = 0.0
         dies_at(*SABOTAGE["driver"])
     cli.main()

@@ -135,6 +135,14 @@ def _environment(changed: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests", SUPPORT))), **changed}
 
 
+END = """
+import os, sys
+sys.stdout.flush()
+os._exit(0)
+"""
+"""What ends a script: threads of PyTorch that wait for a device may abort the process while Python clears up."""
+
+
 def run_on_gpu(script: str, environment: Mapping[str, str] | None = None, timeout: float = 240, **devices: int) -> str:
     """What a Python script prints in a process with simulated devices: see `gpu_environment` for `devices`.
 
@@ -142,7 +150,7 @@ def run_on_gpu(script: str, environment: Mapping[str, str] | None = None, timeou
         AssertionError: the script failed; with its standard error.
     """
     done = subprocess.run(
-        [sys.executable, "-c", script],
+        [sys.executable, "-c", script + END],
         env=dict(environment or gpu_environment(**devices)),
         capture_output=True,
         text=True,

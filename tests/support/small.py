@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from study import data, methods
 from study.data.dataset import Dataset, Facts, Split
-from study.methods import Batch, Labels, Method
+from study.methods import Batch, BatchLabels, Method
 from study.models.encoder import Encoder, Network
 from study.models.network_keys import HeadOptions
 from study.training import Trial, TrialConfig
@@ -66,7 +66,7 @@ def method_for_rows(**given: Any) -> Method:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     complete = section(**given)
-    return methods.build(complete, TABLE, lambda: Network(Rows(TABLE.shape[0], 8), HeadOptions()))
+    return methods.build_method(complete, TABLE, lambda: Network(Rows(TABLE.shape[0], 8), HeadOptions()))
 
 
 def rows(samples: int = 64, views: int = 1) -> Batch:
@@ -78,7 +78,7 @@ def rows(samples: int = 64, views: int = 1) -> Batch:
     noise[:, 0] += 2.0 * target
     noise[:, 1] += 4.0 * bias
     seen = noise + 0.1 * torch.randn(views, samples, 6, generator=generator)
-    return Batch(seen, Labels(target, bias), torch.arange(samples))
+    return Batch(seen, BatchLabels(target, bias), torch.arange(samples))
 
 
 def steps(method: Method, batch: Batch, count: int, rate: float = 0.02) -> list[float]:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from ray._private.authentication_test_utils import reset_auth_token_state
 
-from study.cluster.job_client import Jobs
+from study.cluster.job_client import JobClient
 from study.cluster.local import LocalCluster
-from study.home.events import ENDED
+from study.home.events import ENDED_STATES
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import read
+from study.home.ledger import read_entries
 from study.home.record import StudyRecord
 from study.spec import load_study
 
@@ -44,7 +44,7 @@ class Submissions:
         password = self.local.password_file.read_text(encoding="utf-8")
         os.environ.update(self.local.environment(), MLFLOW_TRACKING_PASSWORD=password)
         reset_auth_token_state()  # this process may have asked another cluster before, and Ray keeps mode and token
-        self.jobs = Jobs(self.local.dashboard)
+        self.jobs = JobClient(self.local.dashboard)
 
     def submit(self, name: str, trials: int, owner: str = "ann", epochs: int = 2) -> None:
         """Submit one more study."""
@@ -59,14 +59,14 @@ class Submissions:
 
     def events(self, name: str, *kinds: str) -> list[tuple[float, str, int | None]]:
         """Time, kind and trial of its events."""
-        found = (event for event in read(self.folder(name).ledger_file) if event["event"] in kinds)
+        found = (event for event in read_entries(self.folder(name).ledger_file) if event["event"] in kinds)
         return [(event["time"], event["event"], event.get("trial")) for event in found]
 
     def ended(self, name: str) -> int:
         """Trials that have ended."""
         if not self.folder(name).ledger_file.exists():
             return 0
-        return sum(trial.state in ENDED for trial in self.record(name).trials.values())
+        return sum(trial.state in ENDED_STATES for trial in self.record(name).trials.values())
 
     def is_complete(self, name: str) -> bool:
         return self.folder(name).ledger_file.exists() and self.record(name).state == "complete"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from helpers import Told, write_ledger
 
-from study.home.events import Closed
+from study.home.events import SessionClosed
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.spec.suite import Suite, SuiteSearch, load_suite
@@ -59,7 +59,7 @@ def tell(home: Home, cell: SuiteSearch, *tests: tuple[float, float], closed: str
         tests: of each of the two trials the test accuracy on two fresh seeds; of a trial without, no seed ran.
         closed: how its driver ended; None: it did not come to its end.
     """
-    folder = home.create(cell.spec)
+    folder = home.create_study(cell.spec)
     key = next(iter(cell.spec.search.space))
     params = [{key: 0.1 + 0.1 * number} for number in range(2)]
     further = [{"val/unbiased_accuracy": 0.5}, {"val/unbiased_accuracy": 0.6}]
@@ -77,5 +77,5 @@ def tell(home: Home, cell: SuiteSearch, *tests: tuple[float, float], closed: str
     write_ledger(folder.ledger_file, *trials)
     if closed is not None:
         ledger = Ledger(folder.ledger_file)
-        ledger.append(Closed(state=closed, enough="trials"))
+        ledger.append(SessionClosed(state=closed, enough="trials"))
         ledger.close()

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from study import methods
 from study.data import Facts
-from study.methods import Batch, Labels, Method
+from study.methods import Batch, BatchLabels, Method
 from study.models import Encoder, Network
 from study.models.network_keys import HeadOptions
 
@@ -31,12 +31,12 @@ def section(name: str, **given: object) -> dict[str, object]:
 
 def build(name: str, facts: Facts = FACTS, head: str = "none", **given: object) -> Method:
     torch.manual_seed(0)
-    return methods.build(section(name, **given), facts, lambda: Network(Layer(), HeadOptions(head, 7, 4)))
+    return methods.build_method(section(name, **given), facts, lambda: Network(Layer(), HeadOptions(head, 7, 4)))
 
 
 def batch_for(method: Method, size: int = 12) -> Batch:
     generator = torch.Generator().manual_seed(1)
     index = torch.arange(size)
-    labels = Labels(index % 3, index % 2, torch.rand(size, 4, generator=generator))
+    labels = BatchLabels(index % 3, index % 2, torch.rand(size, 4, generator=generator))
     method.begin(labels)
     return Batch(torch.randn(method.views, size, 5, generator=generator), labels, index)

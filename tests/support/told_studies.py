@@ -6,11 +6,12 @@ from typing import Any, TypeVar
 
 from helpers import Told, quickstart, record
 
-from study.analysis.report.caveats import Doubted, NotRead, TellsAlone, caveats
+from study.analysis.report.caveats import NotRead, caveats
+from study.analysis.report.conclusions import Doubted, InputTellsClass
 from study.analysis.report.result_sentences import lead
 from study.analysis.statistics.next_step import TrialFailed, next_steps
 from study.commands.final_training import final_study
-from study.home.events import Groups, Referenced
+from study.home.events import GroupCells, ReferenceFitted
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.documents import Statement
@@ -139,7 +140,7 @@ def referenced(
     for name, (accuracy, odds) in beside.items():
         metrics = {"val/accuracy": accuracy, ERROR: 0.02, ODDS: odds}
         metrics |= {"test/accuracy": tested[name]} if name in tested else {}
-        found.apply(Referenced(name, metrics, 1.0, time=90.0))
+        found.apply(ReferenceFitted(name, metrics, 1.0, time=90.0))
     return found
 
 
@@ -216,11 +217,21 @@ def incumbents(*values: float, error: float | None = 0.02) -> list[Told]:
 AGAINST = quickstart(*WHOLE, "search.metric=val/conflicting_accuracy", "search.confirm={top: 1, seeds: 3}")
 
 
-def measured(stage: str, conflicting: float, aligned: float, accuracy: float, seed: int = 0, **given: int) -> Told:
+def measured(
+    stage: str,
+    conflicting: float,
+    aligned: float,
+    accuracy: float,
+    seed: int = 0,
+    error: float | None = None,
+    **given: int,
+) -> Told:
     """A trial with its accuracy against the bias, with it and over all, on validation and, by a little less, on
-    test."""
+    test; `error`: the standard error of those against the bias and with it."""
     values = {"aligned_accuracy": aligned, "accuracy": accuracy}
     tested = {f"test/{name}": value - 0.01 for name, value in {**values, "conflicting_accuracy": conflicting}.items()}
+    if error is not None:
+        tested |= {f"test/{name}_accuracy_standard_error": error for name in ("aligned", "conflicting")}
     further = {f"val/{name}": value for name, value in values.items()}
     params = {"method.alpha": conflicting} if stage == "search" else {}
     metric = "val/conflicting_accuracy"
@@ -240,7 +251,37 @@ def traded() -> StudyRecord:
     )
 
 
-CELLS = Groups({"val": [[40, 8], [0, 30]]}, ["cat", "dog"], ["dark", "light"])
+def level(conflicting: float = 0.9, error: float = 0.008) -> StudyRecord:
+    """A baseline that follows no bias, if it has so many conflicting samples right, and a search that gains nothing."""
+    off = (-0.003, 0.0, 0.003)
+    return over(
+        measured("baseline", conflicting, 0.91, 0.9, error=error),
+        measured("search", conflicting + 0.001, 0.91, 0.9, error=error),
+        *(measured("confirm", conflicting + by, 0.91, 0.9, seed, error, repeats=0) for seed, by in enumerate(off, 1)),
+        *(measured("confirm", conflicting - by, 0.91, 0.9, seed, error, repeats=1) for seed, by in enumerate(off, 1)),
+    )
+
+
+LIMITED = quickstart(*WHOLE, "search.constraints=['val/equalized_odds <= 0.1']", "search.confirm={top: 2, seeds: 2}")
+
+
+def broken_anew(gap: float = 0.2) -> StudyRecord:
+    """What led the search has this gap on fresh seeds; the other configuration keeps the limit there too."""
+
+    def gapped(stage: str, value: float, gap: float, seed: int = 0, **given: Any) -> Told:
+        return Told(stage, [value], seed=seed, further={"val/equalized_odds": gap}, **given)
+
+    return over(
+        gapped("baseline", 0.5, 0.05),
+        gapped("search", 0.8, 0.09, params={"method.alpha": 0.1}),
+        gapped("search", 0.7, 0.05, params={"method.alpha": 0.2}),
+        *(gapped("confirm", 0.5, 0.05, seed, repeats=0) for seed in (1, 2)),
+        *(gapped("confirm", 0.8, gap, seed, repeats=1) for seed in (1, 2)),
+        *(gapped("confirm", 0.7, 0.05, seed, repeats=2) for seed in (1, 2)),
+    )
+
+
+CELLS = GroupCells({"val": [[40, 8], [0, 30]]}, ["cat", "dog"], ["dark", "light"], (0, 1))
 
 
 def grouped() -> StudyRecord:
@@ -256,7 +297,7 @@ def guessed() -> StudyRecord:
     """A complete study whose best is right in half of its conflicting samples and wrong in as many aligned ones."""
     shares = {"val/unbiased_accuracy": 0.52, "val/unbiased_accuracy_standard_error": 0.04}
     found = over(Told("baseline", [0.9], further=shares), Told("search", [0.91], further=shares))
-    found.groups = Groups({"val": [[40, 8], [6, 30]]}, ["cat", "dog"], ["dark", "light"])
+    found.groups = GroupCells({"val": [[40, 8], [6, 30]]}, ["cat", "dog"], ["dark", "light"], (0, 1))
     return found
 
 
@@ -276,14 +317,16 @@ def all_told() -> dict[str, Results]:
     found = {name: (spec, over(*trials)) for name, (spec, trials) in PAIRS.items()}
     found |= {f"references: {name}": study for name, study in REFERENCED.items()}
     short = referenced({}, [(0.7, 0.2)])
-    short.apply(Referenced("logistic_regression", {"val/balanced_accuracy": 0.9}, 1.0, time=90.0))
-    short.apply(Referenced("majority", reason="no memory", time=90.0))
+    short.apply(ReferenceFitted("logistic_regression", {"val/balanced_accuracy": 0.9}, 1.0, time=90.0))
+    short.apply(ReferenceFitted("majority", reason="no memory", time=90.0))
     blind = {"val/aligned_accuracy": 0.9}
     found |= {
         "references: lacking": (referenced_spec(), short),
         "within the margin of an incumbent": (incumbent_spec(), over(*incumbents(0.5, 0.7, 0.65, 0.712))),
         "a margin without errors": (incumbent_spec(), over(*incumbents(0.5, 0.7, 0.65, 0.71, error=None))),
         "traded": (AGAINST, traded()),
+        "level": (AGAINST, level()),
+        "broken anew": (LIMITED, broken_anew()),
         "groups": (ALONE, grouped()),
         "guessed": (quickstart(), guessed()),
         "other data": of_other_data(),
@@ -301,8 +344,8 @@ def all_told() -> dict[str, Results]:
 
 def by_hand() -> list[Statement]:
     """Statements that rest on a user's files, and of a study that failed."""
-    side = Results(ALONE, over(Told("search", [0.995]))).sides[1]
+    side = Results(ALONE, over(Told("search", [0.995]))).compared_arms[1]
     assert side is not None
-    telling = TellsAlone("column 'copy' alone tells the class: right in 98.0%")
+    telling = InputTellsClass("column 'copy' alone tells the class: right in 98.0%")
     doubted = (Doubted("val/accuracy", side, inputs) for inputs in (1, 0, None))
     return [telling, *doubted, NotRead(3, "no memory"), TrialFailed("boom", 0, "BUG: RuntimeError: my own bug")]

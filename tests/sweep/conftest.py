@@ -7,7 +7,7 @@ import pytest
 from course import Course
 
 from study.spec import StudySpec
-from study.sweep.agenda import Job
+from study.sweep.agenda import TrialJob
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def begin(tmp_path: Path) -> Iterator[Callable[..., Course]]:
         begun.append(course)
         for _ in range(trials):
             job = course.agenda.next()
-            assert isinstance(job, Job)
+            assert isinstance(job, TrialJob)
             course.agenda.started(job.trial.number, "here")
         return course
 

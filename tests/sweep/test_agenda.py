@@ -13,35 +13,37 @@ from helpers import quickstart
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.home.events import ENDED
-from study.home.ledger import read
+from study.home.events import ENDED_STATES
+from study.home.ledger import read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec, objective
 from study.spec.sampler_facts import SAMPLERS
-from study.sweep.agenda import HOPELESS
+from study.sweep.agenda import MIN_ALIKE_FAILURES
 
 
 def assert_whole(spec: StudySpec, record: StudyRecord) -> None:
     """Nothing lost, nothing double."""
     trials = record.trials
-    searched = list(record.by_stage("baseline", "search"))
+    searched = list(record.trials_of_stages("baseline", "search"))
     assert list(trials) == list(range(len(trials)))
     assert len(searched) == spec.search.trials
-    assert [trial.number for trial in record.by_stage("baseline")] == [0]
+    assert [trial.number for trial in record.trials_of_stages("baseline")] == [0]
     assert trials[0].params == spec.search.baseline
-    assert all(trial.state in ENDED for trial in trials.values())
+    assert all(trial.state in ENDED_STATES for trial in trials.values())
     for trial in trials.values():
-        assert [one["epoch"] for one in trial.reports] == list(range(1, trial.epochs + 1))
-        assert (trial.state == "complete") <= (trial.epochs == spec.epochs)
+        assert [one["epoch"] for one in trial.reports] == list(range(1, trial.n_epochs + 1))
+        assert (trial.state == "complete") <= (trial.n_epochs == spec.epochs)
         assert trial.stage == "search" or trial.state != "pruned"
-    chosen = Results(spec, record).to_confirm()
+    chosen = Results(spec, record).trials_to_confirm()
     expected = {(one.number, seed) for one in chosen for seed in (1, 2)}
-    assert Counter((trial.repeats, trial.seed) for trial in record.by_stage("confirm")) == Counter(expected)
-    assert all(trial.params == trials[trial.repeats or 0].params for trial in record.by_stage("confirm"))
+    assert Counter((trial.repeated_trial, trial.seed) for trial in record.trials_of_stages("confirm")) == Counter(
+        expected
+    )
+    assert all(trial.params == trials[trial.repeated_trial or 0].params for trial in record.trials_of_stages("confirm"))
     final = [one for one in (Results(spec, record).baseline, Results(spec, record).best) if one]
-    assert {trial.number for trial in trials.values() if trial.tested} == {
-        trial.number for one in final for trial in one.repeats
+    assert {trial.number for trial in trials.values() if trial.test_metrics} == {
+        trial.number for one in final for trial in one.confirm_trials
     }
     assert record.state == "complete"
 
@@ -57,7 +59,7 @@ def test_the_whole_course(course: Course) -> None:
     assert_whole(course.spec, record)
     stages = [trial.stage for trial in record.trials.values()]
     assert stages == ["baseline"] + ["search"] * 11 + ["confirm"] * 6
-    states = Counter(trial.state for trial in record.by_stage("search"))
+    states = Counter(trial.state for trial in record.trials_of_stages("search"))
     assert states["pruned"] > 3
     assert states["complete"] > 1
     assert all(trial.reason == "asha" for trial in record.trials.values() if trial.state == "pruned")
@@ -83,7 +85,7 @@ def test_resumed_at_any_line_of_its_ledger_the_study_ends_as_if_never_cut(
         path.write_bytes(kept + b'{"event":"rep')  # the line that was being written is cut off
         resumed = Course(path, course.spec).play()
         assert outcome(resumed.record) == expected, f"cut after line {count}"
-        assert outcome(StudyRecord.fold(read(path))) == expected
+        assert outcome(StudyRecord.from_entries(read_entries(path))) == expected
 
 
 @pytest.mark.slow
@@ -148,13 +150,13 @@ def test_the_baseline_is_never_stopped_early(tmp_path: Path) -> None:
 def test_a_study_whose_first_trials_all_fail_stops(tmp_path: Path) -> None:
     course = Course(tmp_path / "ledger.jsonl", spec_of(), lambda trial, epoch: None).play()
     assert course.agenda.stopping == course.record.state == "failed"
-    assert len(course.record.trials) == HOPELESS
+    assert len(course.record.trials) == MIN_ALIKE_FAILURES
 
 
 def test_one_trial_that_works_keeps_a_study_going(tmp_path: Path) -> None:
     course = Course(tmp_path / "ledger.jsonl", spec_of("search.trials=8"), lambda t, e: 0.5 if t.number == 2 else None)
     assert course.play().record.state == "complete"
-    assert Counter(trial.state for trial in course.record.by_stage("baseline", "search"))["failed"] == 7
+    assert Counter(trial.state for trial in course.record.trials_of_stages("baseline", "search"))["failed"] == 7
 
 
 def test_a_metric_that_is_no_number_at_the_end_is_a_failure(tmp_path: Path) -> None:
@@ -191,10 +193,10 @@ def test_what_is_heard_twice_or_late_of_a_trial_that_ended_changes_nothing(compl
 
 
 def test_a_second_reading_of_the_test_split_changes_nothing(course: Course) -> None:
-    number = next(trial.number for trial in course.record.trials.values() if trial.tested)
-    before = dict(course.record.trials[number].tested)
+    number = next(trial.number for trial in course.record.trials.values() if trial.test_metrics)
+    before = dict(course.record.trials[number].test_metrics)
     course.agenda.tested(number, {"test/accuracy": 0.0})
-    assert course.record.trials[number].tested == before
+    assert course.record.trials[number].test_metrics == before
 
 
 def test_a_study_in_which_nothing_completed_has_failed(tmp_path: Path) -> None:
@@ -211,22 +213,26 @@ def trade_off(trial: TrialRecord) -> dict[str, float]:
 def test_of_several_metrics_the_whole_front_runs_again_and_has_its_test(tmp_path: Path) -> None:
     """Also where it was cut off: what is tested is the front of the fresh seeds and the baseline."""
     given = ("search.metric=[val/accuracy, val/equalized_odds]", "search.early_stopping={name: none}")
-    spec = spec_of(*given, "search.confirm={top: 1, seeds: 2}", "search.choose=knee", "search.sampler=random")
+    spec = spec_of(*given, "search.confirm={top: 1, seeds: 2}", "search.sampler=random")
     whole = Course(tmp_path / "whole.jsonl", spec, further=trade_off).play(slots=2).record
-    of_search = objective.front([candidate.score for candidate in Results(spec, whole).searched])
-    again = Results(spec, whole).to_confirm()
+    of_search = objective.front_positions(
+        [candidate.score for candidate in Results(spec, whole).ranked_by_search_value]
+    )
+    again = Results(spec, whole).trials_to_confirm()
     assert len(again) == len(of_search) + 1 > 3
     front = [candidate for candidate, _ in Results(spec, whole).front]
-    read = {trial.number for trial in whole.trials.values() if trial.tested}
+    read = {trial.number for trial in whole.trials.values() if trial.test_metrics}
     reference = Results(spec, whole).baseline
     assert reference
-    assert read == {trial.number for each in [*front, reference] for trial in each.repeats}
-    assert all(len(each.repeats) == 2 for each in front)
+    assert read == {trial.number for each in [*front, reference] for trial in each.confirm_trials}
+    assert all(len(each.confirm_trials) == 2 for each in front)
     assert whole.state == "complete"
     lines = (tmp_path / "whole.jsonl").read_text().splitlines(keepends=True)
     for cut in range(len(lines) // 2, len(lines), 25):
         (path := tmp_path / f"{cut}.jsonl").write_text("".join(lines[:cut]))
         resumed = Course(path, spec, further=trade_off).play(slots=2).record
-        found = {trial.number for trial in resumed.trials.values() if trial.tested}
-        assert [trial.number for trial in Results(spec, resumed).to_confirm()] == [trial.number for trial in again]
+        found = {trial.number for trial in resumed.trials.values() if trial.test_metrics}
+        assert [trial.number for trial in Results(spec, resumed).trials_to_confirm()] == [
+            trial.number for trial in again
+        ]
         assert len(found) == len(read)

@@ -8,13 +8,13 @@ import torch
 from helpers import searching
 
 from study import data
-from study.data.folds import of_fold
+from study.data.folds import select_fold
 from study.errors import UserError
 from study.models import initial_weights
 from study.models.backbone_network import Backbone
 from study.spec import StudySpec
-from study.sweep.adapters import StudyOverSignal
 from study.sweep.driver import with_features
+from study.sweep.tune_adapters import StudyOverSignal
 from study.training import TrialConfig, features
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ def frozen(*more: str) -> StudySpec:
 
 
 def given(spec: StudySpec, told: list[str], stopping: bool = False) -> dict[str, data.Dataset]:
-    places = initial_weights.places(spec.model_sections)
+    places = initial_weights.locate_weights(spec.model_sections)
     return dict(with_features(spec, data.load_all(spec.data_sections), places, told.append, lambda: stopping))
 
 
@@ -42,15 +42,17 @@ def test_one_task_makes_them_and_this_process_none(
         here.setattr(Backbone, "forward", lambda *_: pytest.fail("computed here"))
         found = given(spec, told)
         assert [text.rpartition(": ")[2] for text in told] == ["by one task of the cluster"]
-        rows = found.pop(features.key(config.model, data.key(config.data)))  # under which a trial looks for them
+        rows = found.pop(
+            features.features_key(config.model, data.section_key(config.data))
+        )  # under which a trial looks for them
         assert found == {}  # and nobody sees pictures
         given(spec, told)
         assert len(told) == 1  # they are kept here now
     pictures = data.load(config.data)
     monkeypatch.setenv("STUDY_DATA", str(root / "elsewhere"))
     fold = None if pictures.folds is None else 1
-    own = features.of_frozen(config.model, of_fold(pictures, fold), torch.device("cpu"))
-    theirs = of_fold(rows, fold)
+    own = features.with_frozen_features(config.model, select_fold(pictures, fold), torch.device("cpu"))
+    theirs = select_fold(rows, fold)
     assert theirs.facts == own.facts
     assert theirs.fingerprint.partition(", ")[2] == own.fingerprint.partition(", ")[2]
     for name, split in own.splits.items():
@@ -61,10 +63,12 @@ def test_one_task_makes_them_and_this_process_none(
 @pytest.mark.usefixtures("small_ray")
 def test_where_others_see_pictures_they_get_them_and_a_stop_ends_the_task(root: Path) -> None:
     spec = frozen("search.space.model.frozen={choices: [true, false]}")
-    assert features.key(spec.base["model"], key := data.key(spec.base["data"])) in (found := given(spec, []))
+    assert features.features_key(spec.base["model"], key := data.section_key(spec.base["data"])) in (
+        found := given(spec, [])
+    )
     assert found[key].facts.shape == (3, 8, 8)
     whole = {**spec.base["model"], "frozen": False}
-    assert found[features.key(whole, key)] is found[key]  # who trains the network sees pictures
+    assert found[features.features_key(whole, key)] is found[key]  # who trains the network sees pictures
     with pytest.raises(StudyOverSignal):
         given(frozen("model.normalisation=data"), [], stopping=True)
 
@@ -72,14 +76,18 @@ def test_where_others_see_pictures_they_get_them_and_a_stop_ends_the_task(root: 
 @pytest.mark.usefixtures("small_ray")
 def test_each_normalisation_of_the_pictures_has_features_of_its_own(root: Path) -> None:
     spec = frozen("search.space.model.normalisation={choices: [data, weights]}")
-    key, found = data.key(spec.base["data"]), given(spec, [])
-    rows = [found[features.key({**spec.base["model"], "normalisation": one}, key)] for one in ("data", "weights")]
+    key, found = data.section_key(spec.base["data"]), given(spec, [])
+    rows = [
+        found[features.features_key({**spec.base["model"], "normalisation": one}, key)] for one in ("data", "weights")
+    ]
     assert rows[0].fingerprint != rows[1].fingerprint
 
 
 @pytest.mark.usefixtures("small_ray")
 def test_what_ends_the_task_is_told_as_it_said_it(root: Path) -> None:
     spec = frozen("data.rho=0.8")  # of which the processes of this Ray have kept no rows
-    damaged = {name: (path, "0" * 64) for name, (path, _) in initial_weights.places(spec.model_sections).items()}
+    damaged = {
+        name: (path, "0" * 64) for name, (path, _) in initial_weights.locate_weights(spec.model_sections).items()
+    }
     with pytest.raises(UserError, match="has changed while the study runs"):
         with_features(spec, data.load_all(spec.data_sections), damaged, lambda _: None, lambda: False)

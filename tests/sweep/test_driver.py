@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from study.sweep.driver import let_rays_objects_go, old_objects_left_alone
+from study.sweep.driver import freeze_old_objects, hide_ray_destructor_errors
 
 
 class Circle:
@@ -27,7 +27,7 @@ def test_only_what_is_new_is_looked_at_for_garbage_while_trials_run() -> None:
     assert old() is None
 
 
-@old_objects_left_alone()
+@freeze_old_objects()
 def run_trials(old: weakref.ref[Circle]) -> None:
     new = weakref.ref(Circle())
     gc.collect()
@@ -44,7 +44,7 @@ def test_once_ray_has_ended_its_own_destructors_say_nothing(
     exec("def fails(self): raise ConnectionError('the head has ended')", of_module)
     heard: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", heard.append)
-    let_rays_objects_go()
+    hide_ray_destructor_errors()
     made = type("Made", (), {"__del__": of_module["fails"]})()
     del made
     assert len(heard) == told

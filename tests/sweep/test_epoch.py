@@ -8,12 +8,12 @@ import pytest
 from course import DIED, Course, score, spec_of
 from optuna.trial import TrialState
 
-from study.home.ledger import read
+from study.home.ledger import read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
-from study.ranking.epochs import scores
-from study.sweep.agenda import Job
-from study.sweep.early_stopping import early_stopping
+from study.ranking.epochs import scores_by_epoch
+from study.sweep.agenda import TrialJob
+from study.sweep.early_stopping import EarlyStopping
 from study.sweep.failures import Failure
 from study.sweep.search_stage import SearchStage
 
@@ -35,7 +35,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Course:
 def test_optuna_hears_the_best_so_far_and_at_the_end_the_best(played: Course) -> None:
     """Of complete and pruned trials alike; never the value of the last epoch."""
     spec, record = played.spec, played.record
-    heard = SearchStage(spec, record, early_stopping(spec)).history()
+    heard = SearchStage(spec, record, EarlyStopping(spec)).history()
     assert {trial.state for trial in heard} == {TrialState.COMPLETE, TrialState.PRUNED}
     for told in heard:
         trial = record.trials[told.number]
@@ -56,21 +56,21 @@ def test_asha_compares_the_best_so_far(tmp_path: Path) -> None:
         spec = spec_of(*best, rungs, "search.confirm={top: 0}")
         path = tmp_path / f"{len(best)}.jsonl"
         record = Course(path, spec, lambda trial, epoch: courses[trial.number][epoch - 1]).play().record
-        assert [trial.state for trial in record.by_stage("search")] == states
+        assert [trial.state for trial in record.trials_of_stages("search")] == states
 
 
 def test_a_search_made_anew_prunes_as_the_one_before(tmp_path: Path) -> None:
     """From every beginning of a ledger that was written by three workers."""
     whole = Course(tmp_path / "whole.jsonl", spec_of(*BEST), peaked).play(3, random.Random(0).randrange)
-    events = list(read(whole.ledger.path))
+    events = list(read_entries(whole.ledger.path))
     looked = 0
     for cut in range(8, len(events), 5):
-        record = StudyRecord.fold(events[:cut])
-        stage = SearchStage(whole.spec, record, early_stopping(whole.spec))
-        for trial in record.by_stage("search"):
-            if trial.reports and trial.state == "running" and trial.epochs < 6:
+        record = StudyRecord.from_entries(events[:cut])
+        stage = SearchStage(whole.spec, record, EarlyStopping(whole.spec))
+        for trial in record.trials_of_stages("search"):
+            if trial.reports and trial.state == "running" and trial.n_epochs < 6:
                 ended = whole.record.trials[trial.number]
-                is_last = ended.state == "pruned" and ended.epochs == trial.epochs
+                is_last = ended.state == "pruned" and ended.n_epochs == trial.n_epochs
                 assert stage.to_prune[trial.number] == is_last
                 looked += 1
     assert looked > 10
@@ -99,7 +99,7 @@ def test_which_jobs_end_with_the_chosen_weights(played: Course) -> None:
     plain, last = played.spec, spec_of()
     final = spec_of(*BEST, "train.final=[knn]")
     for spec, stages in ((plain, {"confirm"}), (final, {"baseline", "search", "confirm"}), (last, set())):
-        needing = {stage for stage, trial in trials.items() if Job("train", trial).needs_chosen_weights(spec)}
+        needing = {stage for stage, trial in trials.items() if TrialJob("train", trial).needs_chosen_weights(spec)}
         assert needing == stages
 
 
@@ -109,5 +109,5 @@ def test_a_trial_is_complete_whose_best_epoch_has_a_number(tmp_path: Path) -> No
     assert {trial.state for trial in course.record.trials.values()} == {"complete"}
     candidate = Results(spec, course.record).best
     assert candidate is not None
-    assert candidate.value == 0.5
-    assert len(list(scores(spec.objective, candidate.trial.reports))) == 6
+    assert candidate.search_value == 0.5
+    assert len(list(scores_by_epoch(spec.objective, candidate.trial.reports))) == 6

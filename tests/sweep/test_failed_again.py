@@ -8,13 +8,16 @@ from course import BROKEN, Course, outcome, score, spec_of
 
 from study.commands import extend_study
 from study.errors import UserError
-from study.home.events import Closed, Confirming, Ended, Started, TrialsLengthened, Untested
+from study.home.events import ConfirmRequested, TrialEnded, TrialsExtended, TrialStarted, TrialTested, TrialUntested
 from study.home.folder import StudyFolder
-from study.home.ledger import read
+from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
+from study.ranking.summary import summarise, summary_lines
 from study.spec import StudySpec
 from study.sweep.failures import Failure
+from study.tracking.mlflow_events import EventTranslator
+from study.tracking.tracking_state import TrackingState
 
 NONE = "search.early_stopping.name=none"
 STOPPINGS = {
@@ -62,8 +65,8 @@ def test_what_failed_runs_again_with_its_configuration_and_seed_and_resumes_as_i
             assert now.state in ("complete", "pruned")
         else:
             assert (now.state, now.reports) == (trial.state, trial.reports)
-    assert {trial.state for trial in after.by_stage("baseline")} == {"complete"}
-    assert len(after.repeats_of(0)) == 2
+    assert {trial.state for trial in after.trials_of_stages("baseline")} == {"complete"}
+    assert len(after.repeat_trials(0)) == 2
     lines = path.read_bytes().splitlines(keepends=True)
     for cut in range(begun + 1, len(lines), 7):
         (copy := tmp_path / str(cut)).mkdir()
@@ -88,19 +91,31 @@ def test_a_study_that_gave_up_begins_again_and_one_that_fails_again_gives_up_aga
         retried(path, spec)
 
 
-def test_what_failed_as_it_was_extended_is_still_what_it_was_to_the_search(tmp_path: Path) -> None:
+def test_a_study_whose_trials_an_earlier_version_extended_is_read_as_it_was_before_and_does_not_go_on(
+    tmp_path: Path,
+) -> None:
     spec, path = spec_of(STOPPINGS["none"], "search.trials=4"), tmp_path / "ledger.jsonl"
-    course = Course(path, spec).play()
-    story = list(course.record.story)
-    course = Course(path, spec)
-    for event in (TrialsLengthened(6, (1,)), Started(1, epoch=4), Ended(1, "failed", "BUG", "it broke")):
-        course.record.apply(course.ledger.append(event))
-    course.ledger.append(Closed(state="complete"))
-    course.ledger.close()
-    assert retried(path, spec).story == story
-    record = Course(path, spec).play().record
-    assert (record.trials[1].state, record.trials[1].epochs) == ("complete", 6)
-    assert [event["event"] for event in read(path)].count("retried") == 1
+    Course(path, spec).play()
+    before = StudyRecord.load(path)
+    ledger = Ledger(path)
+    later = (
+        TrialStarted(1, epoch=4),
+        TrialEnded(1, "failed", "BUG", "it broke"),
+        TrialTested(1, {"test/accuracy": 0.5}),
+    )
+    for event in (TrialsExtended(6, (1,)), *later):
+        ledger.append(event)
+    ledger.close()
+    record = StudyRecord.load(path)
+    assert (record.trials, record.history, record.state) == (before.trials, before.history, before.state)
+    assert record.n_test_readings == before.n_test_readings + 1
+    assert any("earlier version" in line for line in summary_lines(summarise(Results(spec, record))))
+    length = path.stat().st_size
+    with pytest.raises(UserError, match="earlier version"):
+        retried(path, spec)
+    assert path.stat().st_size == length
+    changes = EventTranslator(spec, TrackingState(""), StudyRecord()).translate(read_entries(path))
+    assert [change.status for change in changes if change.key == "1"] == ["FINISHED"]
 
 
 def test_a_test_split_that_was_read_at_last_is_not_read_again(tmp_path: Path) -> None:
@@ -108,12 +123,12 @@ def test_a_test_split_that_was_read_at_last_is_not_read_again(tmp_path: Path) ->
     spec, path = spec_of("search.trials=2", "search.confirm={top: 1, seeds: 2}", NONE), tmp_path / "ledger.jsonl"
     course = Course(path, spec)
     course.agenda.tested = lambda number, metrics: course.agenda.untested(number, BROKEN)  # type: ignore[method-assign]
-    unread = [trial.number for trial in course.play().record.trials.values() if trial.untested]
+    unread = [trial.number for trial in course.play().record.trials.values() if trial.test_failure]
     assert len(unread) == 4
     for _ in range(2):  # as long as nobody mends it, each asks for it again
-        assert not any(trial.tested for trial in retried(path, spec).trials.values())
+        assert not any(trial.test_metrics for trial in retried(path, spec).trials.values())
     again = Course(path, spec).play().record
-    assert [number for number, trial in again.trials.items() if trial.tested] == unread
+    assert [number for number, trial in again.trials.items() if trial.test_metrics] == unread
     with pytest.raises(UserError, match="no trial has failed"):
         retried(path, spec)
 
@@ -122,12 +137,12 @@ def test_a_test_split_that_is_no_longer_to_be_read_does_not_begin_a_session(tmp_
     """It could not be read for what was the best then; another configuration is the best now."""
     spec, path = spec_of("search.trials=3", "search.confirm={top: 1, seeds: 2}", NONE), tmp_path / "ledger.jsonl"
     first = Course(path, spec).play()
-    best = next(each for each in first.record.by_stage("confirm") if each.repeats != 0)
+    best = next(each for each in first.record.trials_of_stages("confirm") if each.repeated_trial != 0)
     course = Course(path, spec)
-    course.record.apply(course.ledger.append(Untested(trial=best.number, reason="broken")))
-    course.ledger.append(Confirming(top=3, seeds=2))
+    course.record.apply(course.ledger.append(TrialUntested(trial=best.number, reason="broken")))
+    course.ledger.append(ConfirmRequested(top=3, seeds=2))
     course.ledger.close()
     later = Course(path, spec, lambda trial, epoch: 0.99 if trial.number > best.number else score(trial, epoch)).play()
-    assert later.record.trials[best.number].untested
+    assert later.record.trials[best.number].test_failure
     with pytest.raises(UserError, match="no trial has failed"):
         retried(path, spec)

@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 from ray import cloudpickle, exceptions
 
 from study.home.record import TrialRecord
-from study.home.trial_record import Stretch
-from study.sweep.failures import Failure, NodeUnusableError, TrialFailedError, failure
-from study.sweep.host_memory import Memory
+from study.sweep.failures import Failure, NodeUnusableError, TrialFailedError, to_failure
+from study.sweep.host_memory import MemoryLimit
 from study.sweep.nodes import is_out_of_reach
-from study.sweep.tune_errors import MemoryKillError, ProcessBusyError
 from study.training import gpu_errors
-from study.training.gpu_errors import sign_in
+from study.training.gpu_errors import find_pattern
 
 
 def raised(cause: Exception) -> BaseException:
@@ -36,10 +34,9 @@ CASES = {
         "OOM",
         False,
     ),
-    "memory monitor": (MemoryKillError(error_msg="Task was killed due to the node running low"), "OOM", False),
+    "memory monitor": (exceptions.OutOfMemoryError("Task was killed due to the node running low"), "OOM", False),
     "GPU": (raised(RuntimeError("CUDA error: an illegal memory access was encountered\nCompile")), "PREEMPTED", False),
     "cuDNN": (raised(RuntimeError("cuDNN error: CUDNN_STATUS_EXECUTION_FAILED")), "PREEMPTED", False),
-    "busy process": (ProcessBusyError(error_msg="its process"), "PREEMPTED", False),
     "process": (exceptions.ActorDiedError(), "PREEMPTED", False),
     "node": (exceptions.NodeDiedError("gone"), "PREEMPTED", False),
     "node's GPU": (raised(NodeUnusableError("1f", "a7", "H100: lost. Remedy: reset it")), "PREEMPTED", False),
@@ -97,21 +94,23 @@ GPU_MESSAGES: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("message", GPU_MESSAGES, ids=lambda message: message.splitlines()[0][:90])
 def test_messages_about_a_gpu(message: str) -> None:
     kind, more = GPU_MESSAGES[message]
-    found = failure(raised(RuntimeError(message)))
+    found = to_failure(raised(RuntimeError(message)))
     assert (found.kind, found.alone) == (kind, more == "alone")
     reason = f"RuntimeError: {message.splitlines()[0]}"[:300]
     assert found.reason.startswith(reason)
     advice = found.reason.removeprefix(reason)
     assert more in advice if more not in ("", "alone") else advice == ""
-    why = gpu_errors.fault(RuntimeError(message))
+    why = gpu_errors.gpu_fault(RuntimeError(message))
     assert bool(why) == (kind == "PREEMPTED" and more != "")
     assert why is None or more in why
 
 
 def test_no_sign_hides_behind_another() -> None:
     begin = gpu_errors.CUDA_BEGINS[0]
-    assert [sign_in(f"{begin}{sign.text}\nCompile with") for sign in gpu_errors.CUDA] == [*gpu_errors.CUDA]
-    assert [sign_in(f"{sign.text}. See") for sign in gpu_errors.LIBRARIES] == [*gpu_errors.LIBRARIES]
+    assert [find_pattern(f"{begin}{sign.text}\nCompile with") for sign in gpu_errors.CUDA_PATTERNS] == [
+        *gpu_errors.CUDA_PATTERNS
+    ]
+    assert [find_pattern(f"{sign.text}. See") for sign in gpu_errors.LIBRARY_PATTERNS] == [*gpu_errors.LIBRARY_PATTERNS]
 
 
 def test_what_cuda_says_is_written_as_cuda_writes_it() -> None:
@@ -121,28 +120,28 @@ def test_what_cuda_says_is_written_as_cuda_writes_it() -> None:
     runtime = ctypes.CDLL(str(libraries[0]))
     runtime.cudaGetErrorString.restype = ctypes.c_char_p
     texts = {runtime.cudaGetErrorString(code).decode().rstrip(".") for code in range(1000)}
-    assert {sign.text for sign in gpu_errors.CUDA} - texts == {"insufficient resources"}  # of cuSPARSE
+    assert {sign.text for sign in gpu_errors.CUDA_PATTERNS} - texts == {"insufficient resources"}  # of cuSPARSE
 
 
-@given(st.sampled_from(gpu_errors.CUDA).map(lambda sign: sign.text))
+@given(st.sampled_from(gpu_errors.CUDA_PATTERNS).map(lambda sign: sign.text))
 def test_what_cuda_says_counts_only_where_cuda_says_it(text: str) -> None:
-    assert failure(raised(ValueError(text))).kind == "BUG"
-    assert gpu_errors.fault(ValueError(text)) is None
+    assert to_failure(raised(ValueError(text))).kind == "BUG"
+    assert gpu_errors.gpu_fault(ValueError(text)) is None
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_kinds(case: str) -> None:
     """Also behind a file, by which Tune hands errors on."""
     error, kind, alone = CASES[case]
-    found = failure(cloudpickle.loads(cloudpickle.dumps(error)))
-    assert found == failure(error)
+    found = to_failure(cloudpickle.loads(cloudpickle.dumps(error)))
+    assert found == to_failure(error)
     assert (found.kind, found.alone) == (kind, alone)
     assert "\n" not in found.reason
     assert found.reason
 
 
 def test_a_bug_is_told_by_its_exception() -> None:
-    assert failure(raised(ValueError("no\nsuch thing"))).reason == "ValueError: no"
+    assert to_failure(raised(ValueError("no\nsuch thing"))).reason == "ValueError: no"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +166,7 @@ def test_what_runs_again(found: Failure, attempt: int, gpu: float, again: bool) 
 
 
 def test_a_trial_that_had_a_gpu_to_itself_is_not_given_another() -> None:
-    trial = TrialRecord(0, "search", {}, 0, stretches=[Stretch(alone=True)])
+    trial = TrialRecord(0, "search", {}, 0, has_gpu_alone=True)
     assert not Failure("OOM", "", alone=True).may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
     assert Failure("PREEMPTED", "").may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
 
@@ -185,10 +184,8 @@ def test_the_machines_memory_is_had_by_fewer_trials_or_smaller_ones() -> None:
 
 def test_a_trial_that_outlives_nodes_by_the_hundred_may_be_what_kills_them() -> None:
     died = Failure("PREEMPTED", "", node_died=True)
-    assert died.may_run_again(TrialRecord(0, "search", {}, 0, stretches=[Stretch(attempt=99)]), quickstart(), before=0)
-    assert not died.may_run_again(
-        TrialRecord(0, "search", {}, 0, stretches=[Stretch(attempt=100)]), quickstart(), before=0
-    )
+    assert died.may_run_again(TrialRecord(0, "search", {}, 0, attempt=99), quickstart(), before=0)
+    assert not died.may_run_again(TrialRecord(0, "search", {}, 0, attempt=100), quickstart(), before=0)
 
 
 def test_a_node_is_out_of_reach_where_ray_says_so_or_nothing_listens() -> None:
@@ -233,8 +230,8 @@ def test_what_a_trial_raises_comes_to_the_driver_as_it_was(error: Exception, kin
     try:
         raise error
     except Exception as caught:
-        broken = TrialFailedError.by(caught, Memory(2**30))
-    found = failure(cloudpickle.loads(cloudpickle.dumps(raised(broken))))
+        broken = TrialFailedError.from_exception(caught, MemoryLimit(2**30))
+    found = to_failure(cloudpickle.loads(cloudpickle.dumps(raised(broken))))
     assert found.kind == kind
     assert found.reason.startswith(reason)
     assert "raise error" in broken.text

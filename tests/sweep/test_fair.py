@@ -6,18 +6,18 @@ from dataclasses import asdict, replace
 import pytest
 
 from study.files import from_json
-from study.sweep.share import QUANTUM, Peer, allotted, shares
+from study.sweep.fair_share import FAIRNESS_QUANTUM_S, Peer, allot_slots, relative_shares
 
 
 def peer(
     name: str, owner: str = "ann", most: int = 100, hungry: bool = True, began: bool = True, **given: float
 ) -> Peer:
-    told = {"share": 1.0, "cpu": 1.0, "gpu": 0.0, "under_way": 0, "served": 0.0, "since": 0.0, **given}
+    told = {"cpu": 1.0, "gpu": 0.0, "under_way": 0, "served": 0.0, "since": 0.0, **given}
     return Peer(id=name, owner=owner, cluster="here:1", most=most, hungry=hungry, began=began, **told)  # type: ignore[arg-type]
 
 
 def given(*peers: Peer, cpus: float = 8, gpus: float = 0) -> list[int]:
-    found = allotted(peers, {"CPU": cpus, "GPU": gpus})
+    found = allot_slots(peers, {"CPU": cpus, "GPU": gpus})
     return [found[one.id] for one in peers]
 
 
@@ -25,10 +25,6 @@ def test_what_one_does_not_want_the_other_has() -> None:
     assert given(peer("large"), peer("small", most=2)) == [6, 2]
     assert given(peer("large"), peer("full", under_way=1, hungry=False)) == [7, 1]
     assert given(peer("large"), peer("idle", hungry=False)) == [8, 0]
-
-
-def test_shares_weigh() -> None:
-    assert given(peer("heavy", share=3.0), peer("light")) == [6, 2]
 
 
 def test_owners_have_equal_shares_however_many_their_studies() -> None:
@@ -48,8 +44,8 @@ def test_what_does_not_fit_gets_none_and_takes_none() -> None:
 def test_with_one_slot_the_one_who_had_least_is_next_then_the_newest() -> None:
     old, new = peer("old", since=1.0), peer("new", since=2.0)
     assert given(old, new, cpus=1) == [0, 1]
-    assert given(old, replace(new, served=QUANTUM / 2), cpus=1) == [0, 1]
-    assert given(old, replace(new, served=QUANTUM), cpus=1) == [1, 0]
+    assert given(old, replace(new, served=FAIRNESS_QUANTUM_S / 2), cpus=1) == [0, 1]
+    assert given(old, replace(new, served=FAIRNESS_QUANTUM_S), cpus=1) == [1, 0]
 
 
 def test_with_fewer_slots_than_studies_each_has_its_first_trial_before_another_has_its_next() -> None:
@@ -67,12 +63,12 @@ def test_with_fewer_slots_than_studies_each_has_its_first_trial_before_another_h
 @pytest.mark.parametrize("cpus", [1, 2, 3, 7])
 def test_over_time_each_has_its_share_of_few_slots(cpus: int) -> None:
     """Trials that end each half minute: none waits for ever, and after a while each has had its part."""
-    studies = [peer(f"s{number}", share=share, since=number) for number, share in enumerate((1.0, 1.0, 2.0))]
+    studies = [peer(f"s{number}", owner=owner, since=number) for number, owner in enumerate("aab")]
     had = [0.0, 0.0, 0.0]
     for _ in range(300):
         counts = given(*studies, cpus=cpus)
         assert sum(counts) == cpus
-        weight = shares(studies)
+        weight = relative_shares(studies)
         for number, count in enumerate(counts):
             had[number] += count
             served = studies[number].served + 30 * count / cpus / weight[studies[number].id]
@@ -82,7 +78,7 @@ def test_over_time_each_has_its_share_of_few_slots(cpus: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [{"share": 0}, {"share": "1"}, {"cpu": None}, {"hungry": 1}, {"under_way": -1}, {"owner": 3}]
+    "damage", [{"most": -1}, {"most": "1"}, {"cpu": None}, {"hungry": 1}, {"under_way": -1}, {"owner": 3}]
 )
 def test_what_is_no_peer_is_none(damage: dict[str, object]) -> None:
     told = asdict(peer("a"))
@@ -95,7 +91,7 @@ def over_time(*peers: Peer, cpus: float, periods: int) -> dict[str, float]:
     amount = {one.id: 0.0 for one in peers}
     for _ in range(periods):
         now = [replace(one, served=amount[one.id] / cpus, began=amount[one.id] > 0) for one in peers]
-        slots = allotted(now, {"CPU": cpus, "GPU": 0})
+        slots = allot_slots(now, {"CPU": cpus, "GPU": 0})
         used = sum(slots[one.id] * one.cpu for one in peers)
         assert used <= cpus
         for one in peers:

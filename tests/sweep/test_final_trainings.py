@@ -7,7 +7,7 @@ from course import Course, spec_of
 from helpers import quickstart
 
 from study.commands.final_training import final_study
-from study.home.ledger import read
+from study.home.ledger import read_entries
 
 
 def test_a_final_training_has_one_trial_per_seed_and_reads_the_test_split_for_each(tmp_path: Path) -> None:
@@ -18,11 +18,11 @@ def test_a_final_training_has_one_trial_per_seed_and_reads_the_test_split_for_ea
         ("final", 1, {}),
         ("final", 2, {}),
     ]
-    assert all(trial.tested for trial in record.trials.values())
+    assert all(trial.test_metrics for trial in record.trials.values())
     more = final_study(spec_of(), [3, 1, 2, 9])
     record = Course(tmp_path / "ledger.jsonl", more).play().record
     assert [trial.seed for trial in record.trials.values()] == [3, 1, 2, 9]
-    assert all(trial.tested and trial.epochs == 4 for trial in record.trials.values())
+    assert all(trial.test_metrics and trial.n_epochs == 4 for trial in record.trials.values())
 
 
 def test_a_final_training_without_validation_is_complete(tmp_path: Path) -> None:
@@ -41,4 +41,4 @@ def test_a_final_training_with_a_failed_seed_has_failed_and_is_tried_again(tmp_p
     second = Course(path, spec, lambda trial, epoch: 0.5).play()
     assert second.agenda.outcome == "complete"
     assert [(trial.seed, trial.state) for trial in second.record.trials.values()] == [(0, "complete"), (1, "complete")]
-    assert [event["trial"] for event in read(path) if event["event"] == "started"] == [0, 1, 1]
+    assert [event["trial"] for event in read_entries(path) if event["event"] == "started"] == [0, 1, 1]

@@ -17,13 +17,13 @@ import psutil
 import pytest
 from course import payload
 
-from study.files import TRIAL
 from study.sweep import fresh_process
 from study.sweep.failures import TrialFailedError
 from study.sweep.fresh_process import run_fresh
-from study.sweep.host_memory import Memory
+from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload
 from study.training import TrainOptions, TrialConfig
+from study.upstream.scratch import TRIAL
 
 HERE = str(Path(polluting.__file__).parent)
 
@@ -273,10 +273,10 @@ def test_a_process_that_was_killed_for_want_of_memory_says_so(
     mine = shared(HOLDS)
     counter = tmp_path / "memory.events"
     counter.write_text("oom_kill 2\n")
-    memory = Memory(2**29) if kills is None else Memory(2**33, str(counter), 2)
+    memory = MemoryLimit(2**29) if kills is None else MemoryLimit(2**33, str(counter), 2)
     if not held and kills is None:
-        memory = Memory(2**33)
-    monkeypatch.setattr(Memory, "here", classmethod(lambda cls: memory))
+        memory = MemoryLimit(2**33)
+    monkeypatch.setattr(MemoryLimit, "here", classmethod(lambda cls: memory))
     given = {"signal": name, "kills": kills, "counter": str(counter), "held": held * 2**20}
     broken = mine.fails("killed", **given)
     assert broken.failure.kind == kind
@@ -333,7 +333,7 @@ from pathlib import Path
 sys.path[:0] = [{tests!r}, {here!r}]
 from test_fresh_process import Functions, Heard
 from study.sweep.fresh_process import run_fresh
-from study.sweep.host_memory import Memory
+from study.sweep.host_memory import MemoryLimit
 Functions(Path({folder!r}), {folder!r}, "mine_that_cleans").run("cleans", file={said!r}, waits=300)
 """
 
@@ -396,6 +396,18 @@ def test_a_module_is_imported_for_each_trial_where_processes_could_share_what_it
         assert mine.run("seen", epochs=1).epochs == [{"val/accuracy": 0.5, "val/same": float(shared)}]
 
 
+@pytest.mark.parametrize("imported", ["torch", "torch.nn as layers", "math"])
+def test_what_optimizers_import_is_there_where_the_module_names_pytorch(imported: str, functions: Any) -> None:
+    """PyTorch's compiler takes seconds to import, and each call of an optimizer asks for it."""
+    mine = functions(f"""
+        import sys
+        import {imported}
+        def seen(config):
+            yield {{"val/accuracy": float("torch._dynamo" in sys.modules)}}
+    """)
+    assert mine.run("seen", epochs=1).epochs == [{"val/accuracy": float(imported != "math")}]
+
+
 def test_a_module_that_cannot_be_imported_is_told(functions: Any) -> None:
     broken = functions("import no_such_module_of_mine").fails("train")
     assert broken.failure.kind == "BUG"
@@ -434,7 +446,7 @@ def test_only_the_end_of_a_long_output_is_kept(functions: Any, monkeypatch: pyte
 
 @pytest.mark.slow
 def test_a_process_that_does_not_end_is_ended(functions: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fresh_process, "CLEAN_UP", 1.0)
+    monkeypatch.setattr(fresh_process, "CLEAN_UP_S", 1.0)
     mine = functions("""
         import time
         def stays(config):
@@ -461,7 +473,7 @@ def test_the_folder_of_outputs_may_vanish_before_a_file_is_opened_in_it(
         return opened(path, *given, **named)
 
     monkeypatch.setattr(Path, "open", late)
-    with fresh_process._output(file) as output:
+    with fresh_process._trial_output(file) as output:
         output.write(b"said")
     assert not left
     assert file.read_bytes() == b"said"

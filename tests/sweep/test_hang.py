@@ -4,14 +4,14 @@ import pytest
 from helpers import Told, record
 
 from study.home.record import StudyRecord
-from study.sweep import adapters
-from study.sweep.adapters import HangDetector
+from study.sweep import tune_adapters
+from study.sweep.tune_adapters import HangDetector
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [0.0]
-    monkeypatch.setattr(adapters.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(tune_adapters.time, "monotonic", lambda: now[0])
     return now
 
 
@@ -95,7 +95,7 @@ def test_several_kinds_of_cards_have_a_usual_epoch_each(clock: list[float]) -> N
 
 def test_a_resumed_study_knows_its_kinds_of_cards(clock: list[float]) -> None:
     known = record(*(Told("search", [seconds] * 3, metric="time/epoch") for seconds in (100.0, 10.0)))
-    known.trials[0].now.device, known.trials[1].now.device = {"name": "T4"}, {"name": "H100"}
+    known.trials[0].device, known.trials[1].device = {"name": "T4"}, {"name": "H100"}
     watch = HangDetector(None, known, last=9)
     watch.heard("a", 3, None, "H100")
     assert hangs_after(watch, clock) == 101

@@ -12,7 +12,7 @@ import pytest
 from groups import killed, real_group
 
 from study.sweep.failures import TrialFailedError
-from study.sweep.host_memory import Memory, OomDetector
+from study.sweep.host_memory import MemoryLimit, OomDetector
 
 HERE = socket.gethostname()
 GIB = 2**30
@@ -25,21 +25,21 @@ def counter(tmp_path: Path) -> Path:
     return file
 
 
-def memory(counter: Path, kills: int = 2) -> Memory:
-    return Memory(4 * GIB, str(counter), kills)
+def memory(counter: Path, kills: int = 2) -> MemoryLimit:
+    return MemoryLimit(4 * GIB, str(counter), kills)
 
 
 def test_a_kill_that_is_counted_explains_one_death(counter: Path) -> None:
     deaths = OomDetector()
     for name in ("one", "other", "third"):
         deaths.began(name, f"{HERE}:1", memory(counter))
-    assert deaths.of_memory("one", {HERE}) is None, "both were before"
+    assert deaths.oom_cause("one", {HERE}) is None, "both were before"
     killed(counter, 3)
-    why = deaths.of_memory("other", {HERE})
+    why = deaths.oom_cause("other", {HERE})
     assert why is not None
     assert "OOM killer" in why
     assert "4.0 GiB" in why
-    assert deaths.of_memory("third", {HERE}) is None
+    assert deaths.oom_cause("third", {HERE}) is None
 
 
 def test_a_kill_of_long_ago_was_somebody_elses(counter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def test_a_kill_of_long_ago_was_somebody_elses(counter: Path, monkeypatch: pytes
     for _ in range(70):
         clock += 1
         deaths.look(["one"])
-    assert deaths.of_memory("one", {HERE}) is None
+    assert deaths.oom_cause("one", {HERE}) is None
 
 
 def test_a_kill_just_before_a_death_is_its_own_however_long_the_process_lived(
@@ -67,7 +67,7 @@ def test_a_kill_just_before_a_death_is_its_own_however_long_the_process_lived(
         deaths.look(["one"])
     killed(counter, 3)
     deaths.look(["one"])
-    assert deaths.of_memory("one", {HERE})
+    assert deaths.oom_cause("one", {HERE})
 
 
 @pytest.mark.parametrize(("count", "is_told"), [(3, True), (2, False), (None, False)])
@@ -80,7 +80,7 @@ def test_another_node_is_asked_for_its_count(counter: Path, count: int | None, i
 
     deaths = OomDetector(ask)
     deaths.began("one", "there:1", memory(counter), "far")
-    assert bool(deaths.of_memory("one", {HERE, "there"})) == is_told
+    assert bool(deaths.oom_cause("one", {HERE, "there"})) == is_told
     assert asked == [("far", str(counter))]
 
 
@@ -89,10 +89,10 @@ def test_a_process_that_died_before_it_told_anything(
     counter: Path, monkeypatch: pytest.MonkeyPatch, hosts: set[str], is_told: bool
 ) -> None:
     """While the data of its first trial came, say; where it was is known if there is one machine alone."""
-    monkeypatch.setattr(Memory, "here", lambda: memory(counter))
+    monkeypatch.setattr(MemoryLimit, "here", lambda: memory(counter))
     deaths = OomDetector()
     killed(counter, 3)
-    assert bool(deaths.of_memory("", hosts)) == is_told
+    assert bool(deaths.oom_cause("", hosts)) == is_told
 
 
 GROWS = "import time; held = bytearray(b'x') * {}; print(flush=True); time.sleep(60)"
@@ -105,12 +105,12 @@ def test_a_process_that_vanished_while_it_held_much(held: int, is_told: bool) ->
         assert process.stdout is not None
         process.stdout.readline()
         deaths = OomDetector()
-        deaths.began("one", f"{HERE}:{process.pid}", Memory(300 * 2**20))
+        deaths.began("one", f"{HERE}:{process.pid}", MemoryLimit(300 * 2**20))
         deaths.look(["one"])
         process.send_signal(signal.SIGKILL)
         process.wait()
         deaths.look(["one"])
-        why = deaths.of_memory("one", {HERE})
+        why = deaths.oom_cause("one", {HERE})
     assert bool(why) == is_told
     assert why is None or "of 0.3 GiB" in why
 
@@ -128,7 +128,7 @@ def test_a_process_that_vanished_while_it_held_much(held: int, is_told: bool) ->
 def test_a_process_of_the_trials_own_was_killed(counter: Path, text: str, more: int, kind: str) -> None:
     before = memory(counter)
     killed(counter, 2 + more)
-    found = TrialFailedError.by(RuntimeError(text), before).failure
+    found = TrialFailedError.from_exception(RuntimeError(text), before).failure
     assert found.kind == kind
     assert text.strip() in found.reason
 
@@ -146,8 +146,8 @@ TELLS = """
 import json, sys
 open(sys.argv[1], "w").write("0")
 from dataclasses import asdict
-from study.sweep.host_memory import Memory
-print(json.dumps(asdict(Memory.here())))
+from study.sweep.host_memory import MemoryLimit
+print(json.dumps(asdict(MemoryLimit.here())))
 """
 
 
@@ -158,8 +158,8 @@ def test_the_kernel_counts_what_it_ends() -> None:
             pytest.skip("no control group can be made here")
         place = str(group / "cgroup.procs")
         told = subprocess.run([sys.executable, "-c", TELLS, place], capture_output=True, check=True)
-        before = Memory(**json.loads(told.stdout))
+        before = MemoryLimit(**json.loads(told.stdout))
         assert before.limit == 100 * 2**20
         done = subprocess.run([sys.executable, "-c", EATS, place], check=False)
         assert done.returncode == -signal.SIGKILL
-        assert before.more_kills() == 1
+        assert before.kills_since_start() == 1

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from study.home.events import Started
-from study.home.ledger import Ledger, read
+from study.home.events import TrialStarted
+from study.home.ledger import Ledger, read_entries
 from study.sweep.agenda import StoppingLedger
 from study.sweep.failures import StudyCannotContinueError
 
@@ -29,5 +29,5 @@ def test_a_study_ends_where_its_events_cannot_be_kept(ledger: Ledger, monkeypatc
     journal = StoppingLedger(ledger)
     monkeypatch.setattr(os, "fsync", broken)
     with pytest.raises(StudyCannotContinueError, match=r"ledger\.jsonl: No space left on device\. Make room there"):
-        journal.append(Started(trial=0, node="here"))
-    assert [event["event"] for event in read(ledger.path)] == ["created"]
+        journal.append(TrialStarted(trial=0, node="here"))
+    assert [event["event"] for event in read_entries(ledger.path)] == ["created"]

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from course import BROKEN, DIED, Course, outcome, prefixes, score, spec_of
 
-from study.home.ledger import read
+from study.home.ledger import read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
-from study.sweep.agenda import HOPELESS, Job
+from study.sweep.agenda import MIN_ALIKE_FAILURES, TrialJob
 from study.sweep.failures import HUNG, Failure
 
 SPEC = ("search.trials=8", "search.sampler=random")
@@ -35,8 +35,8 @@ def test_a_study_whose_trials_are_lost_now_and_then_ends_as_the_undisturbed_one(
 ) -> None:
     lossy = Course(tmp_path / "ledger.jsonl", spec_of(*SPEC), flaky, checkpoints).play()
     assert outcome(lossy.record) == outcome(undisturbed.record)
-    events = read(lossy.ledger.path)
-    assert outcome(StudyRecord.fold(events)) == outcome(undisturbed.record)
+    events = read_entries(lossy.ledger.path)
+    assert outcome(StudyRecord.from_entries(events)) == outcome(undisturbed.record)
     lost = [event for event in events if event["event"] == "lost"]
     assert {event["kind"] for event in lost} == {"PREEMPTED", "HUNG"}
     assert max(trial.attempt for trial in lossy.record.trials.values()) == 2
@@ -63,7 +63,7 @@ def test_a_trial_that_fails_each_time_has_failed_with_its_kind(tmp_path: Path, f
 
     record = Course(tmp_path / "ledger.jsonl", spec_of(*SPEC), fails).play().record
     trial = record.trials[2]
-    assert (trial.state, trial.kind, trial.reason) == ("failed", failure.kind, failure.reason)
+    assert (trial.state, trial.failure_kind, trial.reason) == ("failed", failure.kind, failure.reason)
     assert trial.attempt == attempts
     assert record.state == "complete"
     assert [one.number for one in record.trials.values() if one.state == "failed"] == [2]
@@ -72,13 +72,13 @@ def test_a_trial_that_fails_each_time_has_failed_with_its_kind(tmp_path: Path, f
 def test_without_retries_every_cut_is_a_failure(tmp_path: Path) -> None:
     record = Course(tmp_path / "ledger.jsonl", spec_of(*SPEC, "search.retries=0"), flaky).play().record
     assert record.trials[1].state == "failed"
-    assert record.trials[1].kind == "PREEMPTED"
+    assert record.trials[1].failure_kind == "PREEMPTED"
 
 
 def test_a_late_report_of_a_trial_that_was_given_up_changes_nothing(begin: Callable[[StudySpec], Course]) -> None:
     course = begin(spec_of(*SPEC))
     job = course.agenda.next()
-    assert isinstance(job, Job)
+    assert isinstance(job, TrialJob)
     course.agenda.started(0, "here")
     course.agenda.failed(0, DIED)
     before = course.ledger.path.read_bytes()
@@ -86,7 +86,7 @@ def test_a_late_report_of_a_trial_that_was_given_up_changes_nothing(begin: Calla
     assert not course.agenda.reported(0, 1, {"val/accuracy": 0.9})
     assert course.ledger.path.read_bytes() == before
     again = course.agenda.next()
-    assert isinstance(again, Job)
+    assert isinstance(again, TrialJob)
     assert (again.trial.number, again.trial.attempt) == (0, 1)
 
 
@@ -94,8 +94,8 @@ def test_a_trial_alone_on_its_gpu_comes_after_the_others_of_the_search(begin: Ca
     """Where shares of the GPU are handed out to others, a whole one is never free."""
     course = begin(spec_of("search.trials=3", "search.sampler=random", "resources.gpu=0.5"))
     order = []
-    while isinstance(job := course.agenda.next(), Job) and len(order) < 4:
-        number, alone = job.trial.number, job.trial.alone
+    while isinstance(job := course.agenda.next(), TrialJob) and len(order) < 4:
+        number, alone = job.trial.number, job.trial.has_gpu_alone
         order.append((number, alone))
         course.agenda.started(number, "here")
         if number == 1 and not alone:
@@ -110,7 +110,7 @@ def test_a_trial_alone_on_its_gpu_comes_after_the_others_of_the_search(begin: Ca
 def test_a_replicate_whose_first_seed_failed_does_not_begin(begin: Callable[[StudySpec], Course]) -> None:
     course = begin(spec_of("search.trials=1", "search.baseline=null", "search.replicates=2"))
     for _ in range(2):
-        assert isinstance(course.agenda.next(), Job)
+        assert isinstance(course.agenda.next(), TrialJob)
     course.agenda.started(0, "here")
     course.agenda.failed(0, BROKEN)
     assert not course.agenda.started(1, "here")
@@ -120,7 +120,7 @@ def test_a_replicate_whose_first_seed_failed_does_not_begin(begin: Callable[[Stu
 def test_reading_the_test_split_is_tried_again(begin: Callable[[StudySpec], Course]) -> None:
     course = begin(spec_of("search.trials=1", "search.confirm={top: 1, seeds: 2}"))
     tries = []
-    while isinstance(job := course.agenda.next(), Job):
+    while isinstance(job := course.agenda.next(), TrialJob):
         number = job.trial.number
         if job.kind == "train":
             course.agenda.started(number, "here")
@@ -137,16 +137,16 @@ def test_reading_the_test_split_is_tried_again(begin: Callable[[StudySpec], Cour
             course.agenda.tested(number, {"test/accuracy": 0.5})
     assert tries == [1, 1, 1, 2]
     assert course.agenda.is_over
-    assert course.record.trials[1].tested
-    assert course.record.trials[2].untested == "broken"
+    assert course.record.trials[1].test_metrics
+    assert course.record.trials[2].test_failure == "broken"
 
 
 def test_trials_that_fail_in_different_ways_do_not_stop_a_study(tmp_path: Path) -> None:
     """The first ones all failed, but not in the same way: another configuration may work."""
 
     def fails(trial: TrialRecord, epoch: int) -> float | Failure | None:
-        return (BROKEN if trial.number % 2 else DIVERGED) if trial.number <= HOPELESS else score(trial, epoch)
+        return (BROKEN if trial.number % 2 else DIVERGED) if trial.number <= MIN_ALIKE_FAILURES else score(trial, epoch)
 
     record = Course(tmp_path / "ledger.jsonl", spec_of(*SPEC), fails).play().record
     assert record.state == "complete"
-    assert {trial.state for trial in record.by_stage("search")} > {"failed"}
+    assert {trial.state for trial in record.trials_of_stages("search")} > {"failed"}

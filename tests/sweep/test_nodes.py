@@ -7,9 +7,9 @@ import torch
 
 from study.errors import UserError
 from study.spec.schema import Resources
-from study.sweep import course, nodes
+from study.sweep import job_course, nodes
 from study.sweep.nodes import Nodes, NoNodeLeftError
-from study.training.device import CardFullError, NoDeviceError
+from study.training.device import GpuMemoryFullError, NoDeviceError
 
 
 def node(name: str, cpu: float = 4, gpu: float = 1, kind: str = "", label: str = "", alive: bool = True) -> Any:
@@ -94,8 +94,8 @@ def test_what_no_node_has_is_refused_or_waited_for(
     ("problem", "whole", "raised"),
     [
         (NoDeviceError("its driver is too old"), False, NoDeviceError),
-        (CardFullError("its memory is taken"), True, CardFullError),
-        (CardFullError("its memory is taken"), False, torch.OutOfMemoryError),  # by other trials, perhaps
+        (GpuMemoryFullError("its memory is taken"), True, GpuMemoryFullError),
+        (GpuMemoryFullError("its memory is taken"), False, torch.OutOfMemoryError),  # by other trials, perhaps
     ],
 )
 def test_a_card_that_trials_fill_is_no_fault_of_its_node(
@@ -104,8 +104,8 @@ def test_a_card_that_trials_fill_is_no_fault_of_its_node(
     def try_cards() -> None:
         raise problem
 
-    monkeypatch.setattr(course, "try_cards", try_cards)
-    course.try_card.cache_clear()
+    monkeypatch.setattr(job_course, "check_gpus", try_cards)
+    job_course.try_card.cache_clear()
     with pytest.raises(raised, match=str(problem)):
-        course.try_card(whole)
-    course.try_card.cache_clear()
+        job_course.try_card(whole)
+    job_course.try_card.cache_clear()

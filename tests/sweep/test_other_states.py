@@ -39,8 +39,8 @@ def test_it_begins_again_with_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyP
     begun: list[tuple[int, int, str | None]] = []
     monkeypatch.setattr(worker, "tell_start", lambda heard, behind, note, device: begun.append((heard, behind, note)))
     document = json.dumps(given.to_document())
-    job = JobPayload("train", 3, 1, 1, document, "cpu", 0, False, False, file, None, {}, None, None, None, ())
-    worker.run_job({"job": job}, datasets={data.key(given.data): dataset}, weights={})
+    job = JobPayload("train", 3, 1, 1, document, "cpu", 0, False, False, file, None, None, None, ())
+    worker.run_job({"job": job}, datasets={data.section_key(given.data): dataset}, weights={})
     ((heard, behind, note),) = begun
     assert (heard, behind) == (1, 0)
     assert "is not a state that this trial can take" in (note or "")

@@ -15,17 +15,17 @@ from course import Course, outcome, prefixes, spec_of
 from sklearn.linear_model import LogisticRegression
 
 from study import data
-from study.data.folds import of_fold
-from study.home.events import Referenced
+from study.data.folds import select_fold
+from study.home.events import ReferenceFitted
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
-from study.home.record import StudyRecord, finite, is_tested
+from study.home.record import StudyRecord, finite_metrics, has_test_metrics
 from study.ranking import Results
 from study.spec import StudySpec
-from study.spec.reference_models import wanted
+from study.spec.reference_models import requested_references
 from study.sweep.agenda import Agenda
-from study.sweep.early_stopping import early_stopping
-from study.sweep.reference_process import References, events_of, missing
+from study.sweep.early_stopping import EarlyStopping
+from study.sweep.reference_process import ReferenceFitter, fit_references, missing_references
 from study.training import reference_fitting as fits
 
 NAMES = ["majority", "logistic_regression", "logistic_regression_cell_balanced"]
@@ -34,12 +34,12 @@ UNTESTED = "search.confirm={top: 0}"
 
 
 @contextmanager
-def session(folder: StudyFolder, spec: StudySpec) -> Iterator[tuple[References, Agenda]]:
+def session(folder: StudyFolder, spec: StudySpec) -> Iterator[tuple[ReferenceFitter, Agenda]]:
     """What fits references for a driver of a study."""
-    record = StudyRecord.told(folder.ledger_file)
+    record = StudyRecord.load_without_closing(folder.ledger_file)
     with closing(Ledger(folder.ledger_file)) as ledger:
-        agenda = Agenda(spec, ledger, record, early_stopping(spec))
-        with closing(References(agenda, folder)) as found:
+        agenda = Agenda(spec, ledger, record, EarlyStopping(spec))
+        with closing(ReferenceFitter(agenda, folder)) as found:
             yield found, agenda
 
 
@@ -57,42 +57,42 @@ def test_the_search_goes_as_it_would_without(tmp_path: Path) -> None:
     class Referring(Course):
         def _step(self, work: list[object]) -> bool:
             for place, name in enumerate(NAMES):
-                if len(self.record.trials) > 2 * place and name not in self.record.references:
-                    self.agenda.referenced(Referenced(name, {"val/accuracy": 0.99}, 1.0))
+                if len(self.record.trials) > 2 * place and name not in self.record.reference_events:
+                    self.agenda.referenced(ReferenceFitted(name, {"val/accuracy": 0.99}, 1.0))
             return super()._step(work)
 
     plain = Course(tmp_path / "plain.jsonl", spec_of()).play()
     whole = Referring(tmp_path / "whole.jsonl", spec_of(ON)).play()
     assert outcome(whole.record) == outcome(plain.record)
-    assert list(whole.record.references) == NAMES
-    assert Results(whole.spec, whole.record).unbeaten
-    assert Results(plain.spec, plain.record).unbeaten is None
+    assert list(whole.record.reference_events) == NAMES
+    assert Results(whole.spec, whole.record).reference_as_result
+    assert Results(plain.spec, plain.record).reference_as_result is None
     kept = prefixes(whole)
     for count in range(1, len(kept), 7):
         (tmp_path / f"{count}.jsonl").write_bytes(kept[count])
         resumed = Referring(tmp_path / f"{count}.jsonl", spec_of(ON)).play()
         assert outcome(resumed.record) == outcome(whole.record), f"cut after line {count + 1}"
-        assert list(resumed.record.references) == NAMES
+        assert list(resumed.record.reference_events) == NAMES
 
 
 def test_a_process_fits_them_and_each_is_an_event(tmp_path: Path) -> None:
     spec = spec_of(ON)
-    folder = Home(tmp_path).create(spec)
+    folder = Home(tmp_path).create_study(spec)
     with session(folder, spec) as (found, agenda):
         said: list[str] = []
         found.finish(said.append)
         assert said == [f"fitting what needs no search: {', '.join(NAMES)}"]
-        assert missing(spec, agenda.record) == []
+        assert missing_references(spec, agenda.record) == []
     record = told(folder)
-    assert list(record.references) == NAMES == list(wanted(spec))
+    assert list(record.reference_events) == NAMES == list(requested_references(spec))
     assert record.trials == {}
-    assert record.test_readings == 3
+    assert record.n_test_readings == 3
     dataset = data.load(spec.data_sections[0])
-    rows = {name: fits.ReferenceRows.of(split, dataset.facts) for name, split in dataset.splits.items()}
-    for name, event in record.references.items():
-        here = fits.measured(name, rows["train"], {split: rows[split] for split in ("val", "test")}, spec.seed)
+    rows = {name: fits.ReferenceRows.from_split(split, dataset.facts) for name, split in dataset.splits.items()}
+    for name, event in record.reference_events.items():
+        here = fits.fit_and_measure(name, rows["train"], {split: rows[split] for split in ("val", "test")}, spec.seed)
         assert event.metrics == pytest.approx(
-            finite(here), abs=1e-6, nan_ok=True
+            finite_metrics(here), abs=1e-6, nan_ok=True
         )  # the loss of a sure error has no end
         assert event.reason is None
         assert event.seconds
@@ -103,50 +103,54 @@ def test_a_process_fits_them_and_each_is_an_event(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_driver_that_is_killed_fits_the_others_next_time(tmp_path: Path) -> None:
     spec = spec_of(ON, UNTESTED)
-    folder = Home(tmp_path).create(spec)
+    folder = Home(tmp_path).create_study(spec)
     with closing(Ledger(folder.ledger_file)) as ledger:
-        ledger.append(Referenced("logistic_regression", {"val/accuracy": 0.5}, 1.0))
+        ledger.append(ReferenceFitted("logistic_regression", {"val/accuracy": 0.5}, 1.0))
     with session(folder, spec) as (found, agenda):
-        assert missing(spec, agenda.record) == ["majority", "logistic_regression_cell_balanced"]
+        assert missing_references(spec, agenda.record) == ["majority", "logistic_regression_cell_balanced"]
         found.finish(no_word)
     record = told(folder)
-    assert sorted(record.references) == sorted(NAMES)
-    assert record.references["logistic_regression"].metrics == {"val/accuracy": 0.5}
-    assert not any(map(is_tested, record.references.values())), "as the test split is not read for the baseline"
+    assert sorted(record.reference_events) == sorted(NAMES)
+    assert record.reference_events["logistic_regression"].metrics == {"val/accuracy": 0.5}
+    assert not any(map(has_test_metrics, record.reference_events.values())), (
+        "as the test split is not read for the baseline"
+    )
 
 
 @pytest.mark.slow
 def test_what_a_stop_cuts_off_has_no_event(tmp_path: Path) -> None:
     spec = spec_of(ON)
-    folder = Home(tmp_path).create(spec)
+    folder = Home(tmp_path).create_study(spec)
     with session(folder, spec) as (found, agenda):
         agenda.stopping = "interrupted"
         found.finish(no_word)
         process = found._process
     assert process is not None
     assert process.poll() is not None
-    assert missing(spec, told(folder)) == [name for name in NAMES if name not in told(folder).references]
+    assert missing_references(spec, told(folder)) == [
+        name for name in NAMES if name not in told(folder).reference_events
+    ]
 
 
 def test_test_is_read_once_confirming_was_asked_for_later(tmp_path: Path) -> None:
     spec, record = spec_of(ON, UNTESTED), StudyRecord()
-    record.references = {name: Referenced(name, {"val/accuracy": 0.5}, 1.0) for name in NAMES[:2]}
-    record.references[NAMES[2]] = Referenced(NAMES[2], reason="no memory")
-    assert missing(spec, record) == []
-    record.confirming = (2, 3, False)
-    assert missing(spec, record) == NAMES[:2]
-    record.references[NAMES[0]] = Referenced(NAMES[0], {"val/accuracy": 0.5, "test/accuracy": 0.4}, 1.0)
-    assert missing(spec, record) == NAMES[1:2]
-    assert record.test_readings == 1
+    record.reference_events = {name: ReferenceFitted(name, {"val/accuracy": 0.5}, 1.0) for name in NAMES[:2]}
+    record.reference_events[NAMES[2]] = ReferenceFitted(NAMES[2], reason="no memory")
+    assert missing_references(spec, record) == []
+    record.confirm_request = (2, 3, False)
+    assert missing_references(spec, record) == NAMES[:2]
+    record.reference_events[NAMES[0]] = ReferenceFitted(NAMES[0], {"val/accuracy": 0.5, "test/accuracy": 0.4}, 1.0)
+    assert missing_references(spec, record) == NAMES[1:2]
+    assert record.n_test_readings == 1
 
 
 def test_one_that_cannot_be_fitted_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(train: fits.ReferenceRows, seed: int) -> object:
         raise MemoryError("no room for\nthat")
 
-    monkeypatch.setattr(fits, "FITS", {**fits.FITS, "logistic_regression": fails})
-    found: list[Referenced] = []
-    events_of(spec_of(ON), False, NAMES, found.append)
+    monkeypatch.setattr(fits, "FITTERS", {**fits.FITTERS, "logistic_regression": fails})
+    found: list[ReferenceFitted] = []
+    fit_references(spec_of(ON), False, NAMES, found.append)
     assert [event.name for event in found] == NAMES
     assert [event.reason is None for event in found] == [True, False, True]
     assert "no room for" in (found[1].reason or "")
@@ -156,30 +160,30 @@ def test_one_that_cannot_be_fitted_fails_alone(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.slow
 def test_a_process_that_dies_says_how_and_the_study_goes_on(tmp_path: Path) -> None:
     spec = spec_of(ON)
-    folder = Home(tmp_path).create(spec)
+    folder = Home(tmp_path).create_study(spec)
     with session(folder, spec) as (found, agenda):
         assert found._process
         found._process.send_signal(signal.SIGKILL)
         found.finish(no_word)
-        assert {event.reason for event in agenda.record.references.values()} == {"its process ended with -9"}
+        assert {event.reason for event in agenda.record.reference_events.values()} == {"its process ended with -9"}
         assert agenda.stopping is None
-    assert missing(spec, told(folder)) == []
+    assert missing_references(spec, told(folder)) == []
 
 
 def test_a_process_that_cannot_begin_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = spec_of(ON)
-    folder = Home(tmp_path).create(spec)
-    monkeypatch.setattr("study.sweep.reference_process.START", "raise ImportError('no such module')")
+    folder = Home(tmp_path).create_study(spec)
+    monkeypatch.setattr("study.sweep.reference_process.FITTING_PROGRAM", "raise ImportError('no such module')")
     with session(folder, spec) as (found, agenda):
         found.finish(no_word)
-        reasons = {event.reason for event in agenda.record.references.values()}
+        reasons = {event.reason for event in agenda.record.reference_events.values()}
     assert reasons == {"its process ended with 1: ImportError: no such module"}
 
 
 @pytest.mark.slow
 def test_the_process_ends_with_its_driver(tmp_path: Path) -> None:
     spec = spec_of(ON)
-    folder = Home(tmp_path).create(spec)
+    folder = Home(tmp_path).create_study(spec)
     driver = """
 import sys, time
 from pathlib import Path
@@ -188,7 +192,7 @@ from study.sweep import reference_process
 class A: pass
 folder = StudyFolder(Path(sys.argv[1]))
 agenda = A(); agenda.spec = folder.spec(); agenda.record = reference_process.StudyRecord()
-print(reference_process.References(agenda, folder)._process.pid, flush=True)
+print(reference_process.ReferenceFitter(agenda, folder)._process.pid, flush=True)
 time.sleep(60)
 """
     process = subprocess.Popen([sys.executable, "-c", driver, str(folder.path)], stdout=subprocess.PIPE, text=True)
@@ -222,20 +226,20 @@ def wait_for(holds: Callable[[], bool]) -> None:
 
 def test_with_folds_each_sample_is_judged_by_a_model_that_was_not_fitted_to_it() -> None:
     spec = spec_of(ON, UNTESTED, "data.val=biased", "data.folds=3")
-    found: list[Referenced] = []
-    events_of(spec, True, NAMES[1:2], found.append)
+    found: list[ReferenceFitted] = []
+    fit_references(spec, True, NAMES[1:2], found.append)
     (event,) = found
     dataset = data.load(spec.data_sections[0])
     assert dataset.folds
     right, tested = [], []
     for fold in range(3):
-        part = of_fold(dataset, fold)
-        rows = {name: fits.ReferenceRows.of(each, part.facts) for name, each in part.splits.items()}
+        part = select_fold(dataset, fold)
+        rows = {name: fits.ReferenceRows.from_split(each, part.facts) for name, each in part.splits.items()}
         model = LogisticRegression(max_iter=200).fit(rows["train"].inputs, rows["train"].target)
         right += (model.predict(rows["val"].inputs) == rows["val"].target).tolist()
         tested.append(model.score(rows["test"].inputs, rows["test"].target))
     assert event.metrics
-    assert len(right) == len(dataset.folds.learn)
+    assert len(right) == len(dataset.folds.samples)
     assert event.metrics["val/accuracy"] == pytest.approx(np.mean(right), abs=1e-12)
     assert event.metrics["test/accuracy"] == pytest.approx(np.mean(tested), abs=1e-12)
     assert event.draws

@@ -10,14 +10,18 @@ from typing import Any
 import pytest
 from course import Course, outcome, prefixes, spec_of
 
-from study.home.driver_requests import MAX_REQUEST_BYTES, MOST_AT_ONCE, DriverRequest, submit, waiting
+from study.home.driver_requests import (
+    MAX_REQUEST_BYTES,
+    MAX_REQUESTS_AT_ONCE,
+    DriverRequest,
+    pending_requests,
+    submit_request,
+)
 from study.home.events import SearchExtended
-from study.home.ledger import Ledger, read
+from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord
-from study.ranking import Results
-from study.ranking.remaining_gain import drawn
 from study.spec import StudySpec
-from study.sweep.adapters import RequestInbox
+from study.sweep.tune_adapters import RequestInbox
 
 PARAMS = {"method.alpha": 0.5, "method.lambda": 1.25, "method.epsilon": 0.25}
 ASKED = [DriverRequest("enqueue", PARAMS, id="a" * 32), DriverRequest("stop", trial=6, id="b" * 32)]
@@ -35,7 +39,7 @@ class Asking(Course):
         trials = self.record.trials
         if len(trials) > 3:
             self.agenda.obey(ASKED[0])
-        if len(trials) > 6 and (trials[6].epochs or trials[6].state == "pruned"):
+        if len(trials) > 6 and (trials[6].n_epochs or trials[6].state == "pruned"):
             self.agenda.obey(ASKED[1])
         if self._end and len(trials) > 8:
             self.agenda.obey(END)
@@ -45,8 +49,8 @@ class Asking(Course):
 def test_a_request_comes_as_it_was_asked(tmp_path: Path) -> None:
     """Whole numbers stay whole: a key that takes no other would refuse them."""
     params = {"train.batch_size": 64, "a": 1.0, "b": True, "c": None, "d": "64", "e": 2**53 + 1}
-    submit(tmp_path, DriverRequest("enqueue", params))
-    ((_, found),) = waiting(tmp_path)
+    submit_request(tmp_path, DriverRequest("enqueue", params))
+    ((_, found),) = pending_requests(tmp_path)
     assert found is not None
     assert {key: (type(value), value) for key, value in found.params.items()} == {
         key: (type(value), value) for key, value in params.items()
@@ -63,37 +67,36 @@ def spec() -> StudySpec:
 def test_resumed_at_any_line_a_study_that_was_asked_things_ends_as_if_never_cut(tmp_path: Path, end: bool) -> None:
     spec = spec_of("search.early_stopping={}", "search.trials=10", "search.sampler=random", "search.confirm={top: 0}")
     whole = Asking(tmp_path / "whole.jsonl", spec, end).play()
-    asked = {event["event"]: event for event in read(whole.ledger.path) if "request" in event}
+    asked = {event["event"]: event for event in read_entries(whole.ledger.path) if "request" in event}
     assert set(asked) == {"enqueued", "stopping", *(["ending"] if end else [])}
     for count, kept in enumerate(prefixes(whole)):
         (tmp_path / f"{count}.jsonl").write_bytes(kept)
         resumed = Asking(tmp_path / f"{count}.jsonl", spec, end).play()
         assert outcome(resumed.record) == outcome(whole.record), f"cut after line {count + 1}"
-        assert resumed.record.requests == whole.record.requests
-        assert resumed.record.enough == whole.record.enough
+        assert resumed.record.request_refusals == whole.record.request_refusals
+        assert resumed.record.search_ended_by == whole.record.search_ended_by
 
 
-def test_what_is_enqueued_is_tried_next_and_is_no_draw(tmp_path: Path, spec: StudySpec) -> None:
+def test_what_is_enqueued_is_tried_next(tmp_path: Path, spec: StudySpec) -> None:
     record = Asking(tmp_path / "ledger.jsonl", spec).play().record
     assert record.trials[4].params == PARAMS
-    assert record.trials[4].enqueued
-    assert len(list(record.by_stage("baseline", "search"))) == 10  # it counts as one of them
-    assert [trial.number for trial in drawn(Results(spec, record))] == [1, 2, 3, 5, 6, 7, 8, 9]
+    assert record.trials[4].is_enqueued
+    assert len(list(record.trials_of_stages("baseline", "search"))) == 10  # it counts as one of them
 
 
 def test_a_trial_that_is_stopped_ends_at_its_next_report(tmp_path: Path, spec: StudySpec) -> None:
     trial = Asking(tmp_path / "ledger.jsonl", spec).play().record.trials[6]
-    assert (trial.state, trial.reason, trial.epochs) == ("pruned", "a user", 2)
+    assert (trial.state, trial.reason, trial.n_epochs) == ("pruned", "a user", 2)
 
 
 def test_a_search_that_is_ended_finishes_what_runs_and_the_study_goes_on(tmp_path: Path, spec: StudySpec) -> None:
     course = Asking(tmp_path / "ledger.jsonl", spec, end=True).play(slots=3)
-    searched = list(course.record.by_stage("search"))
+    searched = list(course.record.trials_of_stages("search"))
     assert len(searched) == 8
     assert [trial.state for trial in searched].count("complete") == 7
-    assert course.record.enough == "a user"
-    assert len(list(course.record.by_stage("confirm"))) == 6
-    assert any(trial.tested for trial in course.record.trials.values())
+    assert course.record.search_ended_by == "a user"
+    assert len(list(course.record.trials_of_stages("confirm"))) == 6
+    assert any(trial.test_metrics for trial in course.record.trials.values())
 
 
 def test_a_search_that_was_ended_can_be_extended(tmp_path: Path, spec: StudySpec) -> None:
@@ -103,8 +106,8 @@ def test_a_search_that_was_ended_can_be_extended(tmp_path: Path, spec: StudySpec
     ledger.append(SearchExtended(trials=12))
     ledger.close()
     record = Course(path, spec).play().record
-    assert len(list(record.by_stage("baseline", "search"))) == 12
-    assert record.enough == "trials"
+    assert len(list(record.trials_of_stages("baseline", "search"))) == 12
+    assert record.search_ended_by == "trials"
 
 
 @pytest.mark.parametrize(
@@ -124,8 +127,8 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing_else(
     course = begin(spec, trials=2)
     before = outcome(course.record)
     course.agenda.obey(request_)
-    assert read(course.ledger.path)[-1]["event"] == "refused"
-    assert course.record.requests == {request_.id: why}
+    assert read_entries(course.ledger.path)[-1]["event"] == "refused"
+    assert course.record.request_refusals == {request_.id: why}
     assert outcome(course.record) == before
 
 
@@ -135,7 +138,7 @@ def test_the_same_wish_twice_is_refused_once(tmp_path: Path, spec: StudySpec, be
         course.agenda.obey(request)
         course.agenda.obey(request)  # the file of a driver that died before it removed it
         course.agenda.obey(DriverRequest(request.kind, request.params, request.trial))
-    refused = [event["reason"] for event in read(course.ledger.path) if event["event"] == "refused"]
+    refused = [event["reason"] for event in read_entries(course.ledger.path) if event["event"] == "refused"]
     assert refused == ["it is enqueued already", "trial 1 ends at its next report already", "the search is over"]
 
 
@@ -145,7 +148,7 @@ def test_the_driver_meets_requests_in_their_order_and_removes_them(
     course, folder = begin(spec, trials=2), tmp_path / "requests"
     requests = [DriverRequest("stop", trial=1), DriverRequest("enqueue", PARAMS), DriverRequest("end")]
     for request in requests:
-        submit(folder, request)
+        submit_request(folder, request)
     (folder / ".part").write_text("half")
     (folder / f"{'0' * 20}-{'a' * 32}.json").write_text('{"kind": "end"')
     (folder / f"{'1' * 20}-{'b' * 32}.json").write_text("9" * (MAX_REQUEST_BYTES + 1))
@@ -153,19 +156,19 @@ def test_the_driver_meets_requests_in_their_order_and_removes_them(
     inbox = RequestInbox(course.agenda, folder)
     inbox.poll()
     wrong = ["a" * 32, "b" * 32, "c" * 32]
-    assert list(course.record.requests) == [wrong[0], *(request.id for request in requests), *wrong[1:]]
-    assert {course.record.requests[name] for name in wrong} == {"its file cannot be read as a request"}
+    assert list(course.record.request_refusals) == [wrong[0], *(request.id for request in requests), *wrong[1:]]
+    assert {course.record.request_refusals[name] for name in wrong} == {"its file cannot be read as a request"}
     assert [path.name for path in folder.iterdir()] == [".part"]
-    submit(folder, DriverRequest("stop", trial=1))
+    submit_request(folder, DriverRequest("stop", trial=1))
     inbox.poll()  # not within a second
-    assert len(waiting(folder)) == 1
+    assert len(pending_requests(folder)) == 1
 
 
 def test_a_folder_that_cannot_be_read_holds_nothing_and_ends_no_study(
     tmp_path: Path, spec: StudySpec, begin: Callable[..., Course], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     course, folder = begin(spec, trials=2), tmp_path / "requests"
-    submit(folder, DriverRequest("end"))
+    submit_request(folder, DriverRequest("end"))
 
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(errno.EACCES, "Permission denied")
@@ -173,22 +176,22 @@ def test_a_folder_that_cannot_be_read_holds_nothing_and_ends_no_study(
     for name in ("scandir", "unlink"):
         with monkeypatch.context() as patched:
             patched.setattr(os, name, refuse)
-            RequestInbox(course.agenda, folder).obey()
-    assert course.record.ending
-    assert len(waiting(folder)) == 1
-    RequestInbox(course.agenda, folder).obey()
-    assert not waiting(folder)
+            RequestInbox(course.agenda, folder).obey_pending_requests()
+    assert course.record.has_search_end_request
+    assert len(pending_requests(folder)) == 1
+    RequestInbox(course.agenda, folder).obey_pending_requests()
+    assert not pending_requests(folder)
 
 
 def test_what_cannot_be_removed_keeps_no_request_from_being_read(
     tmp_path: Path, spec: StudySpec, begin: Callable[..., Course]
 ) -> None:
     course, folder = begin(spec, trials=2), tmp_path / "requests"
-    for number in range(MOST_AT_ONCE):
+    for number in range(MAX_REQUESTS_AT_ONCE):
         (folder / f"{number:020}-{'a' * 32}.json").mkdir(parents=True)
-    submit(folder, DriverRequest("end"))
-    RequestInbox(course.agenda, folder).obey()
-    assert course.record.ending
+    submit_request(folder, DriverRequest("end"))
+    RequestInbox(course.agenda, folder).obey_pending_requests()
+    assert course.record.has_search_end_request
 
 
 @pytest.mark.parametrize(
@@ -205,14 +208,14 @@ def test_what_cannot_be_removed_keeps_no_request_from_being_read(
     ids=str,
 )
 def test_what_is_no_request_is_none(tmp_path: Path, damage: dict[str, Any]) -> None:
-    path = submit(tmp_path / "requests", DriverRequest("end"))
+    path = submit_request(tmp_path / "requests", DriverRequest("end"))
     path.write_text(json.dumps(json.loads(path.read_text()) | damage))
-    assert waiting(tmp_path / "requests") == [(path, None)]
+    assert pending_requests(tmp_path / "requests") == [(path, None)]
 
 
 def test_a_record_tells_what_was_asked(tmp_path: Path, spec: StudySpec) -> None:
     course = Asking(tmp_path / "ledger.jsonl", spec, end=True).play()
     record = StudyRecord.load(course.ledger.path)
-    assert record.enqueued == [PARAMS]
-    assert record.ending
-    assert list(record.requests.values()) == [None, None, None]
+    assert record.enqueued_configurations == [PARAMS]
+    assert record.has_search_end_request
+    assert list(record.request_refusals.values()) == [None, None, None]

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from study import data
 from study.cli import app
-from study.data import inventory
-from study.home.events import Closed, Opened
+from study.data import summarise_datasets
+from study.home.events import SessionClosed, SessionOpened
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.spec import load_study
@@ -37,10 +37,10 @@ def stopped(tmp_path, monkeypatch):
     (tmp_path / "mine.yaml").write_text(STUDY)
     spec = load_study("mine.yaml")
     datasets = data.load_all(spec.data_sections)
-    ledger = Ledger(Home(tmp_path / "studies").create(spec).ledger_file)
-    told = {"data": data.joint_fingerprint(datasets), "datasets": inventory(datasets)}
-    ledger.append(Opened(owner="ada", version="1", libraries={}, **told))
-    ledger.append(Closed(state="interrupted"))
+    ledger = Ledger(Home(tmp_path / "studies").create_study(spec).ledger_file)
+    told = {"data": data.joint_fingerprint(datasets), "datasets": summarise_datasets(datasets)}
+    ledger.append(SessionOpened(owner="ada", version="1", libraries={}, **told))
+    ledger.append(SessionClosed(state="interrupted"))
     ledger.close()
     time.sleep(0.05)
     return tmp_path / "photos"
@@ -57,10 +57,8 @@ def test_pictures_that_were_changed_in_place_are_named(stopped):
     for number in (3, 5, 7, 8):
         Image.fromarray(np.full((6, 5, 3), number, np.uint8)).save(stopped / f"{number}.png")
     said = refusal()
-    assert said.startswith(
-        "mine: its data have changed since it began; trials on other data do not compare. image_folder"
-    )
-    assert re.search(r"\(photos\): fingerprint \w{16}, was \w{16}\. Written since then: \S*photos/\d\.png, ", said)
+    assert said.startswith("mine: its data have changed since it began; trials on other data do not compare. photos: ")
+    assert re.search(r"photos: fingerprint \w{16}, was \w{16}\. Written since then: \S*photos/\d\.png, ", said)
     assert "and 1 more. Put the earlier files back, or begin a study of another name" in said
 
 
@@ -74,8 +72,8 @@ def test_labels_that_were_changed_are_named(stopped):
 def test_several_data_sets_of_an_earlier_version_which_had_fewer_options_are_the_same():
     sections = [{"name": "biased_digits", "rho": rho} for rho in (0.9, 0.95)]
     datasets = data.load_all(sections)
-    digests = [one["digest"] for one in inventory(datasets).values()]
+    digests = [one["digest"] for one in summarise_datasets(datasets).values()]
     earlier = "another hash, of keys without the option"
-    assert data.unchanged(earlier, digests, datasets)
-    assert not data.unchanged(earlier, digests, dict(reversed(datasets.items())))
-    assert not data.unchanged(earlier, [], datasets)
+    assert data.is_unchanged(earlier, digests, datasets)
+    assert not data.is_unchanged(earlier, digests, dict(reversed(datasets.items())))
+    assert not data.is_unchanged(earlier, [], datasets)

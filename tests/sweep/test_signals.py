@@ -83,7 +83,7 @@ def test_a_command_obeys_one_that_a_library_swallows_and_shows_nothing_of_it() -
 import signal, time, weakref
 from study.upstream import interrupt
 
-interrupt.listen()
+interrupt.raise_on_signals()
 class Thing: pass
 thing = Thing()
 watch = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
@@ -91,7 +91,7 @@ try:
     del thing
     time.sleep(60)
 except KeyboardInterrupt:
-    print("stopped", interrupt.has_come())
+    print("stopped", interrupt.has_signal_come())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=200)
     assert (done.stdout, done.stderr) == ("stopped True\n", "")
@@ -105,7 +105,7 @@ def test_a_command_obeys_one_that_comes_while_a_library_is_loaded_once_it_is(tmp
 import time
 from study.upstream import interrupt
 
-interrupt.listen()
+interrupt.raise_on_signals()
 try:
     import library
     time.sleep(60)
@@ -143,7 +143,7 @@ def test_each_signal_waits_for_a_library_anew(monkeypatch: pytest.MonkeyPatch) -
     loads, comes = True, list[None]()
     monkeypatch.setattr(interrupt, "LOADING", 0.1)
     monkeypatch.setattr(interrupt, "_is_loading", lambda frame: loads)
-    dropped = interrupt.Dropped(print)
+    dropped = interrupt.DroppedInterrupts(print)
     monkeypatch.setattr(dropped, "_come_again", lambda: comes.append(None))
     dropped.interrupt(None)
     time.sleep(0.2)
@@ -169,7 +169,8 @@ def test_a_closed_terminal_stops_once_however_often_it_says_so() -> None:
 
 
 def test_under_nohup_the_end_of_a_terminal_is_nothing() -> None:
-    code = "import signal; from study.upstream import interrupt; interrupt.listen(); signal.raise_signal(signal.SIGHUP)"
+    code = "import signal; from study.upstream.interrupt import raise_on_signals; raise_on_signals(); "
+    code += "signal.raise_signal(signal.SIGHUP)"
     done = subprocess.run(
         ["nohup", sys.executable, "-c", f"{code}; print('goes on')"], capture_output=True, text=True, check=False
     )
@@ -221,7 +222,7 @@ def test_one_that_a_library_swallowed_before_is_obeyed(number: signal.Signals) -
     hook, sys.unraisablehook = sys.unraisablehook, lambda lost: None
     asked, told = agenda(), list[str]()
     try:
-        interrupt.listen()
+        interrupt.raise_on_signals()
         with stopped_by_signals(agenda(), told.append):
             assert told == []
         Library(number)  # destroyed at once

@@ -71,8 +71,8 @@ def test_each_slice_of_a_gpu_counts(monkeypatch: pytest.MonkeyPatch, visible: st
 )
 def test_another_kind_of_gpu_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, told: str | None) -> None:
     monkeypatch.setattr(ray_runtime, "gpus", lambda: 1)
-    monkeypatch.setattr(device, "name", lambda _: name)
-    monkeypatch.setattr(device, "unusable", lambda: None)
+    monkeypatch.setattr(device, "gpu_name", lambda _: name)
+    monkeypatch.setattr(device, "why_no_gpu", lambda: None)
     resources = Resources(gpu=0.5, accelerator="H100")
     if told is None:
         check_machine(resources)

@@ -6,8 +6,22 @@ import sys
 from pathlib import Path
 
 import pytest
+from course import payload
+from own_process import as_driver
 
+from study.home.folder import StudyFolder
+from study.home.ledger import read_entries
 from study.sweep import worker
+from study.upstream.environment import ProcessKind, variables
+
+
+def test_a_process_is_given_back_by_an_error_and_trains_nothing() -> None:
+    with pytest.raises(worker.WorkerReleasedError):
+        worker.run_job({"job": payload(kind="release")}, datasets={}, weights={})
+
+
+def test_tune_waits_longer_for_a_trial_to_end_than_its_process_does() -> None:
+    assert float(variables(ProcessKind.TRIAL)["TUNE_FUNCTION_THREAD_TIMEOUT_S"]) > worker.CLEAN_UP_S
 
 
 def test_a_file_of_the_working_folder_hides_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,3 +39,50 @@ def test_a_file_of_the_working_folder_hides_no_library(tmp_path: Path, monkeypat
         origins.append(Path(str(found.origin)).parent == tmp_path)
         worker._search_last(str(tmp_path))
     assert origins == [True, False]
+
+
+BUSY = """
+import time
+
+import study.sweep.driver as driver
+from study import data
+from study.home.folder import Home
+from study.home.ledger import Ledger
+from study.home.record import StudyRecord
+from study.spec import load_study
+from study.sweep import own_ray
+
+def job(config, **_):
+    from study.sweep import worker
+
+    worker.CLEAN_UP_S = 1.0
+    listener, job = worker.ToTune(0), config["job"]
+    listener.starts(0, None, {})
+    try:
+        listener.reports({"val/accuracy": 0.5}, 1)
+    finally:
+        while job.trial == 0:
+            time.sleep(1)
+        listener.is_over.set()
+
+own_ray.run_job = job
+spec = load_study("quickstart", [
+    "search.sampler=random", "search.trials=3", "search.baseline=null", "search.confirm={top: 0}",
+    "search.early_stopping={}", "train.epochs=1", "search.concurrency=1",
+])
+folder = Home.locate().create_study(spec)
+record = StudyRecord.load_without_closing(folder.ledger_file)
+driver.drive(folder, spec, data.load_all(spec.data_sections), Ledger(folder.ledger_file), record)
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_does_not_come_to_its_trials_end_is_ended(tmp_path: Path) -> None:
+    """The trial that was to have it is lost once and runs in another; Tune alone would drop it and tell nobody."""
+    done = as_driver(BUSY, STUDY_HOME=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    events = list(read_entries(StudyFolder(tmp_path / "quickstart").ledger_file))
+    assert [(event["trial"], event["kind"]) for event in events if event["event"] == "lost"] == [(1, "PREEMPTED")]
+    assert [event["trial"] for event in events if event["event"] == "ended"] == [0, 1, 2]
+    assert events[-1]["state"] == "complete"
+    assert len({event["node"] for event in events if event["event"] == "started"}) == 2

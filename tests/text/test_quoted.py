@@ -3,21 +3,21 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study.text import LONGEST_NAME, quoted, some
+from study.text import LONGEST_NAME, few_names, quoted
 
 
 def test_short_text_is_as_it_is() -> None:
     assert quoted("a b") == "'a b'"
-    assert some(["a", "b c"]) == "a, b c"
-    assert some([str(number) for number in range(14)]).endswith("10, 11 and 2 more")
+    assert few_names(["a", "b c"]) == "a, b c"
+    assert few_names([str(number) for number in range(14)]).endswith("10, 11 and 2 more")
 
 
 def test_long_text_is_shortened() -> None:
     assert len(quoted("x" * 5000)) <= LONGEST_NAME
-    assert len(some(["x" * 5000] * 3000)) < 13 * (LONGEST_NAME + 10)
+    assert len(few_names(["x" * 5000] * 3000)) < 13 * (LONGEST_NAME + 10)
 
 
 @given(st.text(max_size=400))
 def test_it_is_one_line_of_printable_letters(text: str) -> None:
     assert quoted(text).isprintable()
-    assert some([text]).isprintable()
+    assert few_names([text]).isprintable()

@@ -12,12 +12,19 @@ from mlflow.exceptions import MlflowException
 from servers import closed_port
 
 from study.errors import UserError
-from study.tracking.connection import DATABASES, OTHER_WAYS, SERVERS, check_server, connect, error_line
+from study.tracking.connection import (
+    DATABASE_SCHEMES,
+    OTHER_CREDENTIAL_VARIABLES,
+    SERVER_SCHEMES,
+    check_server_password,
+    connect,
+    format_error,
+)
 
 
 @pytest.fixture(autouse=True)
 def _no_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", *OTHER_WAYS):
+    for name in ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", *OTHER_CREDENTIAL_VARIABLES):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -25,7 +32,7 @@ def _no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     "uri", ["sqlite:///runs.db", "http://127.0.0.1:5000", "http://localhost", "http://[::1]:5000", "databricks"]
 )
 def test_what_nobody_else_reaches_needs_no_password(uri: str) -> None:
-    check_server(uri)
+    check_server_password(uri)
 
 
 @pytest.mark.parametrize(
@@ -44,17 +51,17 @@ def test_a_server_elsewhere_needs_a_good_password(
         monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "ada")
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", password)
     with pytest.raises(UserError, match=told) as refused:
-        check_server("http://ada@mlflow.example.org:5000")
+        check_server_password("http://ada@mlflow.example.org:5000")
     assert "MLFLOW_TRACKING_URI: http://mlflow.example.org:5000: " in str(refused.value)
     monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "ada")
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "twelve chars")
-    check_server("http://mlflow.example.org:5000")
+    check_server_password("http://mlflow.example.org:5000")
 
 
-@pytest.mark.parametrize("name", OTHER_WAYS)
+@pytest.mark.parametrize("name", OTHER_CREDENTIAL_VARIABLES)
 def test_there_are_other_ways_to_show_who_one_is(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "x")
-    check_server("https://mlflow.example.org")
+    check_server_password("https://mlflow.example.org")
 
 
 @pytest.mark.slow
@@ -68,7 +75,7 @@ def test_a_server_that_cannot_be_reached_is_told_in_words() -> None:
         ):
             with pytest.raises(MlflowException) as failed:
                 connect(uri, timeout=5)
-            assert error_line(failed.value, uri) == told
+            assert format_error(failed.value, uri) == told
 
 
 @pytest.mark.slow
@@ -91,21 +98,21 @@ def test_a_database_that_a_killed_process_began_is_not_there(tmp_path: Path) -> 
 def test_where_mlflow_would_keep_nothing_is_refused_before(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)
     with pytest.raises(UserError, match=r"MLFLOW_TRACKING_URI: .* Allowed: http://HOST:PORT, sqlite:"):
-        check_server(uri)
+        check_server_password(uri)
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     if not uri.startswith(("ftp", "htp")):
-        check_server(uri)
+        check_server_password(uri)
 
 
 @pytest.mark.parametrize(
     "uri", ["sqlite:////a/b.db", "sqlite+pysqlite:////a", "postgresql+psycopg2://h/d", "databricks"]
 )
 def test_the_others_are_not(uri: str) -> None:
-    check_server(uri)
+    check_server_password(uri)
 
 
 def test_mlflow_knows_these_kinds_of_address() -> None:
     with contract("mlflow", "the schemes of its tracking stores", "MLFLOW_TRACKING_URI, refused before a study begins"):
         from mlflow.tracking._tracking_service.utils import _tracking_store_registry
 
-        assert {*SERVERS, *DATABASES, "", "file"} <= set(_tracking_store_registry._registry)
+        assert {*SERVER_SCHEMES, *DATABASE_SCHEMES, "", "file"} <= set(_tracking_store_registry._registry)

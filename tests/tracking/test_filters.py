@@ -6,10 +6,18 @@ import pytest
 from helpers import ROOT, Told, quickstart, write_ledger
 from runs import Runs
 
-from study.home.events import Closed, Decided, Ended, Opened, Report, SearchExtended, Started
+from study.home.events import (
+    EpochReported,
+    SearchExtended,
+    SessionClosed,
+    SessionOpened,
+    TrialDecided,
+    TrialEnded,
+    TrialStarted,
+)
 from study.home.folder import Home
 from study.home.ledger import Ledger
-from study.tracking.mlflow_events import STAR
+from study.tracking.mlflow_events import BEST_RUN_PREFIX
 from study.tracking.writer import Writer
 
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
@@ -43,14 +51,14 @@ FOUND = {
 
 @pytest.fixture
 def runs(home: Home) -> Runs:
-    folder = home.create(SPEC)
+    folder = home.create_study(SPEC)
     write_ledger(folder.ledger_file, *TRIALS)
     ledger = Ledger(folder.ledger_file)
-    ledger.append(Decided(trial=7, stage="search", params=WORSE, seed=0))
-    ledger.append(Started(trial=7, node="here"))
-    ledger.append(Report(trial=7, epoch=1, metrics={"train/loss": 1.0, "val/accuracy": 0.1}))
-    ledger.append(Ended(trial=7, state="pruned", reason="asha"))
-    ledger.append(Closed(state="complete"))
+    ledger.append(TrialDecided(trial=7, stage="search", params=WORSE, seed=0))
+    ledger.append(TrialStarted(trial=7, node="here"))
+    ledger.append(EpochReported(trial=7, epoch=1, metrics={"train/loss": 1.0, "val/accuracy": 0.1}))
+    ledger.append(TrialEnded(trial=7, state="pruned", reason="asha"))
+    ledger.append(SessionClosed(state="complete"))
     ledger.close()
     Writer(home, folder, SPEC).write_new()
     return Runs(home.tracking_uri, SPEC.name)
@@ -58,7 +66,7 @@ def runs(home: Home) -> Runs:
 
 def names(runs: Runs, query: str) -> set[str]:
     found = runs.client.search_runs([runs.all[0].info.experiment_id], query)
-    return {str(run.info.run_name).removeprefix(STAR) for run in found}
+    return {str(run.info.run_name).removeprefix(BEST_RUN_PREFIX) for run in found}
 
 
 @pytest.mark.slow
@@ -75,22 +83,22 @@ def test_each_filter_of_the_page_finds_what_it_says(runs: Runs) -> None:
 @pytest.mark.slow
 def test_the_tag_of_the_best_goes_to_the_next_best(home: Home, runs: Runs) -> None:
     """And is taken from the last one, also where the note of what is in MLflow is lost."""
-    folder = home.find(SPEC.name)
+    folder = home.find_study(SPEC.name)
     ledger = Ledger(folder.ledger_file)
-    ledger.append(Opened(owner="ada"))
+    ledger.append(SessionOpened(owner="ada"))
     ledger.append(SearchExtended(trials=30))
-    ledger.append(Decided(trial=8, stage="search", params=PARAMS | {"method.lambda": 1.5}, seed=0))
-    ledger.append(Started(trial=8, node="here"))
+    ledger.append(TrialDecided(trial=8, stage="search", params=PARAMS | {"method.lambda": 1.5}, seed=0))
+    ledger.append(TrialStarted(trial=8, node="here"))
     for epoch in range(1, SPEC.epochs + 1):
-        ledger.append(Report(trial=8, epoch=epoch, metrics={"val/accuracy": 0.99}))
-    ledger.append(Ended(trial=8, state="complete"))
+        ledger.append(EpochReported(trial=8, epoch=epoch, metrics={"val/accuracy": 0.99}))
+    ledger.append(TrialEnded(trial=8, state="complete"))
     for number, seed in ((9, 1), (10, 2)):
         params = PARAMS | {"method.lambda": 1.5}
-        ledger.append(Decided(trial=number, stage="confirm", params=params, seed=seed, repeats=8))
-        ledger.append(Started(trial=number, node="here"))
-        ledger.append(Report(trial=number, epoch=1, metrics={"val/accuracy": 0.98}))
-        ledger.append(Ended(trial=number, state="complete"))
-    ledger.append(Closed(state="complete"))
+        ledger.append(TrialDecided(trial=number, stage="confirm", params=params, seed=seed, repeats=8))
+        ledger.append(TrialStarted(trial=number, node="here"))
+        ledger.append(EpochReported(trial=number, epoch=1, metrics={"val/accuracy": 0.98}))
+        ledger.append(TrialEnded(trial=number, state="complete"))
+    ledger.append(SessionClosed(state="complete"))
     ledger.close()
     for _ in range(2):
         Writer(home, folder, SPEC).write_new()

@@ -18,14 +18,14 @@ from study.commands.report import lead_parts
 from study.driver import run as running
 from study.driver.session import RunEnd, closing_lines, write_outputs
 from study.errors import StudyStoppedError, UserError
-from study.home.events import Closed, Evaluated
+from study.home.events import ModelEvaluated, SessionClosed
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.tracking import Tracker
 from study.tracking import tracker as following
-from study.tracking.connection import check_database, damage, relocate, set_aside
+from study.tracking.connection import find_damage, prepare_database, relocate_artifacts, set_aside_database
 
 OTHERS = "those of other studies with: study resume NAME"
 
@@ -62,28 +62,28 @@ def home(complete: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hom
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     copy = Home(tmp_path / "home")
     shutil.copytree(complete.path, copy.path)
-    relocate(copy.database, copy.artifacts)
+    relocate_artifacts(copy.database_file, copy.artifacts_folder)
     return copy
 
 
 @pytest.fixture
 def folder(home: Home) -> StudyFolder:
-    return home.find(SPEC.name)
+    return home.find_study(SPEC.name)
 
 
 @pytest.mark.parametrize("how", DAMAGE)
 def test_a_damaged_file_is_told_from_a_sound_one(home: Home, how: str) -> None:
-    assert (damage(home.database), set_aside(home.database)) == (None, None)
+    assert (find_damage(home.database_file), set_aside_database(home.database_file)) == (None, None)
     hurt, told = DAMAGE[how]
-    hurt(home.database)
-    content = home.database.read_bytes()
-    why, aside = set_aside(home.database) or ("", Path())
+    hurt(home.database_file)
+    content = home.database_file.read_bytes()
+    why, aside = set_aside_database(home.database_file) or ("", Path())
     assert sqlite_says(why, told)
     assert (aside, aside.read_bytes()) == (home.path / "mlflow.db.damaged-1", content)
-    assert not home.database.exists()
-    assert damage(home.database) is None
-    home.database.write_text("again")
-    assert (set_aside(home.database) or ("", Path()))[1] == home.path / "mlflow.db.damaged-2"
+    assert not home.database_file.exists()
+    assert find_damage(home.database_file) is None
+    home.database_file.write_text("again")
+    assert (set_aside_database(home.database_file) or ("", Path()))[1] == home.path / "mlflow.db.damaged-2"
 
 
 def sqlite_says(why: str, told: str) -> bool:
@@ -91,10 +91,10 @@ def sqlite_says(why: str, told: str) -> bool:
 
 
 def test_a_file_that_another_process_writes_to_is_not_damaged(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("study.tracking.connection.BUSY", 0.1)
-    with closing(sqlite3.connect(home.database, isolation_level=None)) as other:
+    monkeypatch.setattr("study.tracking.connection.SQLITE_BUSY_TIMEOUT_S", 0.1)
+    with closing(sqlite3.connect(home.database_file, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        assert damage(home.database) is None
+        assert find_damage(home.database_file) is None
 
 
 def runs_of(home: Home) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def files(home: Home) -> dict[tuple[str, str], bytes]:
     names = {run.info.run_id: name for name, run in Runs(home.tracking_uri, SPEC.name).by_name.items()}
     return {
         (names[folder.name], path.relative_to(folder).as_posix()): path.read_bytes()
-        for folder in home.artifacts.glob("*/*")
+        for folder in home.artifacts_folder.glob("*/*")
         for path in folder.rglob("*")
         if path.is_file()
     }
@@ -132,12 +132,12 @@ def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFo
     runs = Runs(home.tracking_uri, SPEC.name)
     runs.client.log_text(runs.by_name["trial 0, seed 0"].info.run_id, "by a function of one's own", "made/note.txt")
     before, artifacts = runs_of(home), files(home)
-    halve(home.database)
+    halve(home.database_file)
     outlast_connections()
     end = resumed(home, folder)
     assert end.untracked is None
     (note,) = end.mended
-    assert note.startswith(f"{home.database} was damaged: ")
+    assert note.startswith(f"{home.database_file} was damaged: ")
     assert note.endswith(f"the runs of quickstart are made again from its ledger, {OTHERS}")
     assert note in closing_lines(end)
     after = runs_of(home)
@@ -154,7 +154,7 @@ def test_a_ledger_that_has_lost_its_end_is_in_mlflow_as_it_goes_on(home: Home, f
     lines, before = folder.ledger_file.read_bytes().splitlines(keepends=True), runs_of(home)
     folder.ledger_file.write_bytes(b"".join(lines[:-4]))
     ledger = Ledger(folder.ledger_file)
-    ledger.append(Closed(state="interrupted"))
+    ledger.append(SessionClosed(state="interrupted"))
     append_second_session(ledger, owner="somebody of a longer name")
     ledger.close()
     assert again(home, folder) == ["MLflow had more of quickstart than its ledger tells; it is brought there anew"]
@@ -177,7 +177,7 @@ def test_whatever_became_of_the_database_and_of_the_note(
     home: Home, folder: StudyFolder, how: str, is_noted: bool
 ) -> None:
     """The note tells what was in MLflow."""
-    home.database.unlink() if how == "deleted" else DAMAGE[how][0](home.database)
+    home.database_file.unlink() if how == "deleted" else DAMAGE[how][0](home.database_file)
     if not is_noted:
         folder.tracking_file.unlink()
     notes = again(home, folder)
@@ -191,11 +191,11 @@ def test_whatever_became_of_the_database_and_of_the_note(
 @pytest.mark.slow
 def test_a_database_without_a_table_is_told(home: Home, folder: StudyFolder) -> None:
     """SQLite finds it sound, MLflow cannot read it."""
-    with closing(sqlite3.connect(home.database, isolation_level=None)) as connection:
+    with closing(sqlite3.connect(home.database_file, isolation_level=None)) as connection:
         connection.execute("DROP TABLE experiments")
     with pytest.raises(StudyStoppedError, match=r"cannot be told: .*experiments.* Move .*mlflow.db away, then"):
         resumed(home, folder)
-    home.database.rename(home.path / "away.db")
+    home.database_file.rename(home.path / "away.db")
     outlast_connections()
     assert resumed(home, folder).untracked is None
     assert {name: run.info.status for name, run in Runs(home.tracking_uri, SPEC.name).by_name.items()} == STATUS
@@ -203,18 +203,19 @@ def test_a_database_without_a_table_is_told(home: Home, folder: StudyFolder) -> 
 
 @pytest.mark.slow
 def test_other_studies_whose_runs_were_in_it_are_named(home: Home, folder: StudyFolder) -> None:
-    other = home.create(replace(SPEC, name="another"))
+    other = home.create_study(replace(SPEC, name="another"))
     tracker = Tracker(home, other, other.spec())
     tracker.start()
     assert tracker.finish() is None
-    text(home.database)
+    text(home.database_file)
     outlast_connections()
     with pytest.raises(UserError, match=r"mlflow.db: damaged: file is not a database.*study resume quickstart and"):
-        check_database(home)
+        prepare_database(home)
     assert again(home, folder)[0].endswith(OTHERS)
     (note,) = again(home, other)
     assert note == (
-        f"{home.database}: runs of another were missing; the runs of another are made again from its ledger, {OTHERS}"
+        f"{home.database_file}: runs of another were missing; the runs of another are made again from its ledger, "
+        f"{OTHERS}"
     )
     assert len(Runs(home.tracking_uri, "another").all) == 1
 
@@ -229,8 +230,8 @@ def test_a_study_that_goes_on_has_its_runs_again_too(
     tracker.start()
     while tracker._writer is None:  # it has opened the database
         time.sleep(0.05)
-    home.database.unlink()
-    ledger.append(Evaluated(trial=4, split="test", by="ada"))
+    home.database_file.unlink()
+    ledger.append(ModelEvaluated(trial=4, split="test", by="ada"))
     ledger.close()
     assert tracker.finish() is None
     (note,) = tracker.notes

@@ -5,18 +5,28 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import own_functions
 import pytest
 from helpers import Told, quickstart
 from helpers import events as told_events
 
-from study.home.line import Entry
+from study.api.run_study import function_study
+from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.tracking.mlflow_events import STAR, EventTranslator
-from study.tracking.store import RunUpdate, _key
-from study.tracking.tracking_state import STUDY, TrackingState
+from study.tracking.mlflow_events import BEST_RUN_PREFIX, EventTranslator, study_params
+from study.tracking.run_store import RunUpdate, _run_key
+from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
 
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
+DEFAULTS: dict[str, Any] = {
+    "metric": "val/accuracy",
+    "maximize": None,
+    "epochs": 2,
+    "fixed": {"batch": 32},
+    "baseline": None,
+    "assignments": [],
+}
 TRIALS = (
     Told("search", [0.5, 0.9, 0.1], further={"val/equalized_odds": 0.25}),
     Told("search", [0.5, 0.4], "pruned"),
@@ -29,7 +39,7 @@ def brought(spec: StudySpec, *trials: Told, more: Iterable[tuple[str, dict[str, 
     found: list[Entry] = [{"event": "created", "id": "study", "time": 0.0}]
     for at, (name, fields) in enumerate([*told_events(*trials), *more, ("closed", {"state": "complete"})], 1):
         found.append({"event": name, "time": float(at), **{key: v for key, v in fields.items() if v is not None}})
-    return {change.key: change for change in EventTranslator(spec, TrackingState(""), StudyRecord()).changes(found)}
+    return {change.key: change for change in EventTranslator(spec, TrackingState(""), StudyRecord()).translate(found)}
 
 
 def test_a_trial_tells_its_chosen_epoch_and_the_values_there() -> None:
@@ -45,7 +55,7 @@ def test_a_trial_tells_its_chosen_epoch_and_the_values_there() -> None:
 
 def test_a_baseline_that_is_the_best_has_the_star() -> None:
     by_key = brought(quickstart(), Told("baseline", [0.9], params=PARAMS), Told("search", [0.5]))
-    assert by_key["0"].rename.startswith(STAR)
+    assert by_key["0"].rename.startswith(BEST_RUN_PREFIX)
     assert {"study.best": "true", "study.baseline": "true"}.items() <= by_key["0"].tags.items()
 
 
@@ -53,12 +63,11 @@ def test_of_several_metrics_the_front_is_marked_and_the_star_has_its_rule() -> N
     gap, metrics = "val/equalized_odds", "search.metric=[val/accuracy, val/equalized_odds]"
     values = [(0.9, 0.3), (0.85, 0.1), (0.7, 0.2)]
     told = [Told("search", [accuracy], params=PARAMS, further={gap: odds}) for accuracy, odds in values]
-    by_key = brought(quickstart(metrics, "search.choose=knee", "search.confirm.top=0"), *told)
+    by_key = brought(quickstart(metrics, "search.confirm.top=0"), *told)
     assert [by_key[key].tags.get("study.front") for key in ("0", "1", "2")] == ["true", "true", None]
-    assert [by_key[key].tags.get("study.best") for key in ("0", "1", "2")] == [None, "true", None]
-    assert by_key["1"].rename.startswith(STAR)
-    assert "search.choose: knee" in by_key[STUDY].tags["study.chosen_by"]
-    assert by_key[STUDY].params["search.choose.name"] == "knee"
+    assert [by_key[key].tags.get("study.best") for key in ("0", "1", "2")] == ["true", None, None]
+    assert by_key["0"].rename.startswith(BEST_RUN_PREFIX)
+    assert by_key[STUDY_RUN_KEY].tags["study.chosen_by"] == "the best val/accuracy"
 
 
 def test_what_a_rule_picked_is_named_as_such() -> None:
@@ -68,8 +77,8 @@ def test_what_a_rule_picked_is_named_as_such() -> None:
         Told("rule", [0.4], params=PARAMS, seed=1, repeats=0, tested={"test/accuracy": 0.3}),
     )
     by_key = brought(quickstart(), *trials, more=[("confirming", {"top": 2, "seeds": 3, "rules": True})])
-    study, run = by_key[STUDY], by_key["2"]
-    assert (run.name, run.parent) == ("trial 0, seed 1", STUDY)
+    study, run = by_key[STUDY_RUN_KEY], by_key["2"]
+    assert (run.name, run.parent) == ("trial 0, seed 1", STUDY_RUN_KEY)
     tags = {"study.stage": "rule", "study.repeats": "0", "study.picked_by": "balanced_accuracy"}
     assert tags.items() <= run.tags.items()
     assert {point.name: point.value for point in run.points}["test/accuracy"] == 0.3
@@ -81,8 +90,8 @@ def test_the_steps_of_an_ablation_say_what_they_moved() -> None:
     end = {"method.alpha": 0.1, "method.lambda": 1.5, "method.epsilon": 0.25}
     steps = [["method.lambda"], ["method.alpha", "method.epsilon"]]
     more = [("ablating", {"trial": 1, "steps": steps, "first": 4, "seeds": 2})]
-    for number, (params, repeats) in enumerate((({**PARAMS, "method.lambda": 1.5}, None), (end, 1), (PARAMS, 0)), 2):
-        decided = {"trial": number, "stage": "ablation", "params": params, "seed": 4, "repeats": repeats}
+    for number, (values, repeats) in enumerate((({**PARAMS, "method.lambda": 1.5}, None), (end, 1), (PARAMS, 0)), 2):
+        decided = {"trial": number, "stage": "ablation", "params": values, "seed": 4, "repeats": repeats}
         more.append(("trial", decided))
     found = brought(quickstart(), Told("baseline", [0.4], params=PARAMS), Told("search", [0.5], params=end), more=more)
     runs = [found[key] for key in "234"]
@@ -93,7 +102,7 @@ def test_the_steps_of_an_ablation_say_what_they_moved() -> None:
         ("ablation", repeats) for repeats in (None, "1", "0")
     ]
     told = "trial 1 by method.lambda, method.alpha and method.epsilon on 2 seeds from 4 on"
-    assert found[STUDY].tags["study.ablating"] == told
+    assert found[STUDY_RUN_KEY].tags["study.ablating"] == told
 
 
 def test_a_trial_has_its_device_as_tags_and_the_study_the_nodes_that_were_not_used() -> None:
@@ -104,7 +113,7 @@ def test_a_trial_has_its_device_as_tags_and_the_study_the_nodes_that_were_not_us
     events.append({"event": "started", "time": 3.0, "trial": 0, "node": "there:1", "device": device})
     events.append({"event": "unusable", "time": 4.0, "node": "other", "reason": "its driver is too old"})
     found = EventTranslator(quickstart(), TrackingState(""), StudyRecord())
-    study, trial = found.changes(events)
+    study, trial = found.translate(events)
     assert {key: value for key, value in trial.tags.items() if key.startswith("study.device")} == {
         "study.device": "NVIDIA H100",
         "study.device.driver": "580.65.06",
@@ -112,7 +121,7 @@ def test_a_trial_has_its_device_as_tags_and_the_study_the_nodes_that_were_not_us
         "study.device.capability": "9.0",
     }
     assert study.tags["study.unusable_nodes"] == "other: its driver is too old"
-    (again,) = found.changes([opened])
+    (again,) = found.translate([opened])
     assert "study.unusable_nodes" in again.untag
 
 
@@ -138,7 +147,7 @@ def test_the_run_of_a_trial_that_runs_again_holds_each_epoch_once_and_no_failure
         for epoch in (1, 2):
             add("report", trial=number, epoch=epoch, metrics={"val/accuracy": 0.5})
         add("ended", trial=number, state="complete")
-    for change in EventTranslator(spec, TrackingState(""), StudyRecord()).changes(events):
+    for change in EventTranslator(spec, TrackingState(""), StudyRecord()).translate(events):
         if change.key in ("0", "1"):
             assert [point.step for point in change.points if point.name == "val/accuracy"] == [1, 2]
             assert change.status == "FINISHED"
@@ -162,14 +171,14 @@ def test_what_needs_no_search_has_a_run_of_its_own_and_the_star_where_it_is_the_
     trials = (Told("baseline", [0.5], params=PARAMS), Told("search", [0.7], params=PARAMS))
     by_key = brought(quickstart("search.references=true"), *trials, more=more)
     runs = {name: by_key[f"reference {name}"] for name in (*beside, "threshold_optimizer")}
-    assert all(run.parent == STUDY and run.tags["study.kind"] == "reference" for run in runs.values())
+    assert all(run.parent == STUDY_RUN_KEY and run.tags["study.kind"] == "reference" for run in runs.values())
     assert [run.status for run in runs.values()] == ["FINISHED", "FINISHED", "FAILED"]
     assert [point.value for point in runs["logistic_regression"].points] == [0.8]
     assert runs["threshold_optimizer"].tags["failure"] == "no room"
-    assert runs["logistic_regression"].rename == f"{STAR}reference logistic_regression"
+    assert runs["logistic_regression"].rename == f"{BEST_RUN_PREFIX}reference logistic_regression"
     assert runs["logistic_regression"].tags["study.best"] == "true"
     assert "study.best" not in runs["majority"].tags | by_key["1"].tags
-    assert all(_key(run.tags) == f"reference {name}" for name, run in runs.items()), "it is found again by its tags"
+    assert all(_run_key(run.tags) == f"reference {name}" for name, run in runs.items()), "it is found again by its tags"
 
 
 def test_a_reference_that_replaces_a_trial_as_the_result_leaves_nothing_of_the_trial_beside_it() -> None:
@@ -178,10 +187,40 @@ def test_a_reference_that_replaces_a_trial_as_the_result_leaves_nothing_of_the_t
     more.append(("reference", {"name": "logistic_regression", "metrics": {"val/accuracy": 0.8}, "seconds": 2.0}))
     trials = [Told("search", [value], params=PARAMS, seed=seed) for seed, value in enumerate([0.5, 0.7])]
     trials[1] = replace(trials[1], stage="replicate", repeats=0)
-    run = brought(quickstart("search.references=true", "search.confirm.seeds=2"), *trials, more=more)[STUDY]
+    run = brought(quickstart("search.references=true", "search.confirm.seeds=2"), *trials, more=more)[STUDY_RUN_KEY]
     values = {point.name: point.value for point in run.points}
     assert values["best/val/accuracy"] == 0.8
     assert math.isnan(values["best/val/accuracy_sd"])
     assert values["search/val/accuracy_sd"] == pytest.approx(0.2 / 2**0.5)
     assert (run.tags.get("study.best_seeds"), run.tags["study.search_seeds"]) == (None, "0, 1")
     assert "study.best_seeds" in run.untag
+
+
+def test_a_trials_run_says_what_it_is_for() -> None:
+    again = Told("confirm", [0.5], seed=1, repeats=0)
+    tried = Told("search", [0.5], params={"method.alpha": 0.25, "train.batch_size": 64})
+    by_key = brought(quickstart(), Told("baseline", [0.9], params=PARAMS), tried, again)
+    told = [by_key[key].tags["mlflow.note.content"] for key in ("0", "1", "2")]
+    assert told[0].startswith("The baseline")
+    assert told[1].splitlines()[0] == "A configuration that the search tried."
+    assert told[1].replace("\\", "").endswith("\n\nmethod.alpha = 0.25, train.batch_size = 64")
+    assert told[2].startswith("Configuration 0 again on a fresh seed")
+
+
+def test_a_functions_study_has_only_parameters_that_the_function_is_given() -> None:
+    spec = function_study(own_functions.train, name="own", space={"rate": (0.1, 0.9)}, **DEFAULTS)[0]
+    names = study_params(spec).keys()
+    assert {"method.function", "method.batch", "train.epochs", "search.space.method.rate"} <= names
+    assert not {"train.optimizer", "data.name", "model.name"} & names
+
+
+def test_a_studys_run_shows_its_own_metric_of_the_best_first() -> None:
+    further = {"val/auc": 0.7}
+    by_key = brought(
+        quickstart("search.confirm.top=0"),
+        Told("baseline", [0.4], params=PARAMS, further=further),
+        Told("search", [0.9], further=further),
+    )
+    names = [point.name for point in by_key[STUDY_RUN_KEY].points]
+    assert names[0] == "best/val/accuracy"
+    assert [name for name in names if name.endswith("/accuracy")] == ["best/val/accuracy", "baseline/val/accuracy"]

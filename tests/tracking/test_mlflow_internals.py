@@ -18,7 +18,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, RunTag
 
 from study.home.folder import Home
-from study.tracking.connection import EXPERIMENTS, LOCATIONS, check_server, connect
+from study.tracking.connection import ARTIFACT_LOCATION_COLUMNS, EXPERIMENTS_QUERY, check_server_password, connect
 
 MOVED = "relocate in study/tracking/connection.py: artifacts of a home that was moved"
 
@@ -26,7 +26,7 @@ MOVED = "relocate in study/tracking/connection.py: artifacts of a home that was 
 @pytest.fixture
 def database(home: Home) -> Iterator[sqlite3.Connection]:
     """That of a home, as MLflow made it."""
-    with closing(sqlite3.connect(home.database)) as connection:
+    with closing(sqlite3.connect(home.database_file)) as connection:
         yield connection
 
 
@@ -47,24 +47,24 @@ def a_run(client: MlflowClient, experiment: str) -> str:
 def test_where_artifacts_are_is_in_these_columns_and_no_others(home: Home, database: sqlite3.Connection) -> None:
     """And what tells an experiment with a study's runs."""
     client = connect(home.tracking_uri)
-    experiment = client.create_experiment("one", (home.artifacts / "one").as_uri())
+    experiment = client.create_experiment("one", (home.artifacts_folder / "one").as_uri())
     run_id = a_run(client, experiment)
     model = client.create_logged_model(experiment, "model", run_id)
     client.create_registered_model("served")
     client.create_model_version("served", model.artifact_location, run_id, model_id=model.model_id)
-    with contract("mlflow", f"addresses of artifacts in {LOCATIONS}", MOVED):
+    with contract("mlflow", f"addresses of artifacts in {ARTIFACT_LOCATION_COLUMNS}", MOVED):
         found = [
             (table, name)
             for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
             for name, *_ in columns(database, table)
             if database.execute(
-                f'SELECT 1 FROM "{table}" WHERE instr("{name}", ?)', (home.artifacts.as_uri(),)
+                f'SELECT 1 FROM "{table}" WHERE instr("{name}", ?)', (home.artifacts_folder.as_uri(),)
             ).fetchone()
         ]
-        assert sorted(found) == sorted(LOCATIONS)
-        assert database.execute(EXPERIMENTS).fetchall() == []
+        assert sorted(found) == sorted(ARTIFACT_LOCATION_COLUMNS)
+        assert database.execute(EXPERIMENTS_QUERY).fetchall() == []
         client.set_tag(run_id, "study.id", "1")
-        assert database.execute(EXPERIMENTS).fetchall() == [("one", f"{home.artifacts.as_uri()}/one")]
+        assert database.execute(EXPERIMENTS_QUERY).fetchall() == [("one", f"{home.artifacts_folder.as_uri()}/one")]
 
 
 @pytest.mark.slow
@@ -72,10 +72,10 @@ def test_a_database_that_was_moved_away_is_not_written_to_and_a_new_one_is(home:
     """SQLite refuses to write to a file that is not at its path any more, and a connection is kept for a second."""
     client = connect(home.tracking_uri)
     client.create_experiment("before")
-    home.database.rename(home.path / "moved")
+    home.database_file.rename(home.path / "moved")
     with pytest.raises(Exception, match=r"readonly|no such table"):
         client.create_experiment("between")
-    home.database.unlink(missing_ok=True)
+    home.database_file.unlink(missing_ok=True)
     time.sleep(1.2)
     assert [one.name for one in connect(home.tracking_uri).search_experiments()] == ["Default"]
 
@@ -87,13 +87,13 @@ def test_the_password_is_the_one_that_the_client_would_send(tmp_path: Path, monk
         monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "ada")
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "a long enough password")
         assert read_mlflow_creds().password == "a long enough password"
-        check_server("http://mlflow.example.org")
+        check_server_password("http://mlflow.example.org")
         monkeypatch.delenv("MLFLOW_TRACKING_PASSWORD")
         monkeypatch.setenv("HOME", str(tmp_path))
         (tmp_path / ".mlflow").mkdir()
         (tmp_path / ".mlflow" / "credentials").write_text("[mlflow]\nmlflow_tracking_password = another long one\n")
         assert read_mlflow_creds().password == "another long one"
-        check_server("http://mlflow.example.org")
+        check_server_password("http://mlflow.example.org")
 
 
 def test_no_other_module_touches_what_mlflow_does_not_promise() -> None:

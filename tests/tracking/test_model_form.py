@@ -21,7 +21,7 @@ from study.home.folder import Home, StudyFolder
 from study.ranking import Results
 from study.tracking import registry
 from study.trained import Description
-from study.trained.model_files import best_model, keep_network
+from study.trained.model_files import best_model, copy_frozen_weights
 from study.upstream.environment import ProcessKind, variables
 
 pytestmark = pytest.mark.slow
@@ -71,7 +71,7 @@ def of_features(place: Path) -> tuple[StudyFolder, Path]:
     model = "model={name: efficientnet_lite0, weights: imagenet, frozen: true}"
     spec = quickstart(model, "method={name: bias_balanced_cross_entropy}", "train.epochs=2", "search.early_stopping={}")
     folder = train_study(Home(place / "home"), final_study(spec, [3], "features-final"))
-    keep_network(folder, folder.spec())
+    copy_frozen_weights(folder, folder.spec())
     return folder, table
 
 

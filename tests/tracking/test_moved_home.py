@@ -13,8 +13,8 @@ from runs import Runs
 from tracked_study import SPEC, STATUS
 
 from study.home.folder import Home, StudyFolder
-from study.tracking import Tracker, refresh
-from study.tracking.connection import relocate
+from study.tracking import Tracker, refresh_artifacts
+from study.tracking.connection import relocate_artifacts
 
 
 @pytest.fixture
@@ -66,15 +66,15 @@ def test_another_place_of_a_home_is_the_same_home(used: Home, way: str) -> None:
         shutil.copytree(old, home.path)
     forget_places()
     before = {path: path.stat().st_mtime_ns for path in old.rglob("*")} if way == "copied" else {}
-    folder = home.find(SPEC.name)
+    folder = home.find_study(SPEC.name)
     assert not Tracker(home, folder, SPEC).is_behind, "its runs are known"
     (folder.path / "report.md").write_text("new")
-    assert refresh(home, folder, {folder.path / "report.md": "report"}) is None
-    assert cells(home.database, old.as_uri() + "/") == []
+    assert refresh_artifacts(home, folder, {folder.path / "report.md": "report"}) is None
+    assert cells(home.database_file, old.as_uri() + "/") == []
     runs = Runs(home.tracking_uri, SPEC.name)
     assert len(runs.all) == len(STATUS)
     assert runs.artifacts("quickstart") == {"report", "study.yaml"}
-    (report,) = home.artifacts.rglob("report.md")
+    (report,) = home.artifacts_folder.rglob("report.md")
     assert report.read_text() == "new"
     source = runs.client.get_model_version("served", "1").source
     place = download_artifacts(artifact_uri=f"{source}/weights", tracking_uri=home.tracking_uri)
@@ -91,10 +91,10 @@ def test_artifacts_of_a_run_that_goes_on_go_where_the_home_is_now(used: Home, fo
     """Also if a machine that sees the home by another path looked at it meanwhile."""
     tracker = Tracker(used, folder, SPEC)
     assert tracker.attach({folder.spec_file: "one"}) is None
-    relocate(used.database, used.path.parent / "mounted" / "artifacts")
+    relocate_artifacts(used.database_file, used.path.parent / "mounted" / "artifacts")
     forget_places()
-    assert cells(used.database, "/mounted/")
+    assert cells(used.database_file, "/mounted/")
     assert tracker.attach({folder.spec_file: "two"}) is None
-    assert cells(used.database, "/mounted/") == []
+    assert cells(used.database_file, "/mounted/") == []
     assert {"one", "two"} <= Runs(used.tracking_uri, SPEC.name).artifacts("quickstart")
     assert not (used.path.parent / "mounted").exists()

@@ -11,28 +11,28 @@ from runs import Runs
 from servers import answering
 from tracked_study import PARAMS, SESSION, SPEC
 
-from study.home.events import Closed, Decided, Ended, Opened, Report, Started
+from study.home.events import EpochReported, SessionClosed, SessionOpened, TrialDecided, TrialEnded, TrialStarted
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
-from study.text import public
-from study.tracking import Tracker, refresh, tracker
+from study.text import without_password
+from study.tracking import Tracker, refresh_artifacts, tracker
 from study.tracking.tracking_state import TrackingState
 
 
 @pytest.mark.slow
 def test_a_growing_ledger_is_followed(home: Home) -> None:
-    folder = home.create(SPEC)
+    folder = home.create_study(SPEC)
     tracker, ledger = Tracker(home, folder, SPEC), Ledger(folder.ledger_file)
     tracker.start()
-    ledger.append(Opened(**SESSION))
+    ledger.append(SessionOpened(**SESSION))
     for trial in range(3):
-        ledger.append(Decided(trial=trial, stage="search", params=PARAMS, seed=0))
-        ledger.append(Started(trial=trial, node="here"))
-        ledger.append(Report(trial=trial, epoch=1, metrics={"val/accuracy": 0.5}))
+        ledger.append(TrialDecided(trial=trial, stage="search", params=PARAMS, seed=0))
+        ledger.append(TrialStarted(trial=trial, node="here"))
+        ledger.append(EpochReported(trial=trial, epoch=1, metrics={"val/accuracy": 0.5}))
         time.sleep(0.3)
-        ledger.append(Ended(trial=trial, state="complete"))
+        ledger.append(TrialEnded(trial=trial, state="complete"))
     assert tracker.is_behind
-    ledger.append(Closed(state="complete"))
+    ledger.append(SessionClosed(state="complete"))
     ledger.close()
     assert tracker.finish() is None
     runs = Runs(home.tracking_uri, SPEC.name)
@@ -54,8 +54,8 @@ def test_a_server_that_refuses_from_the_beginning_is_told_of_at_once(
     with answering(status) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         one = Tracker(home, folder, SPEC)
-        one.start(tracker.HEAD_START, told.append)
-        deadline = time.monotonic() + tracker.HEAD_START
+        one.start(tracker.MAX_HEAD_START_S, told.append)
+        deadline = time.monotonic() + tracker.MAX_HEAD_START_S
         while not told and time.monotonic() < deadline:
             time.sleep(0.05)
         one.abandon()
@@ -98,7 +98,7 @@ def test_a_server_that_refuses_is_told_of_and_the_rest_comes_later(
 def test_a_server_that_does_not_answer_is_not_waited_for(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracker, "REST_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(tracker, "FINISH_TIMEOUT_S", 0.5)
     with answering(200, delay=60) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         one = Tracker(home, folder, SPEC)
@@ -113,11 +113,11 @@ def test_an_mlflow_that_opens_too_late_gets_nothing(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next driver of this process may be bringing the same by then. Who waits is told through whom it gives."""
-    monkeypatch.setattr(tracker, "REST_TIMEOUT_S", 0.1)
-    monkeypatch.setattr(tracker, "QUIET", 0.0)
+    monkeypatch.setattr(tracker, "FINISH_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(tracker, "NOTICE_DELAY_S", 0.0)
     told = list[str]()
-    monkeypatch.setattr(tracker, "PARTING", 0.1)
-    with closing(sqlite3.connect(home.database)) as other:
+    monkeypatch.setattr(tracker, "LAST_REQUEST_GRACE_S", 0.1)
+    with closing(sqlite3.connect(home.database_file)) as other:
         other.execute("BEGIN EXCLUSIVE")
         one = Tracker(home, folder, SPEC)
         one.start()
@@ -134,20 +134,21 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
 ) -> None:
     page = folder.path / "report.md"
     page.write_text("old")
-    assert refresh(home, folder, {page: "report"}) is None, "MLflow does not have the study yet"
+    assert refresh_artifacts(home, folder, {page: "report"}) is None, "MLflow does not have the study yet"
     one = Tracker(home, folder, SPEC)
     one.start()
     assert (one.finish(), one.attach({page: "report"})) == (None, None)
     note = folder.tracking_file.read_bytes()
     page.write_text("new")
-    assert refresh(home, folder, {page: "report"}) is None
-    (there,) = home.artifacts.rglob("report.md")
+    assert refresh_artifacts(home, folder, {page: "report"}) is None
+    (there,) = home.artifacts_folder.rglob("report.md")
     assert there.read_text() == "new"
     page.write_text("newer")
     code = (
-        "import sys; from pathlib import Path; from study.home.folder import Home; from study.tracking import refresh\n"
+        "import sys; from pathlib import Path; from study.home.folder import Home\n"
+        "from study.tracking import refresh_artifacts\n"
         "home, page = Home(Path(sys.argv[1])), Path(sys.argv[2])\n"
-        "print(refresh(home, home.find(page.parent.name), {page: 'report'}), 'mlflow' in sys.modules)"
+        "print(refresh_artifacts(home, home.find_study(page.parent.name), {page: 'report'}), 'mlflow' in sys.modules)"
     )
     given = [sys.executable, "-c", code, str(home.path), str(page)]
     assert subprocess.check_output(given, text=True) == "None False\n", "MLflow's import takes seconds"
@@ -155,7 +156,7 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
     assert folder.tracking_file.read_bytes() == note, "that belongs to a driver that may be running"
     with answering(500) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        TrackingState(public(uri), runs={"study": "1"}).save(folder.tracking_file)
-        message = refresh(home, folder, {page: "report"})
+        TrackingState(without_password(uri), runs={"study": "1"}).save(folder.tracking_file)
+        message = refresh_artifacts(home, folder, {page: "report"})
     assert message is not None
     assert "500" in message

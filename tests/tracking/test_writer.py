@@ -11,13 +11,23 @@ from mlflow import MlflowClient
 from runs import Runs
 from tracked_study import PARAMS, SESSION, SPEC, STATUS, make_home, make_study
 
-from study.home.events import Closed, Decided, Ended, Opened, Report, Started, event_of
+from study.data.dataset import DatasetSummary
+from study.home.events import (
+    EpochReported,
+    SessionClosed,
+    SessionOpened,
+    TrialDecided,
+    TrialEnded,
+    TrialStarted,
+    entry_to_event,
+)
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import Ledger, read
-from study.tracking import remove
+from study.home.ledger import Ledger, read_entries
+from study.spec import load_study
+from study.tracking import remove_study_runs
 from study.tracking import writer as writing
-from study.tracking.mlflow_events import STAR
-from study.tracking.store import Store
+from study.tracking.mlflow_events import BEST_RUN_PREFIX
+from study.tracking.run_store import RunStore, to_dataset_input, trials_view_json
 from study.tracking.tracking_state import TrackingState
 from study.tracking.writer import Writer
 
@@ -102,8 +112,8 @@ def test_a_sitting_without_news_adds_nothing_to_the_results(home: Home, folder: 
     bring(home, folder)
     for state in ("interrupted", "complete"):
         ledger = Ledger(folder.ledger_file)
-        ledger.append(Opened(**SESSION))
-        ledger.append(Closed(state=state))
+        ledger.append(SessionOpened(**SESSION))
+        ledger.append(SessionClosed(state=state))
         ledger.close()
         runs = bring(home, folder)
     folder.tracking_file.unlink()
@@ -113,15 +123,15 @@ def test_a_sitting_without_news_adds_nothing_to_the_results(home: Home, folder: 
     assert runs.by_name["quickstart"].data.tags["study.best_seeds"] == "0, 1"
     assert runs.history("quickstart", "baseline/val/accuracy") == []
     ledger = Ledger(folder.ledger_file)
-    ledger.append(Opened(**SESSION))
+    ledger.append(SessionOpened(**SESSION))
     for trial, repeats in ((5, None), (6, 5)):
         stage = "search" if repeats is None else "replicate"
-        ledger.append(Decided(trial=trial, stage=stage, params=PARAMS, seed=trial - 5, repeats=repeats))
-        ledger.append(Started(trial=trial, node="here"))
+        ledger.append(TrialDecided(trial=trial, stage=stage, params=PARAMS, seed=trial - 5, repeats=repeats))
+        ledger.append(TrialStarted(trial=trial, node="here"))
         for epoch in (1, 2):
-            ledger.append(Report(trial=trial, epoch=epoch, metrics={"val/accuracy": 0.9}))
-        ledger.append(Ended(trial=trial, state="complete"))
-    ledger.append(Closed(state="complete"))
+            ledger.append(EpochReported(trial=trial, epoch=epoch, metrics={"val/accuracy": 0.9}))
+        ledger.append(TrialEnded(trial=trial, state="complete"))
+    ledger.append(SessionClosed(state="complete"))
     ledger.close()
     runs = bring(home, folder)
     assert runs.history("quickstart", "best/val/accuracy") == [(4, pytest.approx(0.3)), (7, 0.9)]
@@ -144,13 +154,13 @@ def test_two_studies_of_one_name_in_one_mlflow_do_not_mix(
             studied.tracking_file.unlink()
     runs = Runs(home.tracking_uri, SPEC.name).all
     assert len(runs) == 2 * len(STATUS)
-    ids = {read(studied.ledger_file)[0]["id"] for studied in folders.values()}
+    ids = {read_entries(studied.ledger_file)[0]["id"] for studied in folders.values()}
     by_study = {one: [run for run in runs if run.data.tags["study.id"] == one] for one in ids}
     for mine in by_study.values():
-        assert {str(run.info.run_name).removeprefix(STAR): run.info.status for run in mine} == STATUS
+        assert {str(run.info.run_name).removeprefix(BEST_RUN_PREFIX): run.info.status for run in mine} == STATUS
         parents = {run.data.tags["mlflow.parentRunId"] for run in mine if "mlflow.parentRunId" in run.data.tags}
         assert parents <= {run.info.run_id for run in mine}
-    assert remove(other, folders[other]) == len(STATUS)
+    assert remove_study_runs(other, folders[other]) == len(STATUS)
     check(Runs(home.tracking_uri, SPEC.name))
 
 
@@ -203,7 +213,7 @@ def test_a_request_that_fails_is_made_up_for(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, fails_at: int, after: bool
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(writing, "Store", lambda client, *_: Store(Failing(client, fails_at, after)))  # type: ignore[arg-type]
+        patch.setattr(writing, "RunStore", lambda client, *_: RunStore(Failing(client, fails_at, after)))  # type: ignore[arg-type]
         writer = Writer(home, folder, SPEC)
         with pytest.raises(ConnectionError):
             writer.write_new()
@@ -219,8 +229,8 @@ def test_a_request_that_was_given_up_and_is_carried_out_late_leaves_no_second_ru
     first = runs.by_name["trial 2, seed 0"]
     client = MlflowClient(home.tracking_uri)
     client.create_run(first.info.experiment_id, first.info.start_time, first.data.tags, "trial 2, seed 0")
-    held, last = Ledger(folder.ledger_file), read(folder.ledger_file)[-1]
-    held.append(event_of(last))
+    held, last = Ledger(folder.ledger_file), read_entries(folder.ledger_file)[-1]
+    held.append(entry_to_event(last))
     held.close()
     Writer(home, folder, SPEC, since=first.info.start_time).write_new()
     check(Runs(home.tracking_uri, SPEC.name))
@@ -230,14 +240,14 @@ def test_a_request_that_was_given_up_and_is_carried_out_late_leaves_no_second_ru
 def test_a_final_training_is_nested_in_its_study_in_one_experiment(home: Home, folder: StudyFolder) -> None:
     """Also where it is deleted later: the study stays. One whose study this MLflow has not got has an experiment."""
     runs = bring(home, folder)
-    own_id = read(folder.ledger_file)[0]["id"]
+    own_id = read_entries(folder.ledger_file)[0]["id"]
     for origin, place in (({"study": SPEC.name, "study_id": own_id}, SPEC.name), ({"study": "elsewhere"}, "alone")):
         final = replace(SPEC, name=place if place == "alone" else "final", final_seeds=(7,), origin=origin)
-        trained = home.create(final)
+        trained = home.create_study(final)
         ledger = Ledger(trained.ledger_file)
-        ledger.append(Opened(**SESSION))
-        ledger.append(Decided(trial=0, stage="final", params={}, seed=7))
-        ledger.append(Closed(state="complete"))
+        ledger.append(SessionOpened(**SESSION))
+        ledger.append(TrialDecided(trial=0, stage="final", params={}, seed=7))
+        ledger.append(SessionClosed(state="complete"))
         ledger.close()
         writer = Writer(home, trained, final)
         assert writer.write_new()
@@ -245,7 +255,7 @@ def test_a_final_training_is_nested_in_its_study_in_one_experiment(home: Home, f
         above = runs.by_name["quickstart"].info.run_id if place == SPEC.name else None
         assert found[final.name].data.tags.get("mlflow.parentRunId") == above
         assert found["final, seed 7"].data.tags["mlflow.parentRunId"] == found[final.name].info.run_id
-    assert remove(home, home.find("final")) == 2
+    assert remove_study_runs(home, home.find_study("final")) == 2
     check(Runs(home.tracking_uri, SPEC.name))
 
 
@@ -256,5 +266,16 @@ def test_the_page_offers_a_view_with_the_metric_and_what_is_searched(brought: Ru
     assert (view["name"], type(view["createdAt"])) == ("Trials", int)
     state = json.loads(view["state"])
     assert (state["orderByKey"], state["orderByAsc"]) == ("metrics.`val/accuracy`", False)
-    assert state["selectedColumns"][0] == "metrics.`val/accuracy`"
+    assert state["selectedColumns"][:2] == ["metrics.`val/accuracy`", "metrics.`test/accuracy`"]
     assert {f"params.`{key}`" for key in SPEC.search.space} <= set(state["selectedColumns"])
+
+
+def test_the_view_leaves_out_parameters_of_one_method_among_several() -> None:
+    shown = json.loads(json.loads(trials_view_json(load_study("quickstart")))["state"])["selectedColumns"]
+    assert shown[2:] == ["params.`method.name`", "params.`train.learning_rate`"]
+
+
+def test_the_folds_of_a_data_set_are_one_in_mlflow() -> None:
+    digests = [f"12ab, 5 folds of seed 0: fold {number}" for number in (0, 1)]
+    told = [DatasetSummary(title="a", digest=digest, shape=[1], rows={}, sources=[]) for digest in digests]
+    assert {to_dataset_input({"name": "table"}, one).dataset.digest for one in told} == {"12ab"}

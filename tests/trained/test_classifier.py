@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from study import data, files
 from study.errors import UserError
@@ -17,7 +18,7 @@ from study.trained import Classifier, Description
 
 
 def recorded(folder: StudyFolder, number: int, name: str) -> float:
-    value = {**StudyRecord.load(folder.ledger_file).trials[number].tested}[name]
+    value = {**StudyRecord.load(folder.ledger_file).trials[number].test_metrics}[name]
     assert value is not None
     return value
 
@@ -117,6 +118,17 @@ def test_a_pickle_is_never_loaded(model: Path, tmp_path: Path, matching: bool, b
     with pytest.raises(UserError, match="is not a safetensors file" if matching else "is not the file that"):
         Classifier.load(model)
     assert not mark.exists()
+
+
+def test_weights_that_this_version_has_no_place_for_are_named(model: Path) -> None:
+    """As those of `train.thresholds`, without which the scores would be others."""
+    weights = model.with_suffix(".safetensors")
+    save_file({**load_file(weights), "offsets.values": torch.zeros(2)}, weights)
+    values = json.loads(model.read_text()) | {"weights_digest": files.digest_of_file(weights)}
+    del values["digest"]
+    model.write_text(json.dumps({**values, "digest": files.digest_of_values(values)}))
+    with pytest.raises(UserError, match=r"does not fit this version of study: .*offsets\.values"):
+        Classifier.load(model)
 
 
 @pytest.mark.parametrize(

@@ -21,15 +21,15 @@ from study.analysis.statistics.frame import trials_frame
 from study.commands.final_training import final_study
 from study.data import Dataset, Split
 from study.data.cells import group_sizes
-from study.home.events import Groups
-from study.home.record import StudyRecord, finite
-from study.metrics.worst_group import worst_group
+from study.home.events import GroupCells
+from study.home.record import StudyRecord, finite_metrics
+from study.metrics.worst_group_statement import find_worst_group
 from study.ranking import Results, summary
-from study.ranking.documents import plain
+from study.ranking.documents import to_plain
 from study.spec import StudySpec
 from study.tracking.mlflow_events import EventTranslator
 from study.tracking.tracking_state import TrackingState
-from study.trained import card
+from study.trained import model_card
 from study.training import metrics
 
 Cells = list[list[int]]
@@ -67,8 +67,8 @@ def measured(dataset: Dataset, split: str, seed: int) -> dict[str, float | None]
     generator = torch.Generator().manual_seed(seed)
     scores = torch.randn(len(samples), facts.classes, generator=generator)
     target, bias = torch.as_tensor(samples.target), torch.as_tensor(samples.bias)
-    values = metrics.compute(scores, scores.argmax(1), target, bias, facts, errors=True)
-    return finite({f"{split}/{name}": float(value) for name, value in values.items()})
+    values = metrics.compute_metrics(scores, scores.argmax(1), target, bias, facts, errors=True)
+    return finite_metrics({f"{split}/{name}": float(value) for name, value in values.items()})
 
 
 def trial(of: Dataset, metric: str, stage: str, seed: int, repeats: int | None = None) -> Told:
@@ -80,11 +80,11 @@ def trial(of: Dataset, metric: str, stage: str, seed: int, repeats: int | None =
 def all_that_is_told(spec: StudySpec, told: StudyRecord) -> None:
     page = report_page(Results(spec, told), ())
     to_markdown(page)
-    to_html(page, {}, {}, None)
+    to_html(page, {})
     trials_frame(Results(spec, told))
-    document = summary.summary(Results(spec, told))
-    json.dumps(plain([document, result_sentences.document(Results(spec, told))]), allow_nan=False)
-    summary.lines(document)
+    document = summary.summarise(Results(spec, told))
+    json.dumps(to_plain([document, result_sentences.document(Results(spec, told))]), allow_nan=False)
+    summary.summary_lines(document)
     result_sentences.lines(result_sentences.document(Results(spec, told)))
     printed_comparison(compare([Results(spec, told), Results(replace(spec, name="other"), told)]))
 
@@ -95,7 +95,7 @@ def in_mlflow(spec: StudySpec, trials: Sequence[Told]) -> None:
         {"event": name, "time": float(at), **{key: one for key, one in fields.items() if one is not None}}
         for at, (name, fields) in enumerate(names)
     ]
-    for change in EventTranslator(spec, TrackingState(""), StudyRecord()).changes(events):
+    for change in EventTranslator(spec, TrackingState(""), StudyRecord()).translate(events):
         assert all(np.isfinite(point.value) for point in change.points)
 
 
@@ -111,7 +111,7 @@ def studies(of: Dataset, metric: str) -> tuple[StudySpec, StudySpec, list[Told],
 
 def record_of(of: Dataset, trials: Sequence[Told]) -> StudyRecord:
     told = record(*trials)
-    told.groups, told.state = Groups.of(group_sizes({"data": of}) or {}), "complete"
+    told.groups, told.state = GroupCells.from_sizes(group_sizes({"data": of}) or {}), "complete"
     return told
 
 
@@ -126,16 +126,16 @@ def test_whatever_groups_a_split_lacks(cells: Cells, unknown: int, name: str) ->
         in_mlflow(spec, of_study)
     told = record(*finals)
     for one in told.trials.values():
-        text = card.card(Results(final, told), one, of, "birds")
-        counts = card.counts(final, one, of)
+        text = model_card.model_card(Results(final, told), one, of, "birds")
+        counts = model_card.group_counts(final, one, of)
         assert counts is not None
-        found = worst_group(counts, of.facts.class_names, of.facts.bias_names)
-        lowest = one.tested["test/worst_group_accuracy"]
+        found = find_worst_group(counts, of.facts.class_names, of.facts.bias_names)
+        lowest = one.test_metrics["test/worst_group_accuracy"]
         if found and found.lowest is not None:
             assert found.lowest == pytest.approx(lowest)
             assert not found.worst or found.worst[0].name in text
-        for gap in card.FAIRNESS:
-            if one.tested.get(f"test/{gap}", 0.0) is None:
+        for gap in model_card.FAIRNESS:
+            if one.test_metrics.get(f"test/{gap}", 0.0) is None:
                 assert f"- {gap} not defined" in text
 
 

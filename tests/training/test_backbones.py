@@ -13,10 +13,10 @@ from torchvision.models import get_model
 
 from study import models
 from study.errors import UserError
-from study.training import Trial, TrialConfig, UnusableFileError
+from study.training import Trial, TrialConfig, UnusableCheckpointError
 from study.training.config import TrainOptions
-from study.training.evaluation import networks
-from study.training.optimization import groups, optimizer, schedule
+from study.training.evaluation import build_networks
+from study.training.optimization import build_optimizer, build_scheduler, parameter_groups
 
 SMALL = "shufflenet_v2_x0_5"
 METHOD = {"name": "cross_entropy"}
@@ -38,9 +38,9 @@ def told(weights: Path, **model: object) -> TrialConfig:
 def test_the_encoder_has_a_rate_of_its_own_in_every_epoch(name: str, weights: Path) -> None:
     options = TrainOptions(epochs=4, optimizer=name, learning_rate=0.3, lr_milestones=(0.5,), warmup_epochs=1)
     trial = told(weights, lr_factor=0.1)
-    method = networks(trial, digits().facts)["method"]
-    of = optimizer(groups(method, options), options, torch.device("cpu"))
-    rates = schedule(of, options)
+    method = build_networks(trial, digits().facts)["method"]
+    of = build_optimizer(parameter_groups(method, options), options, torch.device("cpu"))
+    rates = build_scheduler(of, options)
     encoder = {id(tensor) for tensor in method.network.encoder.parameters()}
     for expected in (0.3, 0.3, 0.03, 0.03):
         for group in of.param_groups:
@@ -53,8 +53,8 @@ def test_the_encoder_has_a_rate_of_its_own_in_every_epoch(name: str, weights: Pa
 
 
 def test_without_a_factor_the_parameters_are_one_group_in_their_order(weights: Path) -> None:
-    method = networks(told(weights), digits().facts)["method"]
-    found = list(groups(method, TrainOptions()))
+    method = build_networks(told(weights), digits().facts)["method"]
+    found = list(parameter_groups(method, TrainOptions()))
     assert all(one is other for one, other in zip(found, method.parameters(), strict=True))
 
 
@@ -77,7 +77,7 @@ def test_a_checkpoint_of_other_weights_is_not_gone_on_with(weights: Path, tmp_pa
     list(islice(Trial(trial, digits(), "cpu").run(file), 2))
     torch.manual_seed(6)
     save_file(get_model(SMALL).state_dict(), weights)
-    with pytest.raises(UnusableFileError, match="of another configuration, other data or code"):
+    with pytest.raises(UnusableCheckpointError, match="of another configuration, other data or code"):
         list(Trial(trial, digits(), "cpu").run(file))
 
 

@@ -11,9 +11,9 @@ from small import SAMPLES, config, digits, section, trained
 from study import methods
 from study.data.dataset import Dataset, Split
 from study.errors import UserError
-from study.methods import UNKNOWN, Labels
+from study.methods import UNKNOWN, BatchLabels
 from study.training import Trial, TrialConfig
-from study.training.device import Resident
+from study.training.device import ResidentSplit
 from study.training.trial import known_labels
 
 CPU = torch.device("cpu")
@@ -27,9 +27,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def known(of: TrialConfig, dataset: Dataset) -> Labels:
+def known(of: TrialConfig, dataset: Dataset) -> BatchLabels:
     """What the method knows of the training split."""
-    return known_labels(Resident(dataset.splits["train"], dataset.facts, CPU).labels, of, dataset)
+    return known_labels(ResidentSplit(dataset.splits["train"], dataset.facts, CPU).labels, of, dataset)
 
 
 def known_bias(seed: int = 0, **method: object) -> torch.Tensor:
@@ -115,9 +115,9 @@ def test_features_of_a_bias_capturing_network(home: Path) -> None:
 @pytest.mark.parametrize("name", ["soft_con", "cross_entropy"])
 def test_a_bias_capturing_network_needs_images_with_room_for_its_patch(name: str) -> None:
     method = section(name=name, regulariser="fair_kl", bias_source="model", bias_field=17)
-    assert list(methods.lacking(method, replace(digits().facts, bias_classes=None, shape=(3, 32, 32)))) == []
+    assert list(methods.unmet_needs(method, replace(digits().facts, bias_classes=None, shape=(3, 32, 32)))) == []
     for shape in [(3, 16, 16), (14,)]:
-        (lack,) = methods.lacking(method, replace(digits().facts, bias_classes=None, shape=shape))
+        (lack,) = methods.unmet_needs(method, replace(digits().facts, bias_classes=None, shape=shape))
         assert lack == ("bias_field", "needs images of at least 17 x 17 pixels")
 
 

@@ -1,27 +1,30 @@
 """Shrunk cells and standard errors against a slow reading of their definition, and what they must be in the end."""
 
+from dataclasses import dataclass
 from math import sqrt
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from study.data import Facts
 from study.metrics import METRICS
 from study.metrics.selection_rules import RULES
 from study.training import metrics
-from study.training.counts import SHRINKAGE, Cells
-from study.training.counts import kinds as alike
+from study.training.counts import CLASS_SHRINKAGE, SHRINKAGE, CellStatistics
+from study.training.counts import kinds_of_cells as alike
 from study.training.standard_errors import ERRORS
 
 Table = list[list[tuple[int, int]]]
 """Right predictions and samples of each (class, group) cell."""
 
 
-def cells(table: Table, of: Facts) -> Cells:
+def cells(table: Table, of: Facts) -> CellStatistics:
     right, samples = (torch.tensor([[cell[part] for cell in row] for row in table]).double() for part in (0, 1))
-    return Cells(right, samples, alike(of, torch.device("cpu")))
+    return CellStatistics(right, samples, alike(of, torch.device("cpu")))
 
 
 def kinds(of: Facts) -> list[list[tuple[int, int]]]:
@@ -29,33 +32,48 @@ def kinds(of: Facts) -> list[list[tuple[int, int]]]:
     places = [(y, s) for y in range(of.classes) for s in range(of.bias_classes or 0)]
     if of.aligned:
         return [[(y, s) for y, s in places if (y == of.aligned[s]) == own] for own in (False, True)]
-    return [[(y, s) for y, s in places if of.alike == "all" or y == c] for c in range(of.classes)]
+    return [[(y, s) for y, s in places if y == c] for c in range(of.classes)]
 
 
-def oracle(table: Table, of: Facts) -> dict[tuple[int, int], tuple[float, float, float, int]]:
-    """Of each cell: its shrunk accuracy, its own variance, its prior's, and its kind."""
-    total = sum(r for row in table for r, _ in row) / sum(n for row in table for _, n in row)
-    k, found = SHRINKAGE, {}
-    for kind, places in enumerate(kinds(of)):
-        weight = sum(table[y][s][1] / (table[y][s][1] + k) for y, s in places)
-        count = sum(table[y][s][1] for y, s in places)
-        prior = sum(table[y][s][0] / (table[y][s][1] + k) for y, s in places) / weight if count else total
-        cautious = (count * prior + 0.5) / (count + 1)
-        of_prior = cautious * (1 - cautious) / max(1.0, (k + 1) * weight)
-        for y, s in places:
-            right, samples = table[y][s]
-            value = (right + k * cautious) / (samples + k)
-            own = value * (1 - value) / (samples + k + 1)
-            found[y, s] = ((right + k * prior) / (samples + k), own, of_prior, kind)
-    return found
+@dataclass(frozen=True)
+class Expected:
+    """What is expected of the cells of a table, in order of class and bias class."""
+
+    shrunk: NDArray[np.float64]
+    own_variance: NDArray[np.float64]
+    cell_variance: NDArray[np.float64]
+    mean_variance: float
+
+
+def oracle(table: Table, of: Facts) -> Expected:
+    """Solve the equations of the mixed model as a whole: a row for each kind, then for each class."""
+    cells = [(y, s) for y in range(of.classes) for s in range(of.bias_classes or 0)]
+    right, samples = (np.array([table[y][s][part] for y, s in cells], float) for part in (0, 1))
+    member = np.array(
+        [[(y, s) in places for places in kinds(of)] + [y == c for c in range(of.classes)] for y, s in cells], float
+    )
+    k, known, n_kinds = SHRINKAGE, samples > 0, len(kinds(of))
+    weight, overall = samples / (samples + k), right.sum() / samples.sum()
+    without = np.array([not known[member[:, kind] > 0].any() for kind in range(n_kinds)])
+    penalty = np.array([1 / k if empty else 0.0 for empty in without] + [CLASS_SHRINKAGE / k] * of.classes)
+    aim = (right / (samples + k)) @ member + np.r_[without * overall / k, np.zeros(of.classes)]
+    covariance = np.linalg.inv(member.T @ (weight[:, None] * member) + np.diag(penalty))
+    prior = np.clip(member @ covariance @ aim, 0, 1)
+    of_kind = member[:, :n_kinds] @ (samples @ member[:, :n_kinds])
+    cautious = (of_kind * prior + 0.5) / (of_kind + 1)
+    value = (right + k * cautious) / (samples + k)
+    own = value * (1 - value) / (samples + k + 1)
+    scaled = (np.sqrt(cautious * (1 - cautious) / (k + 1)) * k / (samples + k))[:, None] * member
+    shared = np.einsum("ia,ab,ib->i", scaled, covariance, scaled)
+    whole = own.sum() + scaled.sum(0) @ covariance @ scaled.sum(0)
+    return Expected((right + k * prior) / (samples + k), own, own + shared, whole / len(cells) ** 2)
 
 
 @st.composite
 def facts(draw: st.DrawFn) -> Facts:
     classes, groups = draw(st.integers(2, 4)), draw(st.integers(2, 4))
     own = draw(st.none() | st.lists(st.integers(-1, classes - 1), min_size=groups, max_size=groups))
-    aligned, alike = None if own is None else tuple(own), draw(st.sampled_from(("class", "all")))
-    return Facts(classes, groups, (1,), aligned=aligned, alike=alike)  # type: ignore[arg-type]
+    return Facts(classes, groups, (1,), aligned=None if own is None else tuple(own))
 
 
 @st.composite
@@ -68,18 +86,46 @@ def tables(draw: st.DrawFn) -> tuple[Table, Facts]:
 
 
 @given(tables())
-def test_shrunk_cells_are_what_counting_gives(drawn: tuple[Table, Facts]) -> None:
-    table, _ = drawn
-    found, expected, k = cells(*drawn), oracle(*drawn), SHRINKAGE
-    share = {place: k / (table[place[0]][place[1]][1] + k) for place in expected}
-    for (y, s), (value, own, of_prior, _) in expected.items():
-        assert float(found.shrunk[y, s]) == pytest.approx(value)
-        assert float(found.cell_variance[y, s]) == pytest.approx(own + share[y, s] ** 2 * of_prior)
-    variance = sum(own for _, own, _, _ in expected.values())
-    for kind in {kind for *_, kind in expected.values()}:
-        alike = [(place, of_prior) for place, (_, _, of_prior, own_kind) in expected.items() if own_kind == kind]
-        variance += sum(share[place] for place, _ in alike) ** 2 * alike[0][1]
-    assert float(found.mean_variance) == pytest.approx(variance / len(expected) ** 2)
+def test_shrunk_cells_are_what_the_model_gives(drawn: tuple[Table, Facts]) -> None:
+    found, expected = cells(*drawn), oracle(*drawn)
+    assert found.shrunk.flatten().tolist() == pytest.approx(expected.shrunk.tolist())
+    assert found.cell_variance.flatten().tolist() == pytest.approx(expected.cell_variance.tolist())
+    assert float(found.mean_variance) == pytest.approx(expected.mean_variance)
+
+
+@given(tables())
+def test_without_what_sets_classes_apart_a_kind_has_one_prior(drawn: tuple[Table, Facts]) -> None:
+    """The prior of a cell is then the mean of its kind, each cell weighing samples / (samples + k)."""
+    table, of = drawn
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("study.training.counts.CLASS_SHRINKAGE", 1e12)
+        found = cells(table, of).shrunk
+    for places in kinds(of):
+        weight = sum(table[y][s][1] / (table[y][s][1] + SHRINKAGE) for y, s in places)
+        if weight > 0:
+            prior = sum(table[y][s][0] / (table[y][s][1] + SHRINKAGE) for y, s in places) / weight
+            for y, s in places:
+                right, samples = table[y][s]
+                assert float(found[y, s]) == pytest.approx((right + SHRINKAGE * prior) / (samples + SHRINKAGE))
+
+
+def test_a_rare_class_that_is_never_recognised_is_not_hidden() -> None:
+    """The last of five classes has 8 of 200 samples, and one or none in each cell but its own."""
+    own = torch.eye(5).double()
+    samples = torch.full((5, 5), 4.0).double() + own * 28
+    samples[4] = torch.tensor([1, 0, 0, 1, 6])
+    facts = Facts(5, 5, (1,), aligned=(0, 1, 2, 3, 4))
+    kinds_of = alike(facts, torch.device("cpu"))
+    dead, alive = torch.full((5, 5), 0.7).double(), torch.full((5, 5), 0.64).double()
+    dead[4] = 0.0
+    found = [float(CellStatistics(samples * share, samples, kinds_of).shrunk.mean()) for share in (dead, alive)]
+    assert found[0] < found[1]
+    losses = [-(share.clamp(min=0.05)).log() for share in (dead, alive)]
+    worth = [
+        float(CellStatistics(samples * loss, samples, kinds_of, samples * loss.square()).shrunk.mean())
+        for loss in losses
+    ]
+    assert worth[0] > worth[1]
 
 
 @given(tables())
@@ -100,7 +146,7 @@ def test_none_right_of_two_is_not_certainly_none() -> None:
 
 def computed(prediction: list[int], target: list[int], bias: list[int], of: Facts) -> dict[str, float]:
     tensors = [torch.tensor(values) for values in (prediction, target, bias)]
-    values = metrics.compute(None, *tensors, of, inferred=tensors[2] % of.classes, errors=True)
+    values = metrics.compute_metrics(None, *tensors, of, inferred=tensors[2] % of.classes, errors=True)
     return {name: float(value) for name, value in values.items()}
 
 
@@ -173,14 +219,18 @@ def test_groups_that_were_inferred_are_judged_as_bias_labels_are(
     assert found["inferred_conflicting_accuracy"] == (same["accuracy"] if none_there else conflicting)
 
 
-def test_the_stated_error_of_the_shrunk_mean_is_that_of_drawn_splits() -> None:
+@pytest.mark.parametrize("apart", [0.0, 0.15], ids=["classes alike", "classes apart"])
+def test_the_stated_error_of_the_shrunk_mean_is_that_of_drawn_splits(apart: float) -> None:
     """Splits drawn from cells whose accuracies follow the model: values spread around the truth as much as is said."""
     generator = torch.Generator().manual_seed(0)
-    samples = torch.tensor([[40, 2, 1, 0], [1, 40, 0, 2], [0, 1, 40, 3], [2, 0, 1, 40]]).double()
+    samples = torch.tensor([[40, 2, 1, 0], [1, 40, 0, 2], [0, 1, 12, 3], [2, 0, 1, 40]]).double()
     aligned, stated, missed = torch.eye(4).double(), [], []
     for _ in range(400):
         truth = torch.where(aligned > 0, _beta(9.0, 1.0, generator), _beta(4.0, 6.0, generator))
-        found = Cells(torch.binomial(samples, truth, generator=generator), samples, torch.stack([1 - aligned, aligned]))
+        truth = (truth + apart * torch.randn(4, 1, generator=generator).double()).clamp(0, 1)
+        found = CellStatistics(
+            torch.binomial(samples, truth, generator=generator), samples, torch.stack([1 - aligned, aligned])
+        )
         stated.append(float(found.mean_variance))
         missed.append(float(found.shrunk.mean() - truth.mean()) ** 2)
     assert sum(missed) / sum(stated) == pytest.approx(1.0, abs=0.25)

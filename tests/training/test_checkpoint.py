@@ -11,7 +11,7 @@ from helpers import timeless
 from one_trial import config
 
 from study.data import Dataset
-from study.training import Trial, UnusableFileError, checkpoint
+from study.training import Trial, UnusableCheckpointError, checkpoint
 
 
 @pytest.mark.slow
@@ -35,15 +35,17 @@ def test_what_is_written_was_given_before(dataset: Dataset, tmp_path: Path) -> N
     """A caller that is cut off never misses an epoch: the file holds no epoch whose metrics were not taken."""
     file = tmp_path / "state.pt"
     trial = Trial(config("train.epochs=3"), dataset, "cpu")
-    held = [trial.epochs_in(file) for _ in trial.run(file)]
-    assert [*held, trial.epochs_in(file)] == [0, 1, 2, 2], "the last epoch is not written: nothing follows it"
+    held = [trial.saved_epoch(file) for _ in trial.run(file)]
+    assert [*held, trial.saved_epoch(file)] == [0, 1, 2, 2], "the last epoch is not written: nothing follows it"
 
 
 def test_the_state_of_another_trial_is_refused(dataset: Dataset, tmp_path: Path) -> None:
     file = tmp_path / "state.pt"
     list(Trial(config(), dataset, "cpu").run(file))
     for other in (config(seed=3), config("model.width=4")):
-        with pytest.raises(UnusableFileError, match=r"state\.pt: is the state of a trial of another configuration"):
+        with pytest.raises(
+            UnusableCheckpointError, match=r"state\.pt: is the state of a trial of another configuration"
+        ):
             next(iter(Trial(other, dataset, "cpu").run(file)))
 
 
@@ -56,8 +58,8 @@ def test_a_damaged_file_is_told(dataset: Dataset, tmp_path: Path, damage: str) -
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 1
     file.write_bytes({"empty": b"", "half": whole[: len(whole) // 2], "one bit": flipped, "text": b"hello"}[damage])
-    with pytest.raises(UnusableFileError, match="is damaged"):
-        trial.epochs_in(file)
+    with pytest.raises(UnusableCheckpointError, match="is damaged"):
+        trial.saved_epoch(file)
 
 
 def changed(content: dict[str, Any], key: str, value: object) -> dict[str, Any]:
@@ -74,8 +76,8 @@ def test_a_file_of_another_form_is_told(dataset: Dataset, tmp_path: Path, part: 
     content = torch.load(file, weights_only=True)
     for value in (None, "two", -1, 1.0, True, [], "left out"):
         torch.save(changed(content, part, value), file)
-        with pytest.raises(UnusableFileError, match=r"state\.pt: is .*; remove it"):
-            trial.epochs_in(file)
+        with pytest.raises(UnusableCheckpointError, match=r"state\.pt: is .*; remove it"):
+            trial.saved_epoch(file)
 
 
 def test_writing_takes_at_most_its_share_of_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,20 +94,20 @@ def test_writing_takes_at_most_its_share_of_the_time(tmp_path: Path, monkeypatch
     kept, written = checkpoint.Checkpoint(tmp_path / "state.pt", {}, {}, {}, pause=checkpoint.PAUSE_PER_WRITE), []
     for epoch in range(1, 13):
         now[0] += 1.0
-        kept.keep(epoch)
+        kept.save(epoch)
         written.append(kept.restore())
     assert written == [1] * 4 + [5] * 4 + [9] * 4
 
 
 def test_a_write_that_fails_leaves_the_file_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = checkpoint.Checkpoint(tmp_path / "state.pt", {}, {}, {})
-    kept.keep(1)
+    kept.save(1)
 
     def full(content: object, file: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(checkpoint.torch, "save", full)
     with pytest.raises(OSError, match="No space left"):
-        kept.keep(2)
+        kept.save(2)
     assert kept.restore() == 1
     assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]

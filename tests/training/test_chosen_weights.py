@@ -54,7 +54,7 @@ def test_cut_off_and_resumed_it_ends_with_the_same_bits(dataset: Dataset, tmp_pa
     expected = timeless(whole.run(choice=choice(mode)))
     first = list(islice(Trial(CONFIG, dataset, "cpu").run(file, choice=choice(mode)), stop + 1))[:stop]
     again, resumed = Trial(CONFIG, dataset, "cpu"), choice(mode)
-    assert again.epochs_in(file) == stop
+    assert again.saved_epoch(file) == stop
     assert timeless([*first, *again.run(file, choice=resumed)]) == expected
     assert resumed.epoch == {"min": 4, "max": 2}[mode]
     assert saved(again, tmp_path / "again.safetensors") == saved(whole, tmp_path / "whole.safetensors")

@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from study.metrics import PHASES
-from study.training.device import Clock, peak_memory
+from study.training.device import EpochClock, peak_memory
 
 CPU = torch.device("cpu")
 STATUS = Path("/proc/self/status")
 
 
 def test_each_phase_has_its_time_and_an_epoch_all_of_it() -> None:
-    clock = Clock(CPU)
+    clock = EpochClock(CPU)
     for _ in range(3):
         with clock.phase("data"):
             time.sleep(0.01)
@@ -22,7 +22,7 @@ def test_each_phase_has_its_time_and_an_epoch_all_of_it() -> None:
             time.sleep(0.02)
     with clock.phase("evaluation"):
         time.sleep(0.05)
-    found = clock.epoch(images=90)
+    found = clock.end_epoch(images=90)
     assert found["time/data"] >= 0.03
     assert found["time/training"] >= 0.06
     assert found["time/evaluation"] >= 0.05
@@ -31,11 +31,11 @@ def test_each_phase_has_its_time_and_an_epoch_all_of_it() -> None:
 
 
 def test_an_epoch_starts_from_nothing() -> None:
-    clock = Clock(CPU)
+    clock = EpochClock(CPU)
     with clock.phase("training"):
         time.sleep(0.05)
     began = time.perf_counter()
-    first, second = clock.epoch(10), clock.epoch(10)
+    first, second = clock.end_epoch(10), clock.end_epoch(10)
     assert first["time/epoch"] >= 0.05
     assert second["time/training"] == 0.0
     assert second["time/epoch"] <= time.perf_counter() - began
@@ -52,13 +52,13 @@ def test_the_peak_of_memory_is_in_mib() -> None:
 def test_on_a_gpu_a_phase_is_the_time_of_the_device() -> None:
     device = torch.device("cuda")
     matrix = torch.rand(4096, 4096, device=device)
-    clock = Clock(device)
+    clock = EpochClock(device)
     for _ in range(2):
         started = time.perf_counter()
         with clock.phase("training"):
             for _ in range(50):
                 matrix @ matrix
         launched = time.perf_counter() - started
-        found = clock.epoch(1)
+        found = clock.end_epoch(1)
         assert launched < found["time/training"] <= found["time/epoch"]
     assert found["memory/peak_mib"] >= 128

@@ -28,7 +28,7 @@ WHEEL = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")
 def test_code_runs_on_later_cards_of_its_generation(
     capability: tuple[int, int], built: tuple[str, ...], runs: bool
 ) -> None:
-    assert device.runs_on(capability, built) is runs
+    assert device.is_compatible(capability, built) is runs
 
 
 @pytest.mark.parametrize(("gpu", "kind"), [(0, "cpu"), (0.25, "cuda"), (1, "cuda")])
@@ -37,15 +37,15 @@ def test_a_study_says_what_its_trials_run_on(gpu: float, kind: str) -> None:
 
 
 def test_the_cpu_is_taken_and_named() -> None:
-    taken = device.take("cpu")
+    taken = device.resolve_device("cpu")
     assert taken == torch.device("cpu")
-    assert device.facts(taken) == {"name": "cpu"}
+    assert device.describe_device(taken) == {"name": "cpu"}
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:x", "tpu", ""])
 def test_no_such_device(name: str) -> None:
     with pytest.raises(UserError, match="allowed are auto, cpu, cuda and cuda:NUMBER"):
-        device.take(name)
+        device.resolve_device(name)
 
 
 @pytest.mark.parametrize(
@@ -53,14 +53,14 @@ def test_no_such_device(name: str) -> None:
 )
 def test_each_cuda_needs_a_driver(monkeypatch: pytest.MonkeyPatch, version: str | None, needed: int | None) -> None:
     monkeypatch.setattr(torch.version, "cuda", version)
-    assert device.driver_needed() == needed
+    assert device.min_driver_version() == needed
 
 
 def test_a_driver_that_is_too_old_is_said_with_the_one_that_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.version, "cuda", "13.2")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(device, "driver_version", lambda: "550.54.15")
-    why = device.unusable() or ""
+    why = device.why_no_gpu() or ""
     assert why.startswith(
         "its driver 550.54.15 is too old for this torch (CUDA 13.2). Remedy: a driver of R580 or newer"
     )
@@ -68,9 +68,9 @@ def test_a_driver_that_is_too_old_is_said_with_the_one_that_is_needed(monkeypatc
 
 def test_a_torch_without_cuda_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.version, "cuda", None)
-    assert (device.unusable() or "").startswith(
+    assert (device.why_no_gpu() or "").startswith(
         "this torch was built for the CPU alone. Remedy: a torch built for CUDA"
     )
     with pytest.raises(device.NoDeviceError, match="CPU alone"):
-        device.try_cards()
-    assert device.best() == torch.device("cpu")
+        device.check_gpus()
+    assert device.best_device() == torch.device("cpu")

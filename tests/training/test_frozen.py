@@ -25,18 +25,18 @@ from torchvision.models import EfficientNet_B0_Weights
 
 from study import models
 from study.data.dataset import Dataset, Facts, Split
-from study.data.folds import divided, of_fold
+from study.data.folds import divide_into_folds, select_fold
 from study.errors import UserError
 from study.files import digest_of_file
-from study.models import frozen, initial_weights
+from study.models import frozen_networks, initial_weights
 from study.models.backbone_network import Backbone
 from study.models.efficientnet import EfficientNetLite0
-from study.models.network_keys import EARLY, beside
+from study.models.network_keys import EARLY_LAYERS, columns_before_features
 from study.spec.search_checks import trial_faults
 from study.trained.classifier import Classifier
 from study.trained.description import Description
-from study.training import Trial, TrialConfig, early_layers, features, optimization
-from study.training.config import identity
+from study.training import Trial, TrialConfig, features, optimization
+from study.training.bias_from_early_layers import infer_bias_classes
 
 MODEL: dict[str, Any] = {"name": "efficientnet_lite0", "weights": "imagenet", "frozen": True}
 METHOD = {"name": "bias_balanced_cross_entropy"}
@@ -66,9 +66,9 @@ def trial_config(**train: Any) -> TrialConfig:
 
 
 def test_the_definition_loads_the_packages_weights_exactly_and_knows_what_it_sees() -> None:
-    file, _ = initial_weights.find(MODEL)
+    file, _ = initial_weights.find_file(MODEL)
     net = EfficientNetLite0().eval()
-    initial_weights.put(net, torch.load(file, weights_only=True), "does not fit")
+    initial_weights.load_exactly(net, torch.load(file, weights_only=True), "does not fit")
     for photograph, known in zip(load_sample_images().images, ("palace", "daisy"), strict=True):
         side = min(photograph.shape[:2])
         left, top = (photograph.shape[1] - side) // 2, (photograph.shape[0] - side) // 2
@@ -90,17 +90,17 @@ def test_features_are_computed_once_and_a_changed_picture_changes_its_row_alone(
         return forward(self, images)
 
     monkeypatch.setattr(Backbone, "forward", counted)
-    first = features.of_frozen(MODEL, dataset, CPU)
+    first = features.with_frozen_features(MODEL, dataset, CPU)
     assert sum(computed) == 36
     assert first.facts.shape == (2024,)
     assert first.splits["train"].inputs.dtype == np.float16
-    assert features.of_frozen(MODEL, dataset, CPU).fingerprint == first.fingerprint
+    assert features.with_frozen_features(MODEL, dataset, CPU).fingerprint == first.fingerprint
     assert sum(computed) == 36
     train = dataset.splits["train"]
     changed = train.inputs.copy()
     changed[3] = 255 - changed[3]
     other = replace(dataset, splits={**dataset.splits, "train": replace(train, inputs=changed)})
-    second = features.of_frozen(MODEL, other, CPU)
+    second = features.with_frozen_features(MODEL, other, CPU)
     assert sum(computed) == 37
     same = (first.splits["train"].inputs == second.splits["train"].inputs).all(1)
     assert same.tolist() == [at != 3 for at in range(12)]
@@ -109,7 +109,7 @@ def test_features_are_computed_once_and_a_changed_picture_changes_its_row_alone(
 KILLED = """
 import test_frozen as here
 here.features.BATCH = 4
-here.features.of_frozen(here.MODEL, here.pictures(200), here.CPU)
+here.features.with_frozen_features(here.MODEL, here.pictures(200), here.CPU)
 """
 
 
@@ -130,10 +130,10 @@ def test_what_was_killed_goes_on_with_the_rows_that_it_had(monkeypatch: pytest.M
         return forward(self, images)
 
     monkeypatch.setattr(Backbone, "forward", counted)
-    resumed = features.of_frozen(MODEL, dataset, CPU)
+    resumed = features.with_frozen_features(MODEL, dataset, CPU)
     assert sum(computed) == 600 - kept
     monkeypatch.setenv("STUDY_DATA", str(root / "again"))
-    whole = features.of_frozen(MODEL, dataset, CPU)
+    whole = features.with_frozen_features(MODEL, dataset, CPU)
     for name, split in whole.splits.items():
         assert np.allclose(split.inputs, resumed.splits[name].inputs, rtol=2e-3, atol=2e-3)
 
@@ -161,7 +161,7 @@ def test_a_classifier_of_pictures_predicts_what_the_trial_does_of_rows(
     trial.save(tmp_path / "mine.safetensors")
     assert size / 10 < (tmp_path / "mine.safetensors").stat().st_size < size  # what is frozen is not in it
     digest = digest_of_file(tmp_path / "mine.safetensors")
-    told = models.weights(own.model)
+    told = models.describe_weights(own.model)
     description = Description(own.to_document(), dataset.facts, "mine.safetensors", digest, {}, None, told)
     description.write(tmp_path / "mine.json")
     given = Classifier.load(tmp_path / "mine.json", "cpu").probabilities(dataset.splits["test"].inputs)
@@ -178,13 +178,15 @@ PARTLY = {**MODEL, "trained_stages": "last_two", "joined": 3}
 
 def test_maps_are_kept_before_the_rows_of_the_whole_network_and_stages_begin_where_it_is() -> None:
     dataset = pictures()
-    plain, partly = (features.of_frozen(model, dataset, CPU) for model in (MODEL, PARTLY))
+    plain, partly = (features.with_frozen_features(model, dataset, CPU) for model in (MODEL, PARTLY))
     assert partly.facts.shape == (112 * 2 * 2 + 2024,)
-    assert models.without_maps(PARTLY, partly.facts) == plain.facts
+    assert models.facts_without_maps(PARTLY, partly.facts) == plain.facts
     for name, split in plain.splits.items():
         assert np.array_equal(split.inputs, partly.splits[name].inputs[:, -2024:])
     one, other = (
-        models.build({**model, "joined": 3}, of.facts).eval()(torch.from_numpy(of.splits["train"].inputs.copy()))
+        models.build_encoder({**model, "joined": 3}, of.facts).eval()(
+            torch.from_numpy(of.splits["train"].inputs.copy())
+        )
         for model, of in ((MODEL, plain), (PARTLY, partly))
     )
     assert one.shape == other.shape == (12, 112 + 192 + 320 + 1280)
@@ -192,7 +194,7 @@ def test_maps_are_kept_before_the_rows_of_the_whole_network_and_stages_begin_whe
     assert torch.allclose(one, other, atol=0.02)
     assert not torch.equal(one, other)
     for bias in ("train", "test"):
-        assert torch.equal(*(early_layers.classes(*of, bias, CPU) for of in ((MODEL, plain), (PARTLY, partly))))
+        assert torch.equal(*(infer_bias_classes(*of, bias, CPU) for of in ((MODEL, plain), (PARTLY, partly))))
 
 
 @pytest.mark.parametrize(
@@ -208,17 +210,25 @@ def test_the_last_stages_of_a_resnet_begin_where_it_is_and_are_trained(
     model = {"name": "torchvision", "architecture": architecture, "weights": str(weights), "frozen": True}
     model |= {"trained_stages": trained, "adapter": 0}
     dataset = pictures()
-    found = features.of_frozen(model, dataset, CPU)
-    assert found.facts.shape == (maps + EARLY[architecture][1] + width,)
+    found = features.with_frozen_features(model, dataset, CPU)
+    assert found.facts.shape == (maps + EARLY_LAYERS[architecture][1] + width,)
     kept = torch.from_numpy(found.splits["train"].inputs.copy())
-    begun = models.build(model, found.facts).eval()
+    begun = models.build_encoder(model, found.facts).eval()
     assert torch.allclose(begun(kept), kept[:, -width:].float(), rtol=0.01, atol=0.02)
     own = replace(trial_config(learning_rate=0.001, epochs=1), model=model)
     trial = Trial(own, dataset, "cpu")
     list(trial.run())
     trial.save(tmp_path / "trained.safetensors")
     digest = digest_of_file(tmp_path / "trained.safetensors")
-    described = own.to_document(), dataset.facts, "trained.safetensors", digest, {}, None, models.weights(model)
+    described = (
+        own.to_document(),
+        dataset.facts,
+        "trained.safetensors",
+        digest,
+        {},
+        None,
+        models.describe_weights(model),
+    )
     given = Classifier(Description(*described), tmp_path, "cpu").probabilities(dataset.splits["test"].inputs)
     of_rows = trial.evaluate.scores("encoder", trial.evaluate.features("test")).softmax(1)
     assert np.abs(given - of_rows.numpy()).max() < 1e-4
@@ -231,9 +241,9 @@ def test_stages_train_at_their_own_rate_without_decay_and_go_on_bit_by_bit(tmp_p
     dataset, own = pictures(), trial_config(weight_decay=0.1, learning_rate=0.001)
     own = replace(own, model={**own.model, **PARTLY, "lr_factor": 0.3})
     trial = Trial(own, dataset, "cpu")
-    stages = cast(frozen.Frozen, trial.method.encoders()["encoder"]).stages
+    stages = cast(frozen_networks.LayersOnFrozen, trial.method.encoders()["encoder"]).stages
     assert stages is not None
-    ours, rest = cast(list[dict[str, Any]], list(optimization.groups(trial.method, own.train)))
+    ours, rest = cast(list[dict[str, Any]], list(optimization.parameter_groups(trial.method, own.train)))
     assert {id(part) for part in ours["params"]} == {id(part) for part in stages.parameters()}
     assert (ours["lr"], ours["weight_decay"], rest["lr"]) == (0.0003, 0.0, 0.001)
     assert "weight_decay" not in rest
@@ -244,7 +254,7 @@ def test_stages_train_at_their_own_rate_without_decay_and_go_on_bit_by_bit(tmp_p
     assert [*first, *timeless(resumed.run(file))] == timeless(whole.run())
     after, again = (each.method.state_dict() for each in (whole, resumed))
     assert all(torch.equal(tensor, again[name]) for name, tensor in after.items())
-    now = cast(frozen.Frozen, whole.method.encoders()["encoder"]).stages
+    now = cast(frozen_networks.LayersOnFrozen, whole.method.encoders()["encoder"]).stages
     assert now is not None
     moved = {name for name, tensor in now.state_dict().items() if not torch.equal(tensor, before[name])}
     assert moved == {name for name, _ in now.named_parameters()}  # and no statistics of batch norm
@@ -270,10 +280,8 @@ def test_a_search_decides_whether_stages_are_trained_and_a_study_without_them_is
     assert (plain["trained_stages"], "lr_factor" in plain) == ("none", False)
     assert (partly["trained_stages"], "lr_factor" in partly) == ("last_two", True)
     before = {key: value for key, value in plain.items() if key != "trained_stages"}
-    assert features.key(plain, "") == features.key(before, "") != features.key(partly, "")
+    assert features.features_key(plain, "") == features.features_key(before, "") != features.features_key(partly, "")
     assert not spec.space.applies("model.lr_factor", {"model.trained_stages": "none"})
-    sections = spec.trial_document({"model.trained_stages": "none"})
-    assert identity(sections) == identity({**sections, "model": before})
     fixed = searching("{train.learning_rate: {low: 0.001, high: 0.01}}", section, f"method={METHOD}")
     assert "trained_stages" in fixed.base["model"]
     without = {key: value for key, value in fixed.base["model"].items() if key != "trained_stages"}
@@ -282,11 +290,11 @@ def test_a_search_decides_whether_stages_are_trained_and_a_study_without_them_is
 
 def test_stages_are_trained_only_of_networks_whose_stages_are_known_and_of_square_pictures() -> None:
     square, oblong = pictures().facts, replace(pictures().facts, shape=(3, 32, 48))
-    assert models.unsuited(PARTLY, square) is None
-    assert "square images" in str(models.unsuited(PARTLY, oblong))
+    assert models.why_unsuited(PARTLY, square) is None
+    assert "square images" in str(models.why_unsuited(PARTLY, oblong))
     other = {"name": "torchvision", "architecture": "convnext_tiny", "weights": "imagenet", "frozen": True}
-    assert models.unsuited(other, square) is None
-    told = str(models.unsuited({**other, "trained_stages": "last"}, square))
+    assert models.why_unsuited(other, square) is None
+    told = str(models.why_unsuited({**other, "trained_stages": "last"}, square))
     assert "Networks that have: efficientnet_lite0, resnet18" in told
 
 
@@ -336,14 +344,14 @@ def test_two_studies_at_once_make_features_once(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Backbone, "forward", counted)
     with ThreadPoolExecutor(2) as both:
-        found = list(both.map(lambda _: features.of_frozen(MODEL, dataset, CPU).fingerprint, range(2)))
+        found = list(both.map(lambda _: features.with_frozen_features(MODEL, dataset, CPU).fingerprint, range(2)))
     assert found[0] == found[1]
     assert sum(computed) == 36
 
 
 def test_folds_are_views_of_features_that_are_made_once_and_scaled_by_their_own_training_rows(root: Path) -> None:
-    whole = divided(pictures(), 3, 0)
-    parts = {fold: features.of_frozen(MODEL, of_fold(whole, fold), CPU) for fold in (0, 1, 2, None)}
+    whole = divide_into_folds(pictures(), 3, 0)
+    parts = {fold: features.with_frozen_features(MODEL, select_fold(whole, fold), CPU) for fold in (0, 1, 2, None)}
     assert len(list(root.rglob("features-*/train.npy"))) == 1
     assert len({part.fingerprint for part in parts.values()}) == 4
     assert whole.folds is not None
@@ -352,22 +360,22 @@ def test_folds_are_views_of_features_that_are_made_once_and_scaled_by_their_own_
         for name, held in (("train", False), ("val", True)):
             own = parts[fold].splits[name]
             assert own.inputs is parts[fold].splits["train"].inputs
-            assert np.array_equal(own.samples, of_all[(whole.folds.numbers == fold) == held])
+            assert np.array_equal(own.samples, of_all[(whole.folds.fold_of_sample == fold) == held])
         own = config({**METHOD, "bias_source": "early_layers"}, epochs=1, batch_size=4)
-        trial = Trial(replace(own, model={**MODEL, "adapter": 0}), of_fold(whole, fold), "cpu")
+        trial = Trial(replace(own, model={**MODEL, "adapter": 0}), select_fold(whole, fold), "cpu")
         list(trial.run())
         mean, encoder = (
             parts[fold].splits["train"].samples[:, -1280:].mean(0, dtype=np.float64),
             trial.method.encoders(),
         )
-        assert np.allclose(cast(frozen.Frozen, encoder["encoder"]).mean.numpy(), mean, atol=1e-4)
+        assert np.allclose(cast(frozen_networks.LayersOnFrozen, encoder["encoder"]).mean.numpy(), mean, atol=1e-4)
 
 
 def rows(early_sees_it: float, count: int = 600, tells: float = 2.0) -> Dataset:
     """Rows of features of three classes without bias labels, whose bias, put into `hidden`, is the class's own in nine
     of ten samples. The last features tell the bias better than the class."""
     random, splits = np.random.default_rng(0), {}
-    facts = Facts(3, None, (beside(MODEL) + 30,))
+    facts = Facts(3, None, (columns_before_features(MODEL) + 30,))
     for name in facts.splits:
         target, any_class = random.integers(0, 3, (2, count))
         bias = np.where((random.random(count) < 0.9) & (name != "test"), target, any_class)
@@ -386,10 +394,10 @@ hidden: dict[str, np.ndarray] = {}
 def test_early_layers_find_the_bias_that_they_see_and_without_one_say_nothing() -> None:
     dataset = rows(early_sees_it=6)
     for split in dataset.splits:
-        found = early_layers.classes(MODEL, dataset, split, CPU).numpy()
+        found = infer_bias_classes(MODEL, dataset, split, CPU).numpy()
         assert (found == hidden[split]).mean() > 0.97, split
     for split in dataset.splits:
-        assert not early_layers.classes(MODEL, rows(early_sees_it=0), split, CPU).any()
+        assert not infer_bias_classes(MODEL, rows(early_sees_it=0), split, CPU).any()
 
 
 @pytest.mark.parametrize(("sign", "tells", "sees"), [(2.5, 4.0, True), (1.0, 1.0, False), (0.5, 3.0, False)])
@@ -399,7 +407,7 @@ def test_a_bias_is_what_early_layers_tell_almost_as_well_as_all_features_do(
     """Also where all features make far fewer errors, as with thousands of pictures; and not where these, too, tell the
     classes badly, as with few."""
     dataset = rows(early_sees_it=sign, tells=tells)
-    assert bool(early_layers.classes(MODEL, dataset, "train", CPU).any()) == sees
+    assert bool(infer_bias_classes(MODEL, dataset, "train", CPU).any()) == sees
 
 
 def test_a_classifier_that_early_layers_balance_is_right_where_the_bias_misleads() -> None:
@@ -429,9 +437,9 @@ def test_early_layers_need_a_frozen_network_of_which_they_are_known(section: str
 
 
 def test_rows_are_scaled_by_the_training_split_so_that_what_varies_more_counts_more() -> None:
-    encoder = frozen.build({**MODEL, "adapter": 0}, 3, None)
-    encoder.fit(torch.tensor([[1.0, 5.0, 2.0], [3.0, 5.0, 10.0]]).half())  # deviations 1, 0 and 4
+    encoder = frozen_networks.build_layers({**MODEL, "adapter": 0}, 3, None)
+    encoder.fit_scaling(torch.tensor([[1.0, 5.0, 2.0], [3.0, 5.0, 10.0]]).half())  # deviations 1, 0 and 4
     given = encoder(torch.tensor([[3.0, 6.0, 10.0]]))[0]
     assert given.tolist() == pytest.approx([1 / 2.5**0.5, 1.0, 4 / 10**0.5])
-    encoder.fit(torch.ones(2, 3).half())
+    encoder.fit_scaling(torch.ones(2, 3).half())
     assert encoder(torch.full((1, 3), 3.0)).tolist() == [[2.0, 2.0, 2.0]]

@@ -9,7 +9,7 @@ import own_functions
 import pytest
 
 from study.errors import UserError
-from study.training.function_loading import FILE, PICKLE, digest, load, place, source
+from study.training.function_loading import FILE, PICKLE, import_place, load_function, pickle_digest, source_files
 
 WHERE = str(Path(own_functions.__file__).parent)
 
@@ -20,9 +20,9 @@ def test_a_module_is_found_in_the_folder_that_a_study_is_started_from(
     (tmp_path / "a_loop_of_mine.py").write_text("def train(config):\n    yield {'val/accuracy': config['a']}\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", list(__import__("sys").path))
-    where = place("a_loop_of_mine:train", tmp_path / "home")
+    where = import_place("a_loop_of_mine:train", tmp_path / "home")
     assert where == str(tmp_path)
-    assert list(load("a_loop_of_mine:train", where)(config={"a": 1})) == [{"val/accuracy": 1}]
+    assert list(load_function("a_loop_of_mine:train", where)(config={"a": 1})) == [{"val/accuracy": 1}]
 
 
 def test_the_digest_of_a_functions_file_tells_whether_it_has_changed(
@@ -31,16 +31,16 @@ def test_the_digest_of_a_functions_file_tells_whether_it_has_changed(
     monkeypatch.setattr("sys.path", list(__import__("sys").path))
     file = tmp_path / "a_loop_that_changes.py"
     file.write_text("def train(config): ...\n")
-    (before,) = source("a_loop_that_changes:train", str(tmp_path))
+    (before,) = source_files("a_loop_that_changes:train", str(tmp_path))
     assert (before["name"], before["file"]) == ("a_loop_that_changes:train", "a_loop_that_changes.py")
-    assert source("a_loop_that_changes:train", str(tmp_path)) == [before]
+    assert source_files("a_loop_that_changes:train", str(tmp_path)) == [before]
     file.write_text("def train(config): ... # other\n")
-    assert source("a_loop_that_changes:train", str(tmp_path))[0]["sha256"] != before["sha256"]
-    assert source(f"{PICKLE}0123", str(tmp_path)) == source("no_such_module:train", str(tmp_path)) == []
+    assert source_files("a_loop_that_changes:train", str(tmp_path))[0]["sha256"] != before["sha256"]
+    assert source_files(f"{PICKLE}0123", str(tmp_path)) == source_files("no_such_module:train", str(tmp_path)) == []
 
 
 def test_a_function_within_a_class() -> None:
-    assert load("own_functions:Holder.inner", WHERE) is own_functions.Holder.inner
+    assert load_function("own_functions:Holder.inner", WHERE) is own_functions.Holder.inner
 
 
 @pytest.mark.parametrize(
@@ -57,30 +57,30 @@ def test_a_function_within_a_class() -> None:
 )
 def test_what_is_no_training_function_is_told(function: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        load(function, WHERE)
+        load_function(function, WHERE)
 
 
 def test_a_module_that_is_nowhere_is_told_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"there is no module 'no_such_module_of_mine'. It must be installed, or a file"
     ):
-        place("no_such_module_of_mine:train", tmp_path)
+        import_place("no_such_module_of_mine:train", tmp_path)
 
 
 def test_a_pickle_is_read_from_the_studys_folder_and_only_with_its_digest(tmp_path: Path) -> None:
     content = pickle.dumps(own_functions.train)
-    name = f"{PICKLE}{digest(content)}"
-    assert place(name, tmp_path) == str(tmp_path)
+    name = f"{PICKLE}{pickle_digest(content)}"
+    assert import_place(name, tmp_path) == str(tmp_path)
     with pytest.raises(UserError, match=r"function.pkl: cannot be read \(No such file"):
-        load(name, str(tmp_path))
+        load_function(name, str(tmp_path))
     (tmp_path / FILE).write_bytes(content)
-    assert load(name, str(tmp_path)) is own_functions.train
+    assert load_function(name, str(tmp_path)) is own_functions.train
     (tmp_path / FILE).write_bytes(pickle.dumps(own_functions.peaks))
     with pytest.raises(UserError, match="is not the function that this study was made with"):
-        load(name, str(tmp_path))
+        load_function(name, str(tmp_path))
     (tmp_path / FILE).write_bytes(b"no pickle")
     with pytest.raises(UserError, match=r"function.pkl: cannot be read here \("):
-        load(f"{PICKLE}{digest(b'no pickle')}", str(tmp_path))
+        load_function(f"{PICKLE}{pickle_digest(b'no pickle')}", str(tmp_path))
 
 
 MODULES = {
@@ -98,7 +98,7 @@ def train(config):
     "script/mine_c.py": "SEEN = []",
     "script/run.py": """
 import sys, cloudpickle, pickle
-from study.training.function_loading import forget, load
+from study.training.function_loading import load_function, unload
 where = sys.argv[1]
 class Held:
     SEEN = []
@@ -107,13 +107,13 @@ def train(config):
     yield {"val/accuracy": len(Held.SEEN)}
 pickled, others = cloudpickle.dumps(train), {}
 for trial in range(2):
-    function = load("mine_a:train", where)
+    function = load_function("mine_a:train", where)
     others = others or dict(sys.modules)
     assert list(function(config={})) == [{"val/accuracy": 2}], trial
     del function
-    forget("mine_a:train", where)
+    unload("mine_a:train", where)
     assert list(pickle.loads(pickled)(config={})) == [{"val/accuracy": 1}], trial
-    forget("pickle:1", where)
+    unload("pickle:1", where)
 print(sorted(name for name, module in others.items() if sys.modules.get(name) is not module))
 """,
 }

@@ -11,8 +11,8 @@ import pytest
 from study.errors import UserError
 from study.ranking.epochs import EpochChoice
 from study.spec.objective import Objective
-from study.training import DivergedError, FunctionTrial, TrainOptions, TrialConfig, UnusableFileError
-from study.training.function_loading import FILE, PICKLE, digest
+from study.training import DivergedError, FunctionTrial, TrainOptions, TrialConfig, UnusableCheckpointError
+from study.training.function_loading import FILE, PICKLE, pickle_digest
 from study.training.function_trial import FunctionTrialError
 
 WHERE = str(Path(own_functions.__file__).parent)
@@ -71,7 +71,7 @@ def test_test_values_are_kept_with_the_trial_those_of_the_last_epoch(tmp_path: P
     later.load(tmp_path / "models" / "trial.safetensors")
     assert later.evaluate("test", final=True) == {"test/accuracy": 0.46875}
     (tmp_path / "cut").write_bytes(b"{")
-    with pytest.raises(UnusableFileError, match="cut: is damaged"):
+    with pytest.raises(UnusableCheckpointError, match="cut: is damaged"):
         later.load(tmp_path / "cut")
 
 
@@ -80,7 +80,7 @@ def test_a_function_of_a_notebook_is_called_by_its_name(tmp_path: Path) -> None:
 
     content = cloudpickle.dumps(own_functions.peaks)
     (tmp_path / FILE).write_bytes(content)
-    method = {"name": "own_function", "function": f"{PICKLE}{digest(content)}"}
+    method = {"name": "own_function", "function": f"{PICKLE}{pickle_digest(content)}"}
     config = TrialConfig({"name": "none"}, {"name": "none"}, method, TrainOptions(epochs=5))
     with pytest.raises(FunctionTrialError, match=r"^peaks: ended after 4 of 5 epochs"):
         list(FunctionTrial(config, str(tmp_path), NEEDED).run())
@@ -109,7 +109,7 @@ def test_a_function_with_a_checkpoint_goes_on_behind_the_epoch_that_was_reported
     running = cut.run(file)
     before = [next(running) for _ in range(behind + 1)]  # the last is reported, and not kept yet
     running.close()
-    assert rest.epochs_in(file) == behind
+    assert rest.saved_epoch(file) == behind
     after = list(rest.run(file))
     joined = [*before[:behind], *after]
     assert [epoch["val/accuracy"] for epoch in joined] == [epoch["val/accuracy"] for epoch in whole]
@@ -132,12 +132,12 @@ def test_a_checkpoint_of_another_trial_or_a_damaged_one_is_not_used(tmp_path: Pa
     running = trial("goes_on", rate=0.1).run(file)
     list(itertools.islice(running, 2))
     running.close()
-    with pytest.raises(UnusableFileError, match="another configuration or function"):
-        trial("goes_on", rate=0.2).epochs_in(file)
+    with pytest.raises(UnusableCheckpointError, match="another configuration or function"):
+        trial("goes_on", rate=0.2).saved_epoch(file)
     file.write_bytes(file.read_bytes()[:-10])
-    with pytest.raises(UnusableFileError, match="is damaged"):
-        trial("goes_on", rate=0.1).epochs_in(file)
-    assert trial("train", rate=0.1).epochs_in(file) == 0  # it takes none
+    with pytest.raises(UnusableCheckpointError, match="is damaged"):
+        trial("goes_on", rate=0.1).saved_epoch(file)
+    assert trial("train", rate=0.1).saved_epoch(file) == 0  # it takes none
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_folder_is_kept_whatever_lies_in_it_and_however_much_beside_it(tmp_pat
     file, goal = tmp_path / "state", Objective(("val/accuracy",), ("max",), (), 1)
     assert len(list(itertools.islice(trial("clutters").run(file, choice=EpochChoice(goal)), 3))) == 3
     again = trial("clutters")
-    assert again.epochs_in(file) == 2
+    assert again.saved_epoch(file) == 2
     assert [epoch["val/accuracy"] for epoch in again.run(file, choice=EpochChoice(goal))] == [0.375, 0.5]
     assert len(again.evaluate("test")) == 1000
 

@@ -30,7 +30,7 @@ TRIED = [name for name in names() if name not in ("laftr",)]
 @pytest.mark.parametrize("name", TRIED)
 def test_parts_have_the_gradients_of_the_whole_batch(name: str) -> None:
     whole, in_parts = build(name, head="mlp"), build(name, head="mlp")
-    optimization.take_in_parts(in_parts, IN_PARTS)
+    optimization.use_micro_batches(in_parts, IN_PARTS)
     loss, gradients = step(whole)
     loss_of_parts, gradients_of_parts = step(in_parts)
     assert torch.allclose(loss, loss_of_parts, rtol=1e-6)
@@ -55,7 +55,7 @@ class Normed(nn.Module):
 
 def test_running_statistics_hear_of_each_part_once() -> None:
     module = Normed()
-    module.forward = optimization.InParts(module, 4)  # type: ignore[method-assign]
+    module.forward = optimization.MicroBatchedForward(module, 4)  # type: ignore[method-assign]
     outputs = module(torch.randn(10, 5))
     running = module.norm.running_mean.clone()
     outputs.square().sum().backward()
@@ -69,7 +69,7 @@ def test_a_part_goes_through_again_with_the_same_chance() -> None:
     module = nn.Sequential(nn.Linear(5, 5, bias=False), nn.Dropout())
     nn.init.eye_(module[0].weight)
     inputs = torch.rand(10, 5) + 1
-    module.forward = optimization.InParts(module, 4)  # type: ignore[method-assign]
+    module.forward = optimization.MicroBatchedForward(module, 4)  # type: ignore[method-assign]
     outputs = module(inputs)
     torch.rand(3)  # whatever is drawn between
     outputs.sum().backward()
@@ -81,7 +81,7 @@ def test_no_more_than_a_part_is_kept_for_the_gradient() -> None:
     held: list[int] = []
     module = nn.Sequential(nn.Linear(5, 64), nn.Tanh(), nn.Linear(64, 4))
     inputs = torch.randn(40, 5)
-    module.forward = optimization.InParts(module, 4)  # type: ignore[method-assign]
+    module.forward = optimization.MicroBatchedForward(module, 4)  # type: ignore[method-assign]
     with torch.autograd.graph.saved_tensors_hooks(lambda tensor: held.append(tensor.numel()) or tensor, lambda it: it):
         module(inputs)
     assert all(numel < 64 * 40 for numel in held)

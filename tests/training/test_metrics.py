@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, log_loss, recall_score, roc_auc_score, top_k_accuracy_score
 
 from study.data import Facts
-from study.metrics import searchable
+from study.metrics import NAMED_GROUPS, searchable_metrics
 from study.training import metrics
+from study.training.counts import CLASS_SHRINKAGE, SHRINKAGE
 
 HERE = Path(__file__).parent / "golden"
 FULL = Path(os.environ.get("STUDY_GOLDEN", HERE.parents[2].parent / "shared" / "golden"))
@@ -34,11 +35,11 @@ def facts(classes: int, groups: int | None) -> Facts:
 
 def computed(prediction: list[int], target: list[int], bias: list[int] | None, of: Facts) -> dict[str, float]:
     tensors = [None if values is None else torch.tensor(values) for values in (prediction, target, bias)]
-    return {name: float(value) for name, value in metrics.compute(None, *tensors, of).items()}
+    return {name: float(value) for name, value in metrics.compute_metrics(None, *tensors, of).items()}
 
 
 def scored(scores: torch.Tensor, target: list[int], of: Facts) -> dict[str, float]:
-    found = metrics.compute(scores, scores.argmax(1), torch.tensor(target), None, of)
+    found = metrics.compute_metrics(scores, scores.argmax(1), torch.tensor(target), None, of)
     return {name: float(value) for name, value in found.items()}
 
 
@@ -79,7 +80,7 @@ def test_without_bias_labels_there_is_no_metric_of_groups() -> None:
         "worst_class_accuracy": 0.5,
     }
     assert computed([0, 1, 1], [0, 1, 0], [7, 8, 9], of) == computed([0, 1, 1], [0, 1, 0], None, of)
-    assert metrics.available(of) == [
+    assert metrics.available_metrics(of) == [
         "accuracy",
         "balanced_accuracy",
         "worst_class_accuracy",
@@ -90,18 +91,18 @@ def test_without_bias_labels_there_is_no_metric_of_groups() -> None:
 
 
 def test_what_a_data_set_can_have() -> None:
-    assert "top5_accuracy" in metrics.available(facts(6, None))
-    assert "top5_accuracy" not in metrics.available(facts(5, None))
+    assert "top5_accuracy" in metrics.available_metrics(facts(6, None))
+    assert "top5_accuracy" not in metrics.available_metrics(facts(5, None))
     assert not {"aligned_accuracy", "conflicting_accuracy", "auc", "equal_opportunity"} & set(
-        metrics.available(facts(3, 2))
+        metrics.available_metrics(facts(3, 2))
     )
-    named = [name for name in metrics.available(facts(8, 2)) if name.startswith("group_")]
+    named = [name for name in metrics.available_metrics(facts(8, 2)) if name.startswith("group_")]
     assert named == [f"group_{y}_{s}_accuracy" for y in range(8) for s in range(2)]
-    assert not [name for name in metrics.available(facts(17, 1)) if name.startswith("group_")]
+    assert not [name for name in metrics.available_metrics(facts(NAMED_GROUPS + 1, 1)) if name.startswith("group_")]
 
 
 def test_each_metric_of_predictions_in_the_table_is_computed_and_no_other() -> None:
-    assert list(metrics.COMPUTED) == searchable()
+    assert list(metrics.COMPUTED) == searchable_metrics()
 
 
 def test_samples_without_a_label_count_nowhere() -> None:
@@ -119,7 +120,7 @@ def test_samples_of_unknown_bias_are_in_no_group() -> None:
 
 
 def test_a_split_without_any_label_has_no_metric() -> None:
-    found = metrics.compute(
+    found = metrics.compute_metrics(
         torch.rand(3, 6), *(torch.tensor(one) for one in ([0, 1, 2], [-1] * 3, [0] * 3)), facts(6, 2)
     )
     assert all(np.isnan(float(value)) for value in found.values())
@@ -129,8 +130,10 @@ def test_a_split_without_any_label_has_no_metric() -> None:
 def test_no_metric_waits_for_the_device(of: Facts) -> None:
     """On tensors without values: reading one, or a shape that hangs on one, is an error."""
     scores, labels = torch.empty(50, of.classes, device="meta"), torch.empty(50, dtype=torch.int64, device="meta")
-    found = metrics.compute(scores, scores.argmax(1), labels, labels, of, inferred=labels, errors=True)
-    assert [name for name in found if not name.endswith("_standard_error")] == metrics.available(of, inferred=True)
+    found = metrics.compute_metrics(scores, scores.argmax(1), labels, labels, of, inferred=labels, errors=True)
+    assert [name for name in found if not name.endswith("_standard_error")] == metrics.available_metrics(
+        of, inferred=True
+    )
 
 
 def test_odds_of_a_class_that_is_compared_nowhere_are_no_number() -> None:
@@ -271,7 +274,7 @@ def lost(count: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.T
 
 def test_log_losses_are_those_of_scikit_learn() -> None:
     scores, target, bias = lost(200)
-    found = metrics.compute(scores, scores.argmax(1), target, bias, facts(3, 3))
+    found = metrics.compute_metrics(scores, scores.argmax(1), target, bias, facts(3, 3))
     likely = scores.double().softmax(1)
 
     def loss(rows: torch.Tensor) -> float:
@@ -288,9 +291,15 @@ def test_a_cell_with_few_losses_is_drawn_to_those_like_it() -> None:
     """Aligned cells have losses log 2 and log 4, one conflicting cell has one of log 8, the other no sample."""
     likely = torch.tensor([[1 / 2, 1 / 2], [3 / 4, 1 / 4], [1 / 8, 7 / 8]]).log()
     target, bias = torch.tensor([0, 1, 0]), torch.tensor([0, 1, 1])
-    found = metrics.compute(likely, likely.argmax(1), target, bias, facts(2, 2), inferred=bias)
-    # each aligned cell has one sample and a prior of log(8)/2: (log 2 + 10 prior + log 4 + 10 prior) / 11 = log 8
-    assert float(found["shrunk_unbiased_log_loss"]) == pytest.approx(3 * np.log(8) / 4, rel=1e-6)
+    found = metrics.compute_metrics(likely, likely.argmax(1), target, bias, facts(2, 2), inferred=bias)
+    # effects of aligned and conflicting cells and of the two classes, each cell with the weight of one sample
+    cells = np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])
+    observed, losses = cells[:3], np.log([2, 4, 8])
+    penalty = np.diag([0, 0, CLASS_SHRINKAGE, CLASS_SHRINKAGE]) / SHRINKAGE
+    weight = 1 / (1 + SHRINKAGE)
+    prior = cells @ np.linalg.solve(weight * observed.T @ observed + penalty, weight * observed.T @ losses)
+    expected = [*(losses + SHRINKAGE * prior[:3]) / (1 + SHRINKAGE), prior[3]]
+    assert float(found["shrunk_unbiased_log_loss"]) == pytest.approx(np.mean(expected), rel=1e-6)
     assert float(found["inferred_unbiased_log_loss"]) == float(found["shrunk_unbiased_log_loss"])
 
 
@@ -298,7 +307,7 @@ def test_a_cell_with_few_losses_is_drawn_to_those_like_it() -> None:
 def test_the_standard_error_of_a_log_loss_is_its_spread_over_splits(name: str) -> None:
     scores, target, bias = lost(40_000, seed=1)
     found = [
-        metrics.compute(part, part.argmax(1), *labels, facts(3, 3), errors=True)
+        metrics.compute_metrics(part, part.argmax(1), *labels, facts(3, 3), errors=True)
         for part, *labels in zip(*(values.chunk(200) for values in (scores, target, bias)), strict=True)
     ]
     values, errors = ([float(one[key]) for one in found] for key in (name, f"{name}_standard_error"))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from study.training.config import TrainOptions
-from study.training.optimization import LARS, optimizer, rate_at, schedule
+from study.training.optimization import LARS, build_optimizer, build_scheduler, rate_at
 
 CPU = torch.device("cpu")
 OPTIMIZERS = get_args(get_type_hints(TrainOptions)["optimizer"])
@@ -20,8 +20,8 @@ OPTIONS = TrainOptions(epochs=80, learning_rate=0.001)
 
 def rates(options: TrainOptions) -> list[float]:
     """The rate in each epoch, as an optimizer has it."""
-    of = optimizer([nn.Parameter(torch.zeros(2))], options, CPU)
-    plan = schedule(of, options)
+    of = build_optimizer([nn.Parameter(torch.zeros(2))], options, CPU)
+    plan = build_scheduler(of, options)
     found = []
     for _ in range(options.epochs):
         found.append(of.param_groups[0]["lr"])
@@ -124,6 +124,6 @@ def test_lars_leaves_what_has_no_gradient() -> None:
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_what_is_configured_is_used(name: str) -> None:
     options = TrainOptions(optimizer=name, learning_rate=0.02, momentum=0.7, weight_decay=0.003)
-    (group,) = optimizer([nn.Parameter(torch.ones(3))], options, CPU).param_groups
+    (group,) = build_optimizer([nn.Parameter(torch.ones(3))], options, CPU).param_groups
     assert (group["lr"], group["weight_decay"]) == (0.02, 0.003)
     assert name == "adam" or group["momentum"] == 0.7

@@ -20,14 +20,14 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
-from study.methods.fitted import Fitted, scores
+from study.methods.fitted import FittedClassifier, class_scores
 from study.methods.fitted import PassThrough as Taken
 from study.methods.reference import CAN_BE_USED, REFERENCES
 from study.models.encoder import Network
-from study.models.frozen import Frozen
+from study.models.frozen_networks import LayersOnFrozen
 from study.models.network_keys import BackboneOptions, HeadOptions
 from study.training import TrainOptions, Trial, TrialConfig
-from study.training.reference_fitting import FITS, ReferenceRows, fitted, measured
+from study.training.reference_fitting import FITTERS, ReferenceRows, fit_and_measure, fit_reference
 
 FACTS = Facts(2, 2, (5,), aligned=(0, 1))
 EXACT = 1e-12
@@ -84,8 +84,8 @@ def by_hand(name: str, seed: int) -> np.ndarray:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of fairlearn's use of pandas
 @pytest.mark.parametrize("name", REFERENCES)
 def test_values_are_those_of_the_libraries_called_by_hand(name: str) -> None:
-    rows = ReferenceRows.training(TRAIN, FACTS, 3)
-    found = measured(name, rows, {"val": ReferenceRows.of(VAL, FACTS)}, seed=3)
+    rows = ReferenceRows.for_fitting(TRAIN, FACTS, 3)
+    found = fit_and_measure(name, rows, {"val": ReferenceRows.from_split(VAL, FACTS)}, seed=3)
     predicted = by_hand(name, 3)
     cells = MetricFrame(
         metrics=accuracy_score,
@@ -106,27 +106,29 @@ def test_values_are_those_of_the_libraries_called_by_hand(name: str) -> None:
     ranks = name in CAN_BE_USED
     assert ("val/auc" in found) is ranks
     if ranks:
-        model = fitted(name, rows, 3)
+        model = fit_reference(name, rows, 3)
         sure = model.predict_proba(VAL.inputs.astype(np.float64))[:, 1]
         assert found["val/auc"] == pytest.approx(roc_auc_score(VAL.target, sure), abs=EXACT)
 
 
 def test_each_has_what_fits_it() -> None:
-    assert list(FITS) == list(REFERENCES)
+    assert list(FITTERS) == list(REFERENCES)
 
 
 def test_samples_without_a_class_are_not_fitted_to() -> None:
     unlabelled = replace(TRAIN, target=np.where(np.arange(400) < 50, -1, TRAIN.target))
     fewer = Split(TRAIN.inputs[50:], TRAIN.target[50:], TRAIN.bias[50:])
-    judged = {"val": ReferenceRows.of(VAL, FACTS)}
+    judged = {"val": ReferenceRows.from_split(VAL, FACTS)}
     name = "logistic_regression_cell_balanced"
-    found, expected = (measured(name, ReferenceRows.training(of, FACTS, 0), judged, 0) for of in (unlabelled, fewer))
+    found, expected = (
+        fit_and_measure(name, ReferenceRows.for_fitting(of, FACTS, 0), judged, 0) for of in (unlabelled, fewer)
+    )
     assert found == expected
 
 
 def test_a_class_that_training_lacks_ranks_last() -> None:
-    model = fitted("logistic_regression", ReferenceRows.of(TRAIN, FACTS), 0)
-    ranked = scores(model, VAL.inputs.astype(np.float64), 4)
+    model = fit_reference("logistic_regression", ReferenceRows.from_split(TRAIN, FACTS), 0)
+    ranked = class_scores(model, VAL.inputs.astype(np.float64), 4)
     assert ranked.shape == (200, 4)
     assert np.isneginf(ranked[:, 2:]).all()
     assert (ranked.argmax(1) == model.predict(VAL.inputs)).all()
@@ -141,8 +143,8 @@ def test_a_trial_fits_it_keeps_it_and_reads_it_back(name: str, classes: int, tmp
     config = TrialConfig(document["data"], document["model"], document["method"], TrainOptions(epochs=1))
     trial = Trial(config, dataset, "cpu")
     (reported,) = trial.run()
-    rows = {name: ReferenceRows.of(each, facts) for name, each in dataset.splits.items()}
-    expected = measured(name, rows["train"], {"val": rows["val"]}, 0)
+    rows = {name: ReferenceRows.from_split(each, facts) for name, each in dataset.splits.items()}
+    expected = fit_and_measure(name, rows["train"], {"val": rows["val"]}, 0)
     assert {key: reported[key] for key in expected} == pytest.approx(expected, abs=1e-6, nan_ok=True)
     trial.save(tmp_path / "model.safetensors")
     again = Trial(config, dataset, "cpu", begins=False)
@@ -160,14 +162,14 @@ def test_a_stored_model_of_another_kind_is_not_read(what: str) -> None:
         "function": skops.io.dumps(make_pipeline(FunctionTransformer(np.load), LogisticRegression())),
         "cut": skops.io.dumps(LogisticRegression().fit(x, y))[:2000],
     }[what]
-    classifier = Fitted(2)
+    classifier = FittedClassifier(2)
     classifier.load_state_dict({"stored": torch.frombuffer(bytearray(stored), dtype=torch.uint8)})
     with pytest.raises(UserError, match="the stored model"):
         classifier(torch.zeros(1, 5))
 
 
 def test_of_a_frozen_network_all_features_of_a_row_are_taken_without_the_maps_of_trained_stages() -> None:
-    taken = Taken(Facts(2, 2, (12,)), Network(Frozen(6, BackboneOptions(), 8), HeadOptions()))
+    taken = Taken(Facts(2, 2, (12,)), Network(LayersOnFrozen(6, BackboneOptions(), 8), HeadOptions()))
     rows = torch.randn(5, 12, generator=torch.Generator().manual_seed(0)).half()
     assert taken.features == 8
     assert torch.equal(taken(rows), rows[:, 4:].float())
@@ -176,12 +178,12 @@ def test_of_a_frozen_network_all_features_of_a_row_are_taken_without_the_maps_of
 def test_of_images_and_of_large_tables_only_so_many_are_fitted_to(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("study.training.reference_fitting.MOST_ROWS", 100)
     features = replace(TRAIN, inputs=TRAIN.inputs.astype(np.float16))
-    one, other, again = (ReferenceRows.training(features, FACTS, seed) for seed in (0, 1, 0))
+    one, other, again = (ReferenceRows.for_fitting(features, FACTS, seed) for seed in (0, 1, 0))
     assert len(one.target) == len(other.target) == 100
     assert np.array_equal(one.inputs, again.inputs)
     assert not np.array_equal(one.inputs, other.inputs)
-    table = ReferenceRows.training(TRAIN, FACTS, 0)
+    table = ReferenceRows.for_fitting(TRAIN, FACTS, 0)
     assert len(table.target) == 400
-    gradients = [fitted("exponentiated_gradient", table, seed) for seed in (0, 0, 1)]
+    gradients = [fit_reference("exponentiated_gradient", table, seed) for seed in (0, 0, 1)]
     weights = [gradient.predictors_[0].coef_.tolist() for gradient in gradients]
     assert weights[0] == weights[1] != weights[2]

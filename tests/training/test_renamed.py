@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.data import Facts
-from study.data.user_data import own_classes
+from study.data.user_data import aligned_classes
 from study.metrics import GROUPS
 from study.training import metrics
 
@@ -32,9 +32,9 @@ def renamed(draw: st.DrawFn) -> Labels:
 
 
 def found(prediction: Sequence[int], target: Sequence[int], bias: Sequence[int], of: Facts) -> dict[str, float]:
-    own = own_classes(np.array(target), np.array(bias), (of.classes, of.bias_classes or 0))
+    own = aligned_classes(np.array(target), np.array(bias), (of.classes, of.bias_classes or 0))
     tensors = [torch.tensor(values) for values in (prediction, target, bias)]
-    values = metrics.compute(None, *tensors, replace(of, aligned=own), errors=True)
+    values = metrics.compute_metrics(None, *tensors, replace(of, aligned=own), errors=True)
     return {name: float(value) for name, value in values.items() if name.split("_standard")[0] not in OF_ONE_CLASS}
 
 
@@ -52,7 +52,7 @@ def test_no_metric_depends_on_names(drawn: Labels) -> None:
 def own(cells: list[list[int]]) -> tuple[int, ...] | None:
     table = np.array(cells)
     target, bias = (np.repeat(index.ravel(), table.ravel()) for index in np.indices(table.shape))
-    return own_classes(target, bias, table.shape)  # type: ignore[arg-type]
+    return aligned_classes(target, bias, table.shape)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from small import config, digits
 from study.data.dataset import Facts, Split
 from study.training import Trial
 from study.training.config import TrainOptions
-from study.training.device import Resident
-from study.training.evaluation import batch_size
-from study.training.loop import Streamed, TrainingLoop
+from study.training.device import ResidentSplit
+from study.training.evaluation import evaluation_batch_size
+from study.training.loop import StreamedSplit, TrainingLoop
 
 CPU = torch.device("cpu")
 
@@ -22,21 +22,21 @@ def split() -> Split:
 
 def test_batches_are_those_of_a_resident_split() -> None:
     facts = Facts(2, None, (3, 2, 2))
-    resident, streaming = Resident(split(), facts, CPU), Streamed(split(), facts, CPU)
+    resident, streaming = ResidentSplit(split(), facts, CPU), StreamedSplit(split(), facts, CPU)
     order = torch.randperm(11, generator=torch.Generator().manual_seed(0))
     pairs = zip(resident.batches(order, 4), streaming.batches(order, 4), strict=True)
     for index, other in pairs:
         assert torch.equal(index, other)
         assert torch.equal(resident.pixels(index), streaming.pixels(other))
         assert torch.equal(resident.pixels(index[:1]), streaming.pixels(other[:1]))  # not the one that was brought
-    found = [streaming.pixels(index) for index in streaming.in_order(4)]
+    found = [streaming.pixels(index) for index in streaming.batches_in_order(4)]
     assert torch.equal(torch.cat(found), resident.pixels(torch.arange(11)))
 
 
 def test_a_trial_with_its_inputs_on_the_host_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     told = config({"name": "sup_con"}, epochs=2, augmentation="simclr")
     resident = timeless(Trial(told, digits(), "cpu").run())
-    monkeypatch.setattr(TrainingLoop, "_resident", lambda self, split, facts: Streamed(split, facts, self.device))
+    monkeypatch.setattr(TrainingLoop, "_resident", lambda self, split, facts: StreamedSplit(split, facts, self.device))
     assert timeless(Trial(told, digits(), "cpu").run()) == resident
 
 
@@ -55,4 +55,4 @@ def test_a_trial_with_its_inputs_on_the_host_gives_the_same_bits(monkeypatch: py
 def test_evaluation_takes_as_many_pixels_at_a_time_as_a_step(
     options: dict[str, object], views: int, shape: tuple[int, ...], samples: int
 ) -> None:
-    assert batch_size(TrainOptions(**options), views, shape) == samples  # type: ignore[arg-type]
+    assert evaluation_batch_size(TrainOptions(**options), views, shape) == samples  # type: ignore[arg-type]

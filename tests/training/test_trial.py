@@ -16,8 +16,8 @@ from safetensors.torch import save_file
 
 from study import data
 from study.data import Dataset, Split
-from study.metrics import available
-from study.training import Trial, TrialConfig, UnusableFileError, probes
+from study.metrics import available_metrics
+from study.training import Trial, TrialConfig, UnusableCheckpointError, probes
 from study.training.evaluation import PENALTY
 from study.training.standard_errors import ERRORS
 
@@ -63,7 +63,7 @@ def in_a_fresh_process(of: TrialConfig, **environment: str) -> dict:
 def test_a_trial_gives_each_epochs_metrics(dataset: Dataset) -> None:
     epochs = list(Trial(config(), dataset, "cpu").run())
     assert len(epochs) == 2
-    names = available(dataset.facts)
+    names = available_metrics(dataset.facts)
     assert {"accuracy", "top5_accuracy", "worst_group_accuracy", "equalized_odds"} <= set(names)
     for one in epochs:
         timed = {name for name in one if name.startswith(COST)}
@@ -100,7 +100,7 @@ def test_probes_of_a_network_in_half_precision_are_fitted_in_full(dataset: Datas
     features = half.evaluate.features("train")
     assert features.dtype == torch.float32
     target = torch.from_numpy(few(dataset, 300).splits["train"].target.copy())
-    expected = probes.mlp(features, target, 10, 0)(half.evaluate.features("val")).argmax(1)
+    expected = probes.fit_mlp(features, target, 10, 0)(half.evaluate.features("val")).argmax(1)
     right = (expected == torch.from_numpy(dataset.splits["val"].target.copy())).double().mean()
     assert half.evaluate("val", final=True)["val/mlp_accuracy"] == float(right)
 
@@ -185,13 +185,15 @@ def test_weights_that_cannot_be_taken_are_told(dataset: Dataset, tmp_path: Path)
     whole = file.read_bytes()
     for content in (b"", whole[:7], whole[:-1], b"{}" * 50, whole[: len(whole) // 2]):
         file.write_bytes(content)
-        with pytest.raises(UnusableFileError, match=r"one\.safetensors: is damaged or cut short"):
+        with pytest.raises(UnusableCheckpointError, match=r"one\.safetensors: is damaged or cut short"):
             trial.load(file)
     file.unlink()
-    with pytest.raises(UnusableFileError, match=r"one\.safetensors: is damaged or cut short .*No such file"):
+    with pytest.raises(UnusableCheckpointError, match=r"one\.safetensors: is damaged or cut short .*No such file"):
         trial.load(file)
     save_file({"another": torch.zeros(3)}, file)
-    with pytest.raises(UnusableFileError, match=r"one\.safetensors: does not fit these data or this version of study"):
+    with pytest.raises(
+        UnusableCheckpointError, match=r"one\.safetensors: does not fit these data or this version of study"
+    ):
         trial.load(file)
 
 

@@ -12,14 +12,14 @@ from study.upstream import cgroup
 @pytest.mark.parametrize("version", [V1, V2])
 def test_a_groups_limit_room_and_kills_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     monkeypatch.setattr(cgroup, "ROOT", grouped(tmp_path, version, limit=1000, used=700, idle=50))
-    assert (cgroup.memory_limit(), cgroup.room()) == (1000, 350)
-    counter = cgroup.kill_counter()
+    assert (cgroup.memory_limit(), cgroup.free_memory()) == (1000, 350)
+    counter = cgroup.kill_counter_file()
     assert counter is not None
-    assert cgroup.kills(counter) == 0
+    assert cgroup.count_kills(counter) == 0
     killed(counter, 3)
-    assert cgroup.kills(counter) == 3
+    assert cgroup.count_kills(counter) == 3
     counter.unlink()
-    assert cgroup.kills(counter) is None
+    assert cgroup.count_kills(counter) is None
 
 
 def test_a_group_around_it_may_be_the_narrower_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +28,7 @@ def test_a_group_around_it_may_be_the_narrower_one(tmp_path: Path, monkeypatch: 
     top = tmp_path / "sys/fs/cgroup"
     for name, text in {"memory.max": "600", "memory.current": "500"}.items():
         (top / name).write_text(text)
-    assert (cgroup.memory_limit(), cgroup.room()) == (600, 100)
+    assert (cgroup.memory_limit(), cgroup.free_memory()) == (600, 100)
 
 
 def test_a_container_whose_group_is_the_topmost_reads_another_path(
@@ -39,15 +39,15 @@ def test_a_container_whose_group_is_the_topmost_reads_another_path(
     for file in (top / "pod").iterdir():
         file.rename(top / file.name)
     assert cgroup.memory_limit() == 1000
-    assert cgroup.kill_counter() == top / "memory.oom_control"
+    assert cgroup.kill_counter_file() == top / "memory.oom_control"
 
 
 def test_without_groups_the_machines_count_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroup, "ROOT", tmp_path)
-    assert (cgroup.memory_limit(), cgroup.room(), cgroup.kill_counter()) == (None, None, None)
+    assert (cgroup.memory_limit(), cgroup.free_memory(), cgroup.kill_counter_file()) == (None, None, None)
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/vmstat").write_text("nr_free_pages 5\noom_kill 2\n")
-    assert cgroup.kill_counter() == tmp_path / "proc/vmstat"
+    assert cgroup.kill_counter_file() == tmp_path / "proc/vmstat"
 
 
 @pytest.mark.parametrize(("quota", "count"), [("150000 100000", 1), ("50000 100000", 1), ("max 100000", None)])

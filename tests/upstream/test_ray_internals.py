@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,20 @@ CLUSTER = "study cluster up"
 JOBS = "study status, list and doctor of a cluster"
 
 
+def test_without_what_ray_may_drop_a_node_is_started_as_ray_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It then prints, and a signal to the driver's group ends it; no study fails."""
+    from ray._private import services, worker
+
+    for module, name in ((services, "ConsolePopen"), (worker, "listen_error_messages")):
+        monkeypatch.delattr(module, name)
+    with ray_internals.start_apart_and_quiet(logs=False):
+        assert not hasattr(services, "ConsolePopen")
+    monkeypatch.setitem(sys.modules, "ray._private.services", None)
+    monkeypatch.delattr("ray._private.services")
+    with ray_internals.start_apart_and_quiet(logs=False):
+        assert hasattr(worker, "init")
+
+
 @pytest.mark.slow
 def test_loopback_addresses_are_replaced_by_one_function_that_is_looked_up_at_each_call() -> None:
     with contract("ray", "services.resolve_ip_for_localhost(host), called by that name", LOOPBACK):
@@ -38,21 +53,12 @@ def test_loopback_addresses_are_replaced_by_one_function_that_is_looked_up_at_ea
             assert "services.resolve_ip_for_localhost(" in inspect.getsource(caller)
 
 
-@pytest.mark.slow
-def test_ray_start_takes_more_than_one_node() -> None:
-    with contract("ray", "ray_constants.ENABLE_RAY_CLUSTER, read when `ray start` runs", CLUSTER):
-        from ray._private import ray_constants
-        from ray.scripts import scripts
-
-        assert isinstance(ray_constants.ENABLE_RAY_CLUSTER, bool)
-        assert "ray_constants.ENABLE_RAY_CLUSTER" in inspect.getsource(scripts.start.callback)
-
-
 def test_rays_command_line_has_the_options_that_nodes_are_started_with() -> None:
-    with contract("ray", "ray.scripts.scripts.main and the options of `ray start`", CLUSTER):
-        from ray.scripts.scripts import cli, main
+    with contract("ray", "the command `ray` and the options of `ray start`", CLUSTER):
+        from ray.scripts.scripts import cli
 
-        assert inspect.signature(main).parameters == {}
+        (command,) = entry_points(group="console_scripts", name="ray")
+        assert inspect.signature(command.load()).parameters == {}
         options = {option for parameter in cli.commands["start"].params for option in parameter.opts}
         assert options >= {"--node-ip-address", "--temp-dir", "--block", "--head"}
         assert options >= {f"--{port}" for port in ray_internals.AGENTS_PORTS}
@@ -107,21 +113,6 @@ def test_the_head_is_asked_for_its_id_by_a_message_without_fields() -> None:
         assert method.input_type.full_name == "ray.rpc.GetClusterIdRequest"
 
 
-def test_a_job_is_told_what_it_was_submitted_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    with contract("ray", "RAY_JOB_CONFIG_JSON_ENV_VAR with the job's metadata, its id among it", "a driver's turn"):
-        from ray._private.runtime_env import constants
-        from ray.dashboard.modules.job import common, job_supervisor
-
-        assert constants.RAY_JOB_CONFIG_JSON_ENV_VAR == "RAY_JOB_CONFIG_JSON_ENV_VAR"
-        assert common.JOB_ID_METADATA_KEY == "job_submission_id"
-        assert '"metadata": self._metadata' in inspect.getsource(job_supervisor)
-    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", '{"metadata": {"job_submission_id": "study-a", "share": "3"}}')
-    assert ray_internals.job_metadata() == {"job_submission_id": "study-a", "share": "3"}
-    for damaged in ("", "[]", "{}", '{"metadata": 3}'):
-        monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", damaged)
-        assert ray_internals.job_metadata() == {}
-
-
 def test_a_job_writes_its_output_among_the_logs_that_the_dashboard_shows(tmp_path: Path) -> None:
     with contract("ray", "logs/job-driver-ID.log, and GET /api/v0/logs/file", "study logs"):
         from ray.dashboard.modules.job import job_log_storage_client
@@ -164,8 +155,8 @@ def test_no_other_module_touches_what_ray_does_not_promise() -> None:
     assert touches == []
 
 
-PYTHONS = {("fork_server.py", "_exit"), ("fork_server.py", "_run_exitfuncs")}
-"""How a forked process ends (os._exit is documented) and does what a function of the user's asked for at its end."""
+PYTHONS = {("fork_server.py", "_exit"), ("worker.py", "_exit"), ("fork_server.py", "_run_exitfuncs")}
+"""How a forked or stuck process ends (os._exit is documented), and does what a function asked for at its end."""
 
 
 def hidden(path: Path) -> Iterator[tuple[Any, str]]:

@@ -76,7 +76,7 @@ def is_private(name: str) -> bool:
 
 def touches(tree: ast.Module, ours: set[str], is_near: bool) -> Iterator[str]:
     """What a file uses of theirs: imports by their full names, of a module that it imports the names that it uses;
-    attributes, keywords and strings that begin with an underscore.
+    attributes, keywords and strings that begin with an underscore; classes that are given other bases.
 
     Args:
         ours: names that this package gives itself.
@@ -97,6 +97,8 @@ def touches(tree: ast.Module, ours: set[str], is_near: bool) -> Iterator[str]:
             if is_module(place) or PRIVATE.fullmatch(node.attr):
                 used.add(place)
                 yield f"{place}.{node.attr}"
+        elif isinstance(node, ast.Attribute) and node.attr == "__bases__" and isinstance(node.ctx, ast.Store):
+            yield ast.unparse(node)
         elif isinstance(node, ast.Attribute) and PRIVATE.fullmatch(node.attr) and is_near:
             base = node.value.id if isinstance(node.value, ast.Name) else ""
             if not is_self(node.value) and base not in OTHERS and node.attr not in ours:
@@ -169,11 +171,12 @@ tables.Run
 ray.init(_temp_dir=1, **{"_skip": True})
 getattr(trial, "_state")
 trial._runner.go()
+ray.exceptions.DiskError.__bases__ = (ray.exceptions.RayError,)
 class Mine(tune_controller.Actors):
     def failed(self): self._seen = 1
 """
     assert set(touches(ast.parse(source), {"_ours"}, is_near=True)) == {
         *("ray._private.worker.thread", "ray.tune.execution.tune_controller.Class", "ray.core.generated.gcs.Stub"),
         *("ray._private.worker.Node", "mlflow.store.tracking.Run", "_temp_dir", "_skip", "_state", "_runner"),
-        *("ray.tune.execution.tune_controller.Actors", "failed", "_seen"),
+        *("ray.tune.execution.tune_controller.Actors", "failed", "_seen", "ray.exceptions.DiskError.__bases__"),
     }

@@ -1,4 +1,4 @@
-"""Figures of a study: what papers and the verdict need, drawn with Matplotlib; `by_optuna` has those of the search.
+"""Figures of a study: what papers and the verdict need, drawn with Matplotlib.
 
 Each function gives a Matplotlib figure, or None where there is nothing to draw: `missing` says why.
 """
@@ -20,11 +20,3 @@ FIGURES: dict[str, Callable[[Results], Figure | None]] = {
     "importance": importance,
 }
 """Functions that draw the figures, by their file names in the report's `figures/`."""
-
-OF_RESULTS = ("seeds", "front", "ablation", "learning_curves")
-"""Figures of what a study came to; the others tell of its search, see `study.home.record`."""
-
-
-def shown(name: str, results: Results) -> Results:
-    """Return the results that a figure is drawn from: with extended trials only if it is one of `OF_RESULTS`."""
-    return results if name in OF_RESULTS else results.without_extensions

@@ -18,71 +18,71 @@ from study.analysis.figures.style import (
     PALE,
     VERMILLION,
     Mark,
-    end_labels,
-    fade,
-    label,
-    legend,
-    metric_axis,
-    new,
-    plain,
+    draw_end_labels,
+    draw_legend,
+    escape_dollars,
+    format_metric_axis,
+    new_figure,
+    opacity_among,
+    parameter_label,
     styled,
 )
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import Effect, ablation_effects
-from study.analysis.statistics.frame import metric, thin
-from study.analysis.statistics.importance import Importances, Share, explained
+from study.analysis.statistics.frame import thin_out, trial_metric
+from study.analysis.statistics.importance import Importances, Share, compute_importances
 from study.home.record import TrialRecord
 from study.metrics import in_percent
 from study.ranking import Results
-from study.ranking.difference import NO_TRIAL, Side, side_of
+from study.ranking.difference import NO_TRIAL, Arm, to_arm
 from study.spec import StudySpec
-from study.spec.rungs import schedule
+from study.spec.rungs import Schedule
 from study.text import counted
 
 
 @styled
 def seeds(results: Results) -> Figure | None:
     """Draw the metric on every fresh seed, with mean and standard deviation, on both splits."""
-    stays, fresh = results.unbeaten, results.fresh_sides
+    stays, fresh = results.reference_as_result, results.fresh_seed_arms
     if not fresh:
         return None
-    sides = [*([side_of(results.spec, stays)] if stays else []), *fresh]
+    arms = [*([to_arm(results.spec, stays)] if stays else []), *fresh]
     metrics = [
         results.spec.metric,
-        *([results.spec.test_metric] if any(side.spread(results.spec.test_metric) for side in sides) else []),
+        *([results.spec.test_metric] if any(arm.statistics(results.spec.test_metric) for arm in arms) else []),
     ]
-    figure, panels = new(_seeds_title(results.spec, sides), 1.5 + 0.45 * len(sides), 2, sharex=True)
+    figure, panels = new_figure(_seeds_title(results.spec, arms), 1.5 + 0.45 * len(arms), 2, sharex=True)
     for axes, name in zip(panels, metrics, strict=False):
-        for height, side in enumerate(reversed(sides)):
-            _seed_row(axes, side, name, height)
-        axes.set_yticks(range(len(sides)), [plain(side.label) for side in reversed(sides)])
-        axes.set_ylim(-0.6, len(sides) - 0.4)
-        axes.set_xlabel(f"{plain(name)}\n{fresh[0].over}, mean ± sd")
+        for height, arm in enumerate(reversed(arms)):
+            _seed_row(axes, arm, name, height)
+        axes.set_yticks(range(len(arms)), [escape_dollars(arm.label) for arm in reversed(arms)])
+        axes.set_ylim(-0.6, len(arms) - 0.4)
+        axes.set_xlabel(f"{escape_dollars(name)}\n{fresh[0].repeated_over}, mean ± sd")
         if in_percent(name) and axes.get_xlim()[1] > 1.0:
             axes.set_xlim(right=1.01)
         axes.xaxis.set_major_locator(MaxNLocator(5))
-        metric_axis(axes, name, "x")
+        format_metric_axis(axes, name, "x")
     for axes in panels[len(metrics) :]:
         axes.set_visible(False)
     return figure
 
 
-def _seeds_title(spec: StudySpec, sides: Sequence[Side]) -> str:
-    ends = [sides[0], *sides[1:][-1:]] if sides[-1].label == "baseline" else sides[:1]
+def _seeds_title(spec: StudySpec, arms: Sequence[Arm]) -> str:
+    ends = [arms[0], *arms[1:][-1:]] if arms[-1].label == "baseline" else arms[:1]
     means = " against ".join(
-        f"{formatting.mean(spec.metric, side.spread(spec.metric))} ({side.label})" for side in ends
+        f"{formatting.mean(spec.metric, arm.statistics(spec.metric))} ({arm.label})" for arm in ends
     )
-    if sides[-1].over != "seeds":
+    if arms[-1].repeated_over != "seeds":
         return f"All folds together give {means}"
-    if sides[0].number == NO_TRIAL:
+    if arms[0].number == NO_TRIAL:
         return means
-    return f"{'Final' if sides[0].trials[0].stage == 'final' else 'Fresh'} seeds give {means}"
+    return f"{'Final' if arms[0].trials[0].stage == 'final' else 'Fresh'} seeds give {means}"
 
 
-def _seed_row(axes: Axes, side: Side, name: str, height: int) -> None:
-    colour = BLACK if side.label == "baseline" else BLUE
-    values = [value for trial in side.trials if (value := metric(side.spec, trial, name)) is not None]
-    spread = side.spread(name)
+def _seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
+    colour = BLACK if arm.label == "baseline" else BLUE
+    values = [value for trial in arm.trials if (value := trial_metric(arm.spec, trial, name)) is not None]
+    spread = arm.statistics(name)
     if spread is None:
         axes.annotate(
             "not read", (0.02, height), xycoords=("axes fraction", "data"), color=GREY, va="center", fontsize=9.5
@@ -100,22 +100,22 @@ def ablation(results: Results) -> Figure | None:
 
     None before a seed has run every configuration of the path.
     """
-    paths = paths_of(results)
+    paths = ablation_paths(results)
     if not paths:
         return None
     first, gain = next(iter(paths.values()))
-    title = f"{_steps(first)} to {_change(next(iter(paths)), gain)}"
-    figure, panels = new(title, 1.6 + 0.42 * len(first), 2, sharey=True)
+    title = f"{_steps_in_words(first)} to {_change_in_words(next(iter(paths)), gain)}"
+    figure, panels = new_figure(title, 1.6 + 0.42 * len(first), 2, sharey=True)
     for axes, (name, (path, _)) in zip(panels, paths.items(), strict=False):
-        _draw(results.spec, axes, name, path)
-    panels[0].set_yticks(range(len(first)), [plain(shorten(effect.label, 40)) for effect in first])
+        _draw_path(results.spec, axes, name, path)
+    panels[0].set_yticks(range(len(first)), [escape_dollars(shorten(effect.label, 40)) for effect in first])
     panels[0].set_ylim(len(first) - 0.5, -0.5)
     for axes in panels[len(paths) :]:
         axes.set_visible(False)
     return figure
 
 
-def paths_of(results: Results) -> dict[str, tuple[list[Effect], Effect]]:
+def ablation_paths(results: Results) -> dict[str, tuple[list[Effect], Effect]]:
     """Return the steps of the path and the whole gain, by metric.
 
     Metrics are the study's own on each split where the path is complete.
@@ -129,18 +129,18 @@ def paths_of(results: Results) -> dict[str, tuple[list[Effect], Effect]]:
     }
 
 
-def _steps(path: Sequence[Effect]) -> str:
+def _steps_in_words(path: Sequence[Effect]) -> str:
     return f"From the baseline in {counted(len(path) - 1, 'step')}"
 
 
-def _change(name: str, gain: Effect) -> str:
+def _change_in_words(name: str, gain: Effect) -> str:
     assert gain.difference is not None
     change = formatting.change(name, gain.difference.value)
     between = formatting.interval(name, gain.difference)
     return f"{change} on {name}" if between == formatting.MISSING else f"{change} ({between}) on {name}"
 
 
-def _draw(spec: StudySpec, axes: Axes, name: str, path: Sequence[Effect]) -> None:
+def _draw_path(spec: StudySpec, axes: Axes, name: str, path: Sequence[Effect]) -> None:
     """Draw the bars of one metric: each begins where the one before it ended."""
     assert path[0].values is not None
     sign = -1.0 if spec.direction(name) == "min" else 1.0
@@ -158,9 +158,9 @@ def _draw(spec: StudySpec, axes: Axes, name: str, path: Sequence[Effect]) -> Non
     axes.plot([at], [len(path) - 1], "|", color=BLACK, markersize=18, markeredgewidth=2.2)
     axes.use_sticky_edges = False  # a bar's end is no end of the axis
     axes.margins(x=0.08)
-    axes.set_xlabel(plain(name))
+    axes.set_xlabel(escape_dollars(name))
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    metric_axis(axes, name, "x")
+    format_metric_axis(axes, name, "x")
 
 
 CURVES = 400  # largest number of each kind; of more, some are chosen evenly
@@ -173,75 +173,73 @@ def learning_curves(results: Results) -> Figure | None:
     A final training has one curve per seed.
     """
     spec = results.spec
-    trials = with_curve(results)
+    trials = trials_with_curve(results)
     if not trials:
         return None
-    best, reference = next(iter(results.candidates), None), results.baseline
-    figure, (axes, *_) = new(_curves_title(spec, trials), 4.3)
+    best, reference = next(iter(results.ranked_search), None), results.baseline
+    figure, (axes, *_) = new_figure(_curves_title(spec, trials), 4.3)
     named = [candidate.trial for candidate in (best, reference) if candidate]
-    others, faded = [trial for trial in trials if trial not in named], fade(min(len(trials), CURVES))
-    full = thin([trial for trial in others if trial.state != "pruned"], CURVES)
-    pruned = thin([trial for trial in others if trial.state == "pruned"], CURVES)
-    axes.add_collection(LineCollection([curve(spec, t) for t in pruned], colors=PALE, linewidths=0.9, alpha=faded))
-    axes.add_collection(LineCollection([curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45 * faded))
+    others, faded = [trial for trial in trials if trial not in named], opacity_among(min(len(trials), CURVES))
+    full = thin_out([trial for trial in others if trial.state != "pruned"], CURVES)
+    pruned = thin_out([trial for trial in others if trial.state == "pruned"], CURVES)
+    axes.add_collection(
+        LineCollection([learning_curve(spec, t) for t in pruned], colors=PALE, linewidths=0.9, alpha=faded)
+    )
+    axes.add_collection(
+        LineCollection([learning_curve(spec, t) for t in full], colors=BLUE, linewidths=1.0, alpha=0.45 * faded)
+    )
     marks: dict[str, Mark] = {
         "pruned": {"marker": "v", "color": GREY, "s": 22, "alpha": faded, "zorder": 3},
         "complete": {"marker": "o", "color": BLUE, "s": 18, "alpha": faded, "zorder": 3},
         "failed": {"marker": "X", "color": VERMILLION, "s": 34, "zorder": 3},
     }
     for state, mark in marks.items():
-        if ends := [curve(spec, trial)[-1] for trial in (*pruned, *full) if trial.state == state]:
+        if ends := [learning_curve(spec, trial)[-1] for trial in (*pruned, *full) if trial.state == state]:
             axes.scatter(*np.array(ends).T, label=state, **mark)
     labels = []
     for candidate, name, colour, line in (
-        (best, formatting.best(results), BLUE, "-"),
+        (best, formatting.best_words(results), BLUE, "-"),
         (reference, "baseline", BLACK, "--"),
     ):
         if candidate:
-            points = curve(spec, candidate.trial)
+            points = learning_curve(spec, candidate.trial)
             axes.plot(*points.T, color=colour, linewidth=2.4, linestyle=line, zorder=4)
             labels.append((*points[-1], f"{name} (trial {candidate.trial.number})", colour))
     if not named:
-        labels = [(*curve(spec, t)[-1], f"seed {t.seed}", BLUE) for t in full if t.stage == "final"][:8]
+        labels = [(*learning_curve(spec, t)[-1], f"seed {t.seed}", BLUE) for t in full if t.stage == "final"][:8]
     axes.autoscale_view()
-    _rungs(axes, spec)
-    axes.set(xlabel="epoch", ylabel=plain(spec.metric))
+    _draw_rungs(axes, spec)
+    axes.set(xlabel="epoch", ylabel=escape_dollars(spec.metric))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    metric_axis(axes, spec.metric)
-    end_labels(axes, labels)
-    legend(figure, axes)
+    format_metric_axis(axes, spec.metric)
+    draw_end_labels(axes, labels)
+    draw_legend(figure, axes)
     return figure
 
 
-def with_curve(results: Results) -> list[TrialRecord]:
-    """Return the trials that reported the metric, without confirm trials and others that repeat a configuration."""
-    trials = results.record.by_stage("baseline", "search", "final")
-    return [trial for trial in trials if any(report.get(results.spec.metric) is not None for report in trial.reports)]
+def trials_with_curve(results: Results) -> list[TrialRecord]:
+    """Return the trials that reported the metric, without confirm trials and others that repeat a configuration.
+
+    None where all of them reported it once: that is no curve.
+    """
+    trials = list(results.record.trials_of_stages("baseline", "search", "final"))
+    values = [[report.get(results.spec.metric) is not None for report in trial.reports] for trial in trials]
+    if not any(sum(reported) > 1 for reported in values):
+        return []
+    return [trial for trial, reported in zip(trials, values, strict=True) if any(reported)]
 
 
-def curve(spec: StudySpec, trial: TrialRecord) -> NDArray[np.float64]:
+def learning_curve(spec: StudySpec, trial: TrialRecord) -> NDArray[np.float64]:
     """Return (epochs, 2): epoch and metric, where it is a number."""
     points = [(r["epoch"], r[spec.metric]) for r in trial.reports if r.get(spec.metric) is not None]
     return np.array(points, dtype=float).reshape(-1, 2)
 
 
-def compared_at(spec: StudySpec) -> tuple[str, list[int]]:
-    """Return the name of an epoch at which early stopping compares trials, and these epochs.
-
-    For a rule that compares at each epoch, it is the first alone.
-    """
-    rule = spec.search.early_stopping
-    epochs = sorted({rung for bracket in schedule(rule, spec.epochs).brackets for rung in bracket.rungs})
-    name, marked = (f"{rule.name} from", epochs[:1]) if schedule(rule, spec.epochs).each_epoch else ("rung", epochs)
-    return name, marked if spec.search.space else []
-
-
-def _rungs(axes: Axes, spec: StudySpec) -> None:
-    name, epochs = compared_at(spec)
-    for rung in epochs:
+def _draw_rungs(axes: Axes, spec: StudySpec) -> None:
+    for rung in Schedule(spec.search.early_stopping, spec.epochs).rungs if spec.search.space else ():
         axes.axvline(rung, color=ORANGE, linewidth=1.0, linestyle=":", zorder=1)
         axes.annotate(
-            f"{name} {rung}",
+            f"rung {rung}",
             (rung, 1.0),
             xycoords=("data", "axes fraction"),
             color="#8A5F00",
@@ -256,7 +254,7 @@ def _curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
     if trials[0].stage == "final":
         return f"{spec.metric} of {counted(len(trials), 'final training', 'final trainings')}, one per seed"
     if pruned:
-        epochs, budget = sum(trial.epochs for trial in trials), spec.epochs * len(trials)
+        epochs, budget = sum(trial.n_epochs for trial in trials), spec.epochs * len(trials)
         trials_in_all = counted(len(trials), "trial")
         return f"{pruned} of {trials_in_all} pruned: {epochs} epochs run instead of {budget}"
     return f"{spec.metric} of {counted(len(trials), 'trial')}, none pruned"
@@ -268,16 +266,16 @@ MUCH = 0.1
 
 @styled
 def importance(results: Results) -> Figure | None:
-    """Draw `explained` as bars: each parameter alone, their interactions, the remainder."""
-    found = explained(results)
+    """Draw `compute_importances` as bars: each parameter alone, their interactions, the remainder."""
+    found = compute_importances(results)
     if not found.shares:
         return None
-    bars = bars_of(found)
-    figure, (axes, *_) = new(title(results.spec, found), 1.4 + 0.5 * len(bars))
+    bars = importance_bars(found)
+    figure, (axes, *_) = new_figure(importance_title(results.spec, found), 1.4 + 0.5 * len(bars))
     for place, (_, share, colour) in enumerate(reversed(bars)):
         axes.barh(place, share.value, height=0.6, color=colour)
         axes.plot([share.low, share.high], [place, place], color=GREY, linewidth=1.6)
-        words = f"{percent(share)}  ({100 * share.low:.0f} to {100 * share.high:.0f})"
+        words = f"{share_in_percent(share)}  ({100 * share.low:.0f} to {100 * share.high:.0f})"
         at = max(share.high, share.value)
         axes.annotate(words, (at, place), xytext=(5, 0), textcoords="offset points", va="center", fontsize=8.5)
     axes.set_yticks(range(len(bars)), [name for name, _, _ in reversed(bars)])
@@ -288,31 +286,34 @@ def importance(results: Results) -> Figure | None:
     return figure
 
 
-def bars_of(found: Importances) -> list[tuple[str, Share, str]]:
+def importance_bars(found: Importances) -> list[tuple[str, Share, str]]:
     """Return label, share and colour of each bar: parameters by share, then interactions and remainder."""
     bars: list[tuple[str, Share, str]] = [
-        (f"{label(key)}\n{counted(found.trials[key], 'trial')}", share, BLUE) for key, share in found.shares.items()
+        (f"{parameter_label(key)}\n{counted(found.trials[key], 'trial')}", share, BLUE)
+        for key, share in found.shares.items()
     ]
     bars += [("interactions of pairs", found.interactions, ORANGE)] if found.interactions else []
     bars += [("remainder: noise, and\nwhat is not resolved", found.remainder, PALE)] if found.remainder else []
     return bars
 
 
-def title(spec: StudySpec, found: Importances) -> str:
+def importance_title(spec: StudySpec, found: Importances) -> str:
     """Return what is sure enough to be said in a sentence."""
     key, share = next(iter(found.shares.items()))
     over = "among the trials that early stopping let through" if found.selected else "over the space"
     if share.low >= MUCH:
-        return f"{key} alone explains {_words(share)} of the variance of {spec.metric} {over}"
+        return f"{key} alone explains {_share_with_interval(share)} of the variance of {spec.metric} {over}"
     said = f"No parameter alone surely explains {100 * MUCH:.0f}% of the variance of {spec.metric} {over}"
     together = found.interactions
-    return said + (f"; interactions explain {_words(together)}" if together and together.low >= MUCH else "")
+    return said + (
+        f"; interactions explain {_share_with_interval(together)}" if together and together.low >= MUCH else ""
+    )
 
 
-def percent(share: Share) -> str:
+def share_in_percent(share: Share) -> str:
     """Return a share as `48%`."""
     return f"{100 * share.value:.0f}%"
 
 
-def _words(share: Share) -> str:
-    return f"{percent(share)} (95%: {100 * share.low:.0f} to {100 * share.high:.0f})"
+def _share_with_interval(share: Share) -> str:
+    return f"{share_in_percent(share)} (95%: {100 * share.low:.0f} to {100 * share.high:.0f})"

@@ -3,10 +3,13 @@
 import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from textwrap import fill
 from typing import TypedDict
 
 import matplotlib
+import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
@@ -47,6 +50,7 @@ STYLE: dict[str, object] = {
     "pdf.fonttype": 42,  # letters stay letters, which journals ask for
 }
 
+STACKED_WIDTH = 0.62  # of the width, for panels below one another
 WIDTH = 7.0  # inches: text stays readable when a phone shows the figure at full width
 
 
@@ -75,7 +79,7 @@ RASTERIZED = 1000  # more marks than this become pixels in a PDF
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def _use_style() -> Iterator[None]:
     """Draw figures in this style, whatever the user's settings.
 
     A figure looks into IPython if that is imported. MLflow imports it, in another thread and at any time: it is
@@ -87,48 +91,64 @@ def _style() -> Iterator[None]:
         yield
 
 
-styled = _style()
+styled = _use_style()
 """Decorator of functions that draw."""
 
 
-def fade(count: int) -> float:
+def opacity_among(count: int) -> float:
     """Return the opacity of a mark among `count`: 1 up to 150, less where marks would hide one another."""
     return min(1.0, (150 / max(count, 1)) ** 0.5)
 
 
-def among(mark: Mark, count: int) -> Mark:
+def mark_among(mark: Mark, count: int) -> Mark:
     """Return a mark as it is drawn among `count` others: of many the opacity is less, and they become pixels."""
-    return {**mark, "alpha": fade(count), "rasterized": count > RASTERIZED}
+    return {**mark, "alpha": opacity_among(count), "rasterized": count > RASTERIZED}
 
 
-def label(key: str) -> str:
+def parameter_label(key: str) -> str:
     """Return a parameter's axis label: the papers' symbol and the key."""
-    return f"{SYMBOLS[key]}   {key}" if key in SYMBOLS else plain(key)
+    return f"{SYMBOLS[key]}   {key}" if key in SYMBOLS else escape_dollars(key)
 
 
-def plain(text: str) -> str:
+def escape_dollars(text: str) -> str:
     """Escape the dollar signs of a text, so that they do not start a formula."""
     return text.replace("$", r"\$")
 
 
-def new(
+_STACKED = ContextVar("stacked", default=False)
+
+
+@contextmanager
+def stack_panels() -> Iterator[None]:
+    """Let figures that are drawn meanwhile have their panels below one another, for a narrow screen."""
+    token = _STACKED.set(True)
+    try:
+        yield
+    finally:
+        _STACKED.reset(token)
+
+
+def new_figure(
     title: str, height: float, columns: int = 1, rows: int = 1, sharex: bool = False, sharey: bool = True
 ) -> tuple[Figure, Sequence[Axes]]:
-    """Return a figure of this height (inches) with a title, and its axes, row by row."""
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    figure.suptitle(fill(plain(title), 66), x=0.01, ha="left")
+    """Return a figure of this height (inches) with a title, and its axes, row by row; see `stack_panels`."""
+    width, line = WIDTH, 66
+    if _STACKED.get():
+        rows, columns, height, width, line = rows * columns, 1, height * columns, WIDTH * STACKED_WIDTH, 40
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.suptitle(fill(escape_dollars(title), line), x=0.01, ha="left")
     axes = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
     return figure, list(axes.flat)
 
 
-def metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
+def format_metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
     """Show accuracies in percent on an axis."""
     if in_percent(metric):
         axis = axes.yaxis if which == "y" else axes.xaxis
         axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
 
 
-def end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
+def draw_end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
     """Write names to the right of their points, in a colour, pushed apart where they would overlap.
 
     Args:
@@ -142,7 +162,7 @@ def end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> N
         at = max(y / per_point, previous + line)
         previous = at
         axes.annotate(
-            plain(text),
+            escape_dollars(text),
             (x, y),
             xytext=(7, at - y / per_point),
             textcoords="offset points",
@@ -154,9 +174,15 @@ def end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> N
         )
 
 
-def legend(figure: Figure, axes: Axes) -> None:
-    """Draw one legend for the whole figure, below it, from the labels of these axes."""
-    handles, names = axes.get_legend_handles_labels()
-    if handles:
-        columns = len(handles) if sum(len(name) + 8 for name in names) < 95 else 3
+def draw_legend(figure: Figure, *drawn: Axes) -> None:
+    """Draw one legend for the whole figure, below it, from the labels of these axes, each label once."""
+    by_name: dict[str, Artist] = {}
+    for axes in drawn:
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            by_name.setdefault(name, handle)
+    if by_name:
+        handles, names = list(by_name.values()), list(by_name)
+        room = 95 * figure.get_size_inches()[0] / WIDTH
+        parts = {n: [part for part in np.array_split(names, n) if len(part)] for n in (len(names), 3, 2)}
+        columns = next((n for n in parts if sum(max(map(len, part)) + 8 for part in parts[n]) < room), 1)
         figure.legend(handles, names, loc="outside lower left", ncols=columns, handletextpad=0.4)

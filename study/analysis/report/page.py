@@ -2,10 +2,9 @@
 
 import base64
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,19 +13,6 @@ from study.text import escaped, rows_as_markdown
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def packed(text: str) -> str:
-    """Pack a text for a page, by zlib and base 64; a script of the page unpacks it."""
-    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-
-
-@cache
-def library() -> str:
-    """Return the packed script of Plotly that comes with its Python package."""
-    from plotly.offline import get_plotlyjs
-
-    return packed(get_plotlyjs())
 
 
 @dataclass(frozen=True)
@@ -69,12 +55,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of `figures/`, by the name of its file without `.png`, or a plot that the HTML page alone has."""
+    """A figure of `figures/`, by the name of its file without `.png`."""
 
     kind: ClassVar = "picture"
     name: str
     caption: str
-    plotted: bool = False
 
 
 Block = Text | Points | Table | Picture
@@ -91,26 +76,24 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A title, the lead as parts of a word or two and a few sentences, and sections.
+    """A title, the lead in parts, and sections.
 
     Attributes:
-        behind: titles of the lead's parts that are folded at first in HTML.
+        lead: a title and its sentences each; in HTML four and more stand in a list below the first.
+        folded_titles: titles of the lead's parts that are folded at first in HTML.
     """
 
     title: str
-    lead: Sequence[tuple[str, str]]
+    lead: Sequence[tuple[str, Sequence[str]]]
     sections: Sequence[Section]
-    behind: Sequence[str] = ()
+    folded_titles: Sequence[str] = ()
 
 
-def to_html(
-    page: Page, pictures: Mapping[str, bytes], plots: Mapping[str, str] | None = None, reload: int | None = None
-) -> str:
-    """Render a page as HTML that needs no network and, where scripts run, no other file. Every text is escaped.
+def to_html(page: Page, pictures: Mapping[str, bytes], reload: int | None = None) -> str:
+    """Render a page as HTML that needs no network and no other file. Every text is escaped.
 
     Args:
-        pictures: PNG files by the names that the page uses.
-        plots: Plotly figures (JSON) by the names of the others. With any, the page carries Plotly itself, 1.9 MB.
+        pictures: PNG files by the names that the page uses; `NAME.narrow` takes the place of NAME on a narrow screen.
         reload: seconds after which a browser loads the page again; None: never.
     """
     loader = PackageLoader("study.analysis.report")
@@ -119,22 +102,18 @@ def to_html(
     )
     environment.filters["name_parts"] = lambda name: re.split(r"(?<=[/_])|(?<=\.)(?=[a-z])", name)
     environment.filters["unbroken"] = lambda cell: re.sub(r" (?=points|seeds|±)|(?<=±) ", "\u00a0", cell)
-    drawn = {name: packed(plot) for name, plot in (plots or {}).items()}
     encoded = {name: base64.b64encode(png).decode() for name, png in pictures.items()}
-    carried = {"library": library(), **drawn} if drawn else {}
-    return environment.get_template("report.html.j2").render(
-        page=page, pictures=encoded, carried=carried, reload=reload
-    )
+    return environment.get_template("report.html.j2").render(page=page, pictures=encoded, reload=reload)
 
 
 def to_markdown(page: Page) -> str:
-    """Render a page as Markdown; pictures are links to `figures/NAME.png`, plots to the HTML page."""
+    """Render a page as Markdown; pictures are links to `figures/NAME.png`."""
     parts = [
         f"# {escaped(page.title)}",
-        *(f"**{escaped(title)}.** {escaped(text)}" for title, text in page.lead),
+        *(f"**{escaped(title)}.** {escaped(' '.join(sentences))}" for title, sentences in page.lead),
     ]
     for section in page.sections:
-        parts += [f"## {escaped(section.title)}", *(_block(block) for block in section.blocks)]
+        parts += [f"## {escaped(section.title)}", *(_block_as_html(block) for block in section.blocks)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -144,7 +123,7 @@ def markdown_table(frame: "pd.DataFrame") -> str:
     return rows_as_markdown(table_frame.header, table_frame.rows, table_frame.numeric)
 
 
-def _block(block: Block) -> str:
+def _block_as_html(block: Block) -> str:
     match block:
         case Text(text):
             return escaped(text)
@@ -152,7 +131,5 @@ def _block(block: Block) -> str:
             return "\n".join(f"- {escaped(item)}" for item in items)
         case Table(frame):
             return markdown_table(frame)
-        case Picture(name, caption, plotted=True):
-            return f"[{name}](report.html): {escaped(caption)}"
         case Picture(name, caption):
             return f"![{escaped(caption)}](figures/{name}.png)\n\n{escaped(caption)}"

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
-from study.ranking import Reference, Results
-from study.ranking.candidates import Lead
-from study.ranking.difference import Side, side_of
+from study.ranking import FittedReference, Results
+from study.ranking.candidates import CandidateLead
+from study.ranking.difference import Arm, to_arm
 from study.ranking.documents import Statement
 from study.spec import StudySpec
 from study.text import sentence_case
@@ -21,11 +21,12 @@ TITLE = "With and without a search"
 class Unchosen(Statement):
     """A reference that is better and not chosen."""
 
-    reference: Reference
+    reference: FittedReference
     spec: StudySpec
 
     def __str__(self) -> str:
-        return f"{self.reference.words} is better ({_values(self.spec, self.reference)}) and not chosen: {NEEDS}."
+        values = _metric_values_text(self.spec, self.reference)
+        return f"{self.reference.words} is better ({values}) and not chosen: {NEEDS}."
 
 
 NEEDS = "it needs the group of whom it judges, and draws by chance"
@@ -34,7 +35,7 @@ NEEDS = "it needs the group of whom it judges, and draws by chance"
 class NotCompared(Statement):
     """References that are not compared, as they lack one of these metrics of the study."""
 
-    references: Sequence[Reference]
+    references: Sequence[FittedReference]
     metrics: Sequence[str]
 
     def __str__(self) -> str:
@@ -46,32 +47,32 @@ class ReferenceStays(Statement):
     """A reference that is the result.
 
     Attributes:
-        side: the configuration that leads.
+        arm: the configuration that leads.
         baseline: the baseline, where that is another configuration.
         lead: how far what leads is ahead of the reference, where the margin keeps it from being chosen.
         leading: words for what leads.
         margin: in standard errors.
     """
 
-    reference: Reference
-    side: Side
-    baseline: Side | None
-    lead: Lead | None
+    reference: FittedReference
+    arm: Arm
+    baseline: Arm | None
+    lead: CandidateLead | None
     leading: str
     margin: float
 
     @property
-    def sides(self) -> list[Side]:
+    def arms(self) -> list[Arm]:
         """What it is compared with: the baseline, and the configuration that leads."""
-        return [*([self.baseline] if self.baseline else []), self.side]
+        return [*([self.baseline] if self.baseline else []), self.arm]
 
     def __str__(self) -> str:
-        spec, lead = self.side.spec, self.lead
-        head = f"The result needs no search: {self.reference.words}, with {_values(spec, self.reference)}."
-        if spec.objective.several:
-            return f"{head} It is no worse than {self.side.words} in any metric, and better in one."
+        spec, lead = self.arm.spec, self.lead
+        head = f"The result needs no search: {self.reference.words}, with {_metric_values_text(spec, self.reference)}."
+        if spec.objective.has_several_metrics:
+            return f"{head} It is no worse than {self.arm.words} in any metric, and better in one."
         if lead is None or lead.error is None:
-            return f"{head} {' '.join(map(self._against, self.sides))}"
+            return f"{head} {' '.join(map(self._against, self.arms))}"
         gain, margin = (
             formatting.change(spec.metric, of, signed=False) for of in (lead.gain, self.margin * lead.error)
         )
@@ -80,31 +81,37 @@ class ReferenceStays(Statement):
             f"({self.margin:g} times the standard error): it stays."
         )
 
-    def _against(self, side: Side) -> str:
-        spec, name, who = side.spec, side.spec.metric, side.words
-        own, value = side.spread(name), self.reference.metrics[name]
+    def is_clear_against(self, arm: Arm) -> bool | None:
+        """Return whether the interval of the difference to one of the `arms` leaves out 0; None: it has none."""
+        difference = arm.difference_to(to_arm(arm.spec, self.reference), arm.spec.metric)
+        return difference.is_clear if difference else None
+
+    def _against(self, arm: Arm) -> str:
+        spec, name, who = arm.spec, arm.spec.metric, arm.words
+        own, value = arm.statistics(name), self.reference.metrics[name]
         assert own
         assert value is not None
-        measured = formatting.measured(side, name)
+        measured = formatting.arm_mean(arm, name)
         gap = formatting.change(name, abs(own.mean - value), signed=False)
         if gap == formatting.change(name, 0.0, signed=False):
             return f"{sentence_case(who)} is as good ({measured})."
         if spec.better(own.mean, value):
             return f"{sentence_case(who)} is better ({measured}), and misses {' and '.join(spec.search.constraints)}."
-        return f"{sentence_case(who)} is {gap} worse ({measured})."
+        though = ", which may be luck" if self.is_clear_against(arm) is False else ""
+        return f"{sentence_case(who)} is {gap} worse ({measured}){though}."
 
 
 class ReferenceOnTest(Statement):
     """A reference that is the result, beside configurations on the test split, by the metrics that all of them have."""
 
     metrics: Sequence[str]
-    reference: Reference
-    sides: Sequence[Side]
+    reference: FittedReference
+    arms: Sequence[Arm]
 
     def __str__(self) -> str:
         told = []
         for name in self.metrics:
-            others = [f"{formatting.measured(side, name)} for {side.words}" for side in self.sides]
+            others = [f"{formatting.arm_mean(arm, name)} for {arm.words}" for arm in self.arms]
             own = f"{formatting.value(name, self.reference.metrics[name])} for {self.reference.words}"
             told.append(f"{name} is {formatting.listed([own, *others])}")
         return f"On the test split, which chose nothing, {'; '.join(told)}."
@@ -121,38 +128,38 @@ class BesideReference(Statement):
     """
 
     names: Sequence[str]
-    side: Side
-    reference: Reference
-    baseline: Side | None
+    arm: Arm
+    reference: FittedReference
+    baseline: Arm | None
     is_surpassed: bool
-    ahead: Sequence[Reference] = ()
+    ahead: Sequence[FittedReference] = ()
 
     @property
     def ahead_in(self) -> list[str]:
         """Accuracies of test in which the reference is ahead, though the result gains in the study's one metric."""
         if self.names[1:] or not self.names[0].startswith("test/") or self.gains[-1] <= 0:
             return []
-        known = [(name, self.side.spread(name), self.reference.metrics.get(name)) for name in ACCURACIES]
+        known = [(name, self.arm.statistics(name), self.reference.metrics.get(name)) for name in ACCURACIES]
         return [name for name, own, other in known if own and other is not None and other > own.mean]
 
     @property
     def gains(self) -> list[float]:
-        """Gain of the side in the first metric over the baseline, if that is another, and over the reference."""
+        """Gain of the arm in the first metric over the baseline, if that is another, and over the reference."""
         name = self.names[0]
-        own, before = self.side.spread(name), self.baseline.spread(name) if self.baseline else None
+        own, before = self.arm.statistics(name), self.baseline.statistics(name) if self.baseline else None
         value = self.reference.metrics[name]
         assert own
         assert value is not None
-        sign = -1 if self.side.spec.direction(name) == "min" else 1
+        sign = -1 if self.arm.spec.direction(name) == "min" else 1
         return [sign * (own.mean - other) for other in (*([before.mean] if before else []), value)]
 
     def __str__(self) -> str:
-        is_val, who = self.names[0].startswith("val/"), sentence_case(self.side.words)
+        is_val, who = self.names[0].startswith("val/"), sentence_case(self.arm.words)
         needs = "neither a search nor the group" if self.is_surpassed else "no search"
         without = f"the best on validation that needs {needs} ({self.reference.words})"
-        if self.side.spec.objective.several:
+        if self.arm.spec.objective.has_several_metrics:
             pairs = (
-                f"{name} {formatting.measured(self.side, name)} against "
+                f"{name} {formatting.arm_mean(self.arm, name)} against "
                 f"{formatting.value(name, self.reference.metrics[name])}"
                 for name in self.names
             )
@@ -168,7 +175,7 @@ class BesideReference(Statement):
         there = f" {sentence_case(formatting.listed(better))} {verb_of_all} better on it." if better else ""
         behind = [
             f"{name} ({formatting.value(name, self.reference.metrics[name])} against "
-            f"{formatting.measured(self.side, name)})"
+            f"{formatting.arm_mean(self.arm, name)})"
             for name in self.ahead_in
         ]
         but = f" {sentence_case(self.reference.words)} is ahead in {formatting.listed(behind)}." if behind else ""
@@ -178,28 +185,33 @@ class BesideReference(Statement):
 def reference_result(results: Results) -> Iterator[Statement]:
     """Yield how what the search found stands beside what needs none; nothing without references or configurations."""
     won, spec = results.best, results.spec
-    if won is None or spec.varied_data:
+    if won is None or spec.varied_data_keys:
         return
-    side, before, stays, held = side_of(spec, won), results.sides[0], results.unbeaten, results.ahead_of
-    baseline = before if before and before.number != side.number else None
+    arm, before, stays, held = (
+        to_arm(spec, won),
+        results.compared_arms[0],
+        results.reference_as_result,
+        results.reference_standing,
+    )
+    baseline = before if before and before.number != arm.number else None
     if stays is not None:
         lead = held.ahead[0] if held and held.ahead else None
-        leading = side_of(spec, lead.candidate).words if lead else ""
-        said = ReferenceStays(stays, side, baseline, lead, leading, held.margin if held else 0.0)
+        leading = to_arm(spec, lead.candidate).words if lead else ""
+        said = ReferenceStays(stays, arm, baseline, lead, leading, held.margin if held else 0.0)
         yield said
         tests = [f"test/{name.split('/')[1]}" for name in spec.objective.metrics]
         measured = [name for name in tests if stays.metrics.get(name) is not None]
-        if known := [name for name in measured if all(each.spread(name) for each in said.sides)]:
-            yield ReferenceOnTest(known, stays, said.sides)
+        if known := [name for name in measured if all(each.statistics(name) for each in said.arms)]:
+            yield ReferenceOnTest(known, stays, said.arms)
     elif best := results.best_reference:
         for split in ("val", "test"):
             names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
-            if known := [name for name in names if best.metrics.get(name) is not None and side.spread(name)]:
-                ahead = _ahead(results, known, side) if split == "test" else ()
-                yield BesideReference(known, side, best, baseline, bool(results.above), ahead)
-    yield from (Unchosen(other, spec) for other in results.above if other.kind.needs_group)
+            if known := [name for name in names if best.metrics.get(name) is not None and arm.statistics(name)]:
+                ahead = _references_ahead(results, known, arm) if split == "test" else ()
+                yield BesideReference(known, arm, best, baseline, bool(results.references_above_best), ahead)
+    yield from (Unchosen(other, spec) for other in results.references_above_best if other.kind.needs_group)
     if unjudged := [one for one in results.references if one.score is None]:
-        yield NotCompared(unjudged, spec.objective.needed)
+        yield NotCompared(unjudged, spec.objective.needed_metrics)
 
 
 ACCURACIES = (
@@ -211,9 +223,9 @@ ACCURACIES = (
 """Accuracies of a result in which a reference may be ahead though the result is ahead in the study's metric."""
 
 
-def _ahead(results: Results, metrics: Sequence[str], side: Side) -> list[Reference]:
+def _references_ahead(results: Results, metrics: Sequence[str], arm: Arm) -> list[FittedReference]:
     """Return the references that need no group and are better on a split, the best first; none with several metrics."""
-    [name, *others], own = metrics, side.spread(metrics[0])
+    [name, *others], own = metrics, arm.statistics(metrics[0])
     if others or own is None:
         return []
     known = [(value, one) for one in results.references if (value := one.metrics.get(name)) is not None]
@@ -221,8 +233,8 @@ def _ahead(results: Results, metrics: Sequence[str], side: Side) -> list[Referen
     return [one for _, one in sorted(better, key=lambda pair: pair[0], reverse=results.spec.mode == "max")]
 
 
-def _values(spec: StudySpec, of: Reference) -> str:
-    return ", ".join(f"{name} {formatting.value(name, of.metrics.get(name))}" for name in spec.objective.needed)
+def _metric_values_text(spec: StudySpec, of: FittedReference) -> str:
+    return ", ".join(f"{name} {formatting.value(name, of.metrics.get(name))}" for name in spec.objective.needed_metrics)
 
 
 class NotFitted(Statement):
@@ -247,19 +259,19 @@ def printed_references(results: Results, metrics: list[str]) -> "pd.DataFrame":
     found = results.references
     if not found:
         return pd.DataFrame()
-    reference, best = results.sides
-    stays = results.unbeaten
+    reference, best = results.compared_arms
+    stays = results.reference_as_result
     baseline = [("the baseline", reference)] if reference else []
     searched = [(f"the search: {best.label}", best)] if best else []
-    rows = [_row(words, metrics, side) for words, side in baseline]
-    rows += [_row(one.label + (" (the result)" if one == stays else ""), metrics, one) for one in found]
-    return pd.DataFrame(rows + [_row(words, metrics, side) for words, side in searched])
+    rows = [_printed_row(words, metrics, arm) for words, arm in baseline]
+    rows += [_printed_row(one.label + (" (the result)" if one == stays else ""), metrics, one) for one in found]
+    return pd.DataFrame(rows + [_printed_row(words, metrics, arm) for words, arm in searched])
 
 
-def _row(words: str, metrics: list[str], of: Side | Reference) -> dict[str, str]:
-    if isinstance(of, Reference):
+def _printed_row(words: str, metrics: list[str], of: Arm | FittedReference) -> dict[str, str]:
+    if isinstance(of, FittedReference):
         return {"what": words, **{name: formatting.value(name, of.metrics.get(name)) for name in metrics}}
-    return {"what": words, **{name: formatting.measured(of, name) for name in metrics}}
+    return {"what": words, **{name: formatting.arm_mean(of, name) for name in metrics}}
 
 
 def references_frame(record: StudyRecord) -> "pd.DataFrame":
@@ -274,6 +286,6 @@ def references_frame(record: StudyRecord) -> "pd.DataFrame":
             "seconds": event.seconds,
             **(event.metrics or {}),
         }
-        for event in record.references.values()
+        for event in record.reference_events.values()
     ]
     return pd.DataFrame(rows)

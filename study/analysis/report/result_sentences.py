@@ -6,48 +6,87 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from study.analysis.report.caveats import conclusions, more_search
-from study.analysis.statistics import formatting, spent
+from study.analysis.report.conclusions import conclusions
+from study.analysis.statistics import formatting
 from study.analysis.statistics.debiasing_metrics import worst_group
-from study.analysis.statistics.next_step import Edge, PositionInSearch, Rivals, Step, came, edges, next_steps, rivals
+from study.analysis.statistics.next_step import (
+    NextStep,
+    PositionInSearch,
+    RangeEdge,
+    Rivals,
+    edges,
+    next_steps,
+    position_of_best,
+    rivals,
+)
 from study.home.events import Params
-from study.metrics.worst_group import WorstGroup
+from study.metrics.worst_group_statement import WorstGroup
 from study.ranking import Results, SeedStatistics, epochs
-from study.ranking.difference import Difference, Side, side_of
-from study.ranking.documents import Statement, text_of
-from study.ranking.summary import Extended, extended, sentence
+from study.ranking.difference import Arm, Difference, to_arm
+from study.ranking.documents import Statement, join_statements
 from study.spec.objective import Constraint
-from study.text import counted, parameter, sentence_case
+from study.text import counted, parameter, sentence_case, typed
 
-Means = Sequence[tuple[Side, SeedStatistics]]
-"""Sides with the metric of a limit over their seeds."""
+Means = Sequence[tuple[Arm, SeedStatistics]]
+"""Arms with the metric of a limit over their seeds."""
 
 
 class Limit(Statement):
     """Who breaks a limit by the mean over its seeds, and who keeps it."""
 
     limit: Constraint
-    broken: Means
-    kept: Means
+    breaking: Means
+    keeping: Means
 
     def __str__(self) -> str:
         name = self.limit.metric
-        by_verb = {"breaks": self.broken, "keeps": self.kept}
+        by_verb = {"breaks": self.breaking, "keeps": self.keeping}
         parts = (
-            f"{side.words} {verb} it ({formatting.mean(name, spread)})"
+            f"{arm.words} {verb} it ({formatting.mean(name, spread)})"
             for verb, means in by_verb.items()
-            for side, spread in means
+            for arm, spread in means
         )
         return f"The limit {name} {self.limit.sense} {formatting.setting(self.limit.limit)}: {', '.join(parts)}."
 
 
-def limits(results: Results) -> Iterator[Limit]:
+def limit_statements(results: Results) -> Iterator[Limit]:
     """Yield each constraint with the baseline and the result; none of a final training."""
-    compared = [side for side in results.result_sides if side and results.spec.final_seeds is None]
+    compared = [arm for arm in results.result_arms if arm and results.spec.final_seeds is None]
     for limit in results.spec.objective.constraints:
-        if means := [(side, spread) for side in compared if (spread := side.spread(limit.metric))]:
-            broken = [(side, spread) for side, spread in means if limit.excess(spread.mean) > 0]
+        if means := [(arm, spread) for arm in compared if (spread := arm.statistics(limit.metric))]:
+            broken = [(arm, spread) for arm, spread in means if limit.excess(spread.mean) > 0]
             yield Limit(limit, broken, [pair for pair in means if pair not in broken])
+
+
+class BrokenAnew(Statement):
+    """What led the search breaks a limit on the seeds that it ran again on, and is not chosen."""
+
+    limit: Constraint
+    arm: Arm
+    statistics: SeedStatistics
+
+    def __str__(self) -> str:
+        limit, arm = self.limit, self.arm
+        value = (
+            f"{formatting.mean(limit.metric, self.statistics)} on {formatting.folds_and_seeds_text(arm, limit.metric)}"
+        )
+        return (
+            f"{sentence_case(arm.words)} led the search, but breaks {limit} where it ran again ({value}): it is not "
+            "chosen."
+        )
+
+
+def limits_broken_anew(results: Results) -> Iterator[BrokenAnew]:
+    """Yield the limits that what led the search kept there and breaks on fresh seeds, where another was chosen."""
+    first, chosen = next(iter(results.ranked_by_search_value), None), results.best
+    if first is None or chosen is None or not results.is_confirmed or first.trial.number == chosen.trial.number:
+        return
+    if first.score.violation > 0 or first.confirmed_score is None:
+        return
+    arm = to_arm(results.spec, first)
+    for limit in results.spec.objective.broken_constraints(first.confirmed_score):
+        if found := arm.statistics(limit.metric):
+            yield BrokenAnew(limit, arm, found)
 
 
 ON = {
@@ -65,8 +104,8 @@ class TradeOff(Statement):
     """How accuracies on a split changed from the baseline to the best: the difference by metric."""
 
     split: str
-    reference: Side
-    best: Side
+    reference: Arm
+    best: Arm
     changes: Mapping[str, Difference]
 
     def __str__(self) -> str:
@@ -74,12 +113,12 @@ class TradeOff(Statement):
         return f"Accuracy on the {self.split} split, from the baseline to {self.best.label}: {changes}."
 
     def _change(self, name: str, change: Difference) -> str:
-        verb = "went" if not change.clear else "rose" if change.value > 0 else "fell"
+        verb = "went" if not change.is_clear else "rose" if change.value > 0 else "fell"
         where = ON[name.split("/")[1]]
-        before, after = (formatting.measured(side, name) for side in (self.reference, self.best))
+        before, after = (formatting.arm_mean(arm, name) for arm in (self.reference, self.best))
         if change.interval == (0.0, 0.0):
             return f"{where} it stayed at {after} on every seed"
-        return f"{where} it {verb} from {before} to {after}: {formatting.amount(name, change)}"
+        return f"{where} it {verb} from {before} to {after}: {formatting.difference_with_interval(name, change)}"
 
 
 class Milder(Statement):
@@ -113,31 +152,31 @@ def trade_off(results: Results) -> Iterator[TradeOff | Milder]:
     A method that helps samples against the bias often loses some that go with it. A configuration that costs less
     accuracy follows, where the best costs much. Empty where nothing changed, or the study's own metrics say it all.
     """
-    reference, best = results.result_sides
+    reference, best = results.result_arms
     if results.spec.function or results.spec.final_seeds is not None or best is None or reference is None:
         return
-    split = "test" if all(side.spread("test/accuracy") for side in (best, reference)) else "val"
+    split = "test" if all(arm.statistics("test/accuracy") for arm in (best, reference)) else "val"
     told = {name.split("/")[1] for name in results.spec.objective.metrics}
     names = [f"{split}/{name}" for name in ON if name not in told]
-    changes = {name: change for name in names if (change := best.against(reference, name))}
+    changes = {name: change for name in names if (change := best.difference_to(reference, name))}
     if not any(change.value for change in changes.values()):
         return
     yield TradeOff(split, reference, best, changes)
-    lost = best.against(reference, "val/accuracy")
-    if lost is not None and lost.clear and lost.value < -MUCH and results.spec.metric != "val/accuracy":
+    lost = best.difference_to(reference, "val/accuracy")
+    if lost is not None and lost.is_clear and lost.value < -MUCH and results.spec.metric != "val/accuracy":
         yield from _milder(results, reference)
 
 
-def _milder(results: Results, reference: Side) -> Iterator[Milder]:
+def _milder(results: Results, reference: Arm) -> Iterator[Milder]:
     """Yield the best configuration that is better than the baseline and loses little of its accuracy."""
-    spec, own, whole = results.spec, reference.spread(results.spec.metric), reference.spread("val/accuracy")
+    spec, own, whole = results.spec, reference.statistics(results.spec.metric), reference.statistics("val/accuracy")
     assert own
     assert whole
     least = math.floor(1000 * (whole.mean - MUCH)) / 1000
-    for candidate in results.candidates:
-        accuracy = epochs.value(spec.objective, candidate.trial, "val/accuracy")
-        if accuracy is not None and accuracy >= least and spec.better(candidate.value, own.mean):
-            yield Milder(spec.name, candidate.trial.number, spec.metric, candidate.value, accuracy, least)
+    for candidate in results.ranked_search:
+        accuracy = epochs.chosen_metric(spec.objective, candidate.trial, "val/accuracy")
+        if accuracy is not None and accuracy >= least and spec.better(candidate.search_value, own.mean):
+            yield Milder(spec.name, candidate.trial.number, spec.metric, candidate.search_value, accuracy, least)
             return
 
 
@@ -147,15 +186,20 @@ WIDTH = 110
 
 def lead(results: Results) -> dict[str, list[Statement]]:
     """Return the lead's statements by title, without parts that have nothing to say."""
-    is_compared = not results.spec.varied_data
+    is_compared = not results.spec.varied_data_keys
     parts: dict[str, list[Statement]] = {
-        "Result": [*conclusions(results), *limits(results), *_parameters(results)],
+        "Result": [
+            *conclusions(results),
+            *limit_statements(results),
+            *limits_broken_anew(results),
+            *_parameters_of_result(results),
+        ],
         "Trade-off": list(trade_off(results)) if is_compared else [],
         "Groups": list(_groups(results)),
         "How sure": list(_how_sure(results)) if is_compared else [],
-        "Search": list(_search(results)) if is_compared else [],
-        "Cost": list(_cost(results)),
-        "Next": list(_next(results)),
+        "Search": list(_search_statements(results)) if is_compared else [],
+        "Cost": list(_cost_statements(results)),
+        "Next": list(_next_step_statements(results)),
     }
     return {title: said for title, said in parts.items() if said}
 
@@ -178,15 +222,15 @@ class LeadNumbers:
         undecided: all trials that cannot be told from the best; None as `runner_up` where that is not known.
         best_came: as which of how many trials.
         edges: ranges at whose edge the best lies.
-        next: the steps that apply, the one to take first.
+        next: the steps that apply, the one to take first; a key of `--json`.
     """
 
     parts: Mapping[str, Sequence[Statement]]
     runner_up: RunnerUp | None
     undecided: Sequence[int] | None
     best_came: PositionInSearch | None
-    edges: Sequence[Edge]
-    next: Sequence[Step]
+    edges: Sequence[RangeEdge]
+    next: Sequence[NextStep]
 
 
 def document(results: Results) -> LeadNumbers:
@@ -196,8 +240,8 @@ def document(results: Results) -> LeadNumbers:
         lead(results),
         RunnerUp(against.runner_up.number, against.gap.value, against.gap.interval) if against else None,
         against.undecided if against else None,
-        came(results.without_extensions),
-        [] if is_final else edges(results.without_extensions),
+        position_of_best(results),
+        [] if is_final else edges(results),
         next_steps(results),
     )
 
@@ -205,7 +249,7 @@ def document(results: Results) -> LeadNumbers:
 def lines(told: LeadNumbers, but: Sequence[str] = ()) -> list[str]:
     """Return the parts for a terminal, without those whose titles are in `but`."""
     parts = told.parts.items()
-    return [line for title, said in parts if title not in but for line in wrapped(title.lower(), text_of(said))]
+    return [line for title, said in parts if title not in but for line in wrapped(title.lower(), join_statements(said))]
 
 
 def wrapped(title: str, text: str) -> list[str]:
@@ -217,26 +261,26 @@ def wrapped(title: str, text: str) -> list[str]:
 class Parameters(Statement):
     """The parameters of what won."""
 
-    side: Side
+    arm: Arm
     values: Params
 
     def __str__(self) -> str:
         values = ", ".join(f"{key} {parameter(value)}" for key, value in self.values.items())
-        return f"{self.side.label.capitalize()} has {values}."
+        return f"{self.arm.label.capitalize()} has {values}."
 
 
-def _parameters(results: Results) -> Iterator[Parameters]:
-    (_, best), won = results.sides, results.best
-    is_left = results.unbeaten or (won is not None and won.trial.stage == "baseline")
+def _parameters_of_result(results: Results) -> Iterator[Parameters]:
+    (_, best), won = results.compared_arms, results.best
+    is_left = results.reference_as_result or (won is not None and won.trial.stage == "baseline")
     values = results.record.trials[best.number].params if best else {}
     if best and values and not is_left and results.spec.final_seeds is None:
         yield Parameters(best, values)
 
 
 class Groups(Statement):
-    """A sentence on which groups a side serves worst."""
+    """A sentence on which groups an arm serves worst."""
 
-    side: Side
+    arm: Arm
     found: WorstGroup
     text: str
 
@@ -246,14 +290,14 @@ class Groups(Statement):
 
 def _groups(results: Results) -> Iterator[Groups]:
     """Yield which groups the result, or the final training, serves worst, on test where it was read."""
-    won = results.unbeaten or results.best
-    side = results.final_side or (side_of(results.spec, won) if won else None)
-    if side is None or results.spec.varied_data:
+    won = results.reference_as_result or results.best
+    arm = results.final_arm or (to_arm(results.spec, won) if won else None)
+    if arm is None or results.spec.varied_data_keys:
         return
-    split = "test" if any(trial.tested for trial in side.trials) else "val"
-    found = worst_group(results.record, side, split)
+    split = "test" if any(trial.test_metrics for trial in arm.trials) else "val"
+    found = worst_group(results.record, arm, split)
     if found and (found.worst or found.too_small):
-        yield from (Groups(side, found, text) for text in found.sentences(side.words))
+        yield from (Groups(arm, found, text) for text in found.sentences(arm.words))
 
 
 class AmongRivals(Statement):
@@ -286,15 +330,15 @@ class AmongRivals(Statement):
         if self.verdict == "one seed":
             number = against.compared - 1
             others = f"{'' if number == 1 else f'{number} '}other complete configuration{'s' * (number > 1)}{kept}"
-            where = formatting.ran_on(best, best.spec.metric)
+            where = formatting.folds_and_seeds_text(best, best.spec.metric)
             return f"On {where} alone nothing tells {best.label} from the {others}."
         ran = counted(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
-        if best.over != "seeds":
+        if best.repeated_over != "seeds":
             ran = f"all folds, {ran} in all"
         where = f"the {against.compared} configurations that ran on {ran}{kept and ' and'}{kept.removeprefix(' that')}"
         if self.verdict == "better mean":
-            clear = f", beyond the spread over {best.over}" if against.gap.clear else ""
-            leader, gap = against.runner_up.label, formatting.amount(best.spec.metric, against.gap)
+            clear = f", beyond the spread over {best.repeated_over}" if against.gap.is_clear else ""
+            leader, gap = against.runner_up.label, formatting.difference_with_interval(best.spec.metric, against.gap)
             return f"Of {where}, {leader} has the best mean; the difference of {best.label} to it is {gap}{clear}."
         if against.undecided:
             return f"Of {where}, {best.label} cannot be told from {formatting.trials(against.undecided)}."
@@ -307,7 +351,7 @@ class ToRunnerUp(Statement):
     rivals: Rivals
 
     def __str__(self) -> str:
-        gap = formatting.amount(self.rivals.best.spec.metric, self.rivals.gap)
+        gap = formatting.difference_with_interval(self.rivals.best.spec.metric, self.rivals.gap)
         return f"The difference to the runner-up, {self.rivals.runner_up.label}, is {gap}."
 
 
@@ -316,8 +360,8 @@ def _how_sure(results: Results) -> Iterator[AmongRivals | ToRunnerUp]:
 
     Empty where the result is the baseline or needs no search.
     """
-    against, won, best = rivals(results), results.best, next(iter(results.candidates), None)
-    if against is None or best is None or (won and won.trial.stage == "baseline") or results.above:
+    against, won, best = rivals(results), results.best, next(iter(results.ranked_search), None)
+    if against is None or best is None or (won and won.trial.stage == "baseline") or results.references_above_best:
         return
     missed = (best.confirmed_score or best.score).violation
     kept = AmongRivals(against, "that miss the limits by no more" if missed else "that keep the limits")
@@ -325,15 +369,6 @@ def _how_sure(results: Results) -> Iterator[AmongRivals | ToRunnerUp]:
     yield said
     if said.verdict in ("undecided", "best"):
         yield ToRunnerUp(against)
-
-
-class WentOn(Statement):
-    """Which trials were extended."""
-
-    extended: Extended
-
-    def __str__(self) -> str:
-        return f"{sentence_case(sentence(self.extended))}."
 
 
 class BestCame(Statement):
@@ -359,20 +394,58 @@ BEST_CAME = {
 }
 
 
-def _search(results: Results) -> Iterator[Statement]:
-    """Yield which trials were extended, when the best came, and what early stopping saved."""
-    if found := extended(results):
-        yield WentOn(found)
-    results = results.without_extensions
-    when = came(results) if results.spec.final_seeds is None else None
+def _search_statements(results: Results) -> Iterator[Statement]:
+    """Yield when the best came, and what early stopping saved."""
+    when = position_of_best(results) if results.spec.final_seeds is None else None
     if when is None:
         return
-    held = results.standing
-    what: Literal["front", "first", "chosen", "best"] = "chosen" if held and held.passed_over else "best"
-    what = "first" if results.above else what
-    yield BestCame(when, "front" if results.spec.objective.several else what)
-    if saved := spent.saved(results):
-        yield saved
+    held = results.incumbent_standing
+    what: Literal["front", "first", "chosen", "best"] = "chosen" if held and held.held_back_lead else "best"
+    what = "first" if results.references_above_best else what
+    yield BestCame(when, "front" if results.spec.objective.has_several_metrics else what)
+    if early := saved_by_early_stopping(results):
+        yield early
+
+
+class Saved(Statement):
+    """What early stopping by a rule saved.
+
+    Attributes:
+        pruned: number of trials.
+        share: of the search's epochs.
+        seconds: of trial time.
+    """
+
+    rule: str
+    pruned: int
+    share: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rule} pruned {counted(self.pruned, 'trial')} and saved {100 * self.share:.0f}% of the "
+            f"search's epochs, about {formatting.duration(self.seconds)} of trial time."
+        )
+
+
+def saved_by_early_stopping(results: Results) -> Saved | None:
+    """Return what early stopping saved of the search and the baseline; None where no trial was pruned.
+
+    Each further epoch of a trial is taken to cost what its own did. Failed trials are left out: nobody chose to stop
+    them.
+    """
+    planned = results.spec.epochs
+    ended = [
+        trial
+        for trial in results.record.trials_of_stages("baseline", "search", "replicate")
+        if trial.state in ("complete", "pruned")
+    ]
+    pruned = sum(trial.state == "pruned" for trial in ended)
+    if not pruned:
+        return None
+    share = 1 - sum(trial.n_epochs for trial in ended) / (planned * len(ended))
+    seconds = sum((trial.total_run_seconds or 0.0) * (planned / (trial.n_epochs or planned) - 1) for trial in ended)
+    return Saved(results.spec.search.early_stopping.name, pruned, share, seconds)
 
 
 class Cost(Statement):
@@ -428,38 +501,45 @@ class Readings(Statement):
         return f"The test split was read {counted(self.times, 'time')}."
 
 
-def _cost(results: Results) -> Iterator[Statement]:
+def _cost_statements(results: Results) -> Iterator[Statement]:
     record, trials = results.record, list(results.record.trials.values())
     if not trials:
         return
     yield Cost(
-        record.tried,
+        record.n_configurations_tried,
         sum(trial.state == "pruned" for trial in trials),
-        len(trials) - record.tried,
-        sum(trial.epochs for trial in trials),
-        record.worked,
-        record.busy,
-        record.taken("gpu", results.spec.resources.gpu) / 3600,
+        len(trials) - record.n_configurations_tried,
+        sum(trial.n_epochs for trial in trials),
+        record.total_driver_seconds,
+        record.total_trial_seconds,
+        record.device_seconds("gpu", results.spec.resources.gpu) / 3600,
     )
-    if beside := [event.seconds for event in record.references.values() if event.seconds is not None]:
+    if beside := [event.seconds for event in record.reference_events.values() if event.seconds is not None]:
         yield ReferencesTook(len(beside), sum(beside))
-    yield Readings(record.test_readings)
+    yield Readings(record.n_test_readings)
 
 
 class Command(Statement):
-    """What to type for the step to take."""
+    """What to type for the step to take.
+
+    Attributes:
+        purpose: what it does, where the step says nothing of it.
+    """
 
     command: str
+    purpose: str = "The command"
 
     def __str__(self) -> str:
-        return f"The command: {self.command}"
+        return f"{self.purpose}: {self.command}"
 
 
-def _next(results: Results) -> Iterator[Statement]:
-    """Yield what more search of this kind would gain at most, and the step to take; what to type for it comes last."""
-    if statement := more_search(results, is_known=True):
-        yield statement
+def _next_step_statements(results: Results) -> Iterator[Statement]:
+    """Yield the step to take; what to type for it comes last."""
     for step in next_steps(results)[:1]:
         yield step.why
         if step.command:
             yield Command(step.command)
+        elif step.kind == "enough" and results.spec.final_seeds is None and not results.spec.varied_data_keys:
+            yield Command(typed("train", results.spec.name), "To train the result on new seeds")
+    if results.final_trials and not results.spec.function:
+        yield Command(f"{typed('predict', results.spec.name)} INPUTS", "To classify images or rows with it")

@@ -6,7 +6,7 @@ import pandas as pd
 
 from study.analysis.report.page import Block, Section, Table, Text
 from study.analysis.statistics import formatting
-from study.analysis.statistics.frame import numbered
+from study.analysis.statistics.frame import trial_label
 from study.analysis.statistics.rule_picks import PickResult, RulePicks, rule_picks
 from study.ranking import Results
 from study.spec import StudySpec
@@ -18,18 +18,22 @@ def printed_picks(spec: StudySpec, table: RulePicks) -> pd.DataFrame:
     is_fresh = any(result.trials for result in table.results)
     rows = []
     for result in table.results:
-        row = _in_search(spec, result, table.chosen)
+        row = _search_columns(spec, result, table.chosen)
         if is_fresh:
-            row |= _on_fresh_seeds(spec, table, result)
+            row |= _fresh_seed_columns(spec, table, result)
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 
 
-def _in_search(spec: StudySpec, result: PickResult, chosen: int | None) -> dict[str, str]:
+def _search_columns(spec: StudySpec, result: PickResult, chosen: int | None) -> dict[str, str]:
     """Return a pick in the search; of the study's own rule also its choice by fresh seeds, if that is another."""
     pick = result.pick
-    name = numbered(pick.candidate.trial)
-    fresh = f"; on {formatting.fresh(spec)} {chosen}" if pick.rule.is_own and chosen not in (None, pick.number) else ""
+    name = trial_label(pick.candidate.trial)
+    fresh = (
+        f"; on {formatting.rerun_words(spec)} {chosen}"
+        if pick.rule.is_own and chosen not in (None, pick.number)
+        else ""
+    )
     missed = f", misses its limit by {pick.score.violation:.3f}" if pick.score.violation else ""
     return {
         "rule": f"{pick.rule.name} (this study's)" if pick.rule.is_own else pick.rule.name,
@@ -40,13 +44,13 @@ def _in_search(spec: StudySpec, result: PickResult, chosen: int | None) -> dict[
     }
 
 
-def _on_fresh_seeds(spec: StudySpec, table: RulePicks, result: PickResult) -> dict[str, str]:
+def _fresh_seed_columns(spec: StudySpec, table: RulePicks, result: PickResult) -> dict[str, str]:
     seeds = f" ({result.test.count} seeds)" if result.test and result.test.count > 1 else ""
     regret = (
         formatting.MISSING if result.regret is None else formatting.change(table.judge, result.regret, signed=False)
     )
     return {
-        f"on {formatting.fresh(spec)}": formatting.mean(result.pick.rule.goal.metrics[0], result.val),
+        f"on {formatting.rerun_words(spec)}": formatting.mean(result.pick.rule.goal.metrics[0], result.val),
         table.judge: formatting.mean(table.judge, result.test) + seeds,
         "regret": regret,
     }
@@ -57,36 +61,36 @@ TITLE = "What each rule would have picked"
 
 def rules_section(results: Results) -> Section | None:
     """Return the table of the rules' picks with notes; None with fewer than two configurations or rules."""
-    if results.spec.final_seeds is not None or len(results.comparable) < 2:
+    if results.spec.final_seeds is not None or len(results.ranked_all) < 2:
         return None
     table = rule_picks(results)
     if len(table.results) < 2:
         return None
-    notes: list[Block] = [Text(" ".join(sentences)) for sentences in _notes(results, table) if sentences]
+    notes: list[Block] = [Text(" ".join(sentences)) for sentences in _rule_notes(results, table) if sentences]
     return Section(TITLE, [Table(printed_picks(results.spec, table)), *notes], folded=True)
 
 
-def _notes(results: Results, table: RulePicks) -> Iterator[list[str]]:
+def _rule_notes(results: Results, table: RulePicks) -> Iterator[list[str]]:
     """Yield the sentences of each paragraph."""
-    yield list(cost(results.spec, table))
-    yield list(_choice(results))
-    yield list(_test(results, table))
+    yield list(cost_of_rule_choice(results.spec, table))
+    yield list(_choice_sentences(results))
+    yield list(_test_reading_sentences(results, table))
 
 
-def cost(spec: StudySpec, table: RulePicks) -> Iterator[str]:
+def cost_of_rule_choice(spec: StudySpec, table: RulePicks) -> Iterator[str]:
     """Yield what the choice of a rule costs on the test split; which of two picks is better the summary alone says."""
     numbers = {result.pick.number for result in table.results}
     if len(numbers) == 1:
         yield f"Every rule picks trial {numbers.pop()} by the values of the search."
         return
-    tests, judge = table.tests, table.judge
+    tests, judge = table.test_metrics, table.judge
     if len(tests) < 2:
         return
-    order = sorted(tests, key=lambda number: (-table.turned(tests[number].mean), number))
+    order = sorted(tests, key=lambda number: (-table.as_larger_is_better(tests[number].mean), number))
     counts = sorted({test.count for test in tests.values()})
     what = "fresh seed" if spec.folds is None else "run"
     seeds = counted(counts[-1], what) if len(counts) == 1 else f"{counts[0]} to {counts[-1]} {what}s"
-    seeds += "" if spec.folds is None else f" on {formatting.fresh(spec)}"
+    seeds += "" if spec.folds is None else f" on {formatting.rerun_words(spec)}"
     amount = formatting.change(judge, abs(tests[order[0]].mean - tests[order[-1]].mean), signed=False)
     ends = " and ".join(f"{formatting.mean(judge, tests[number])} (trial {number})" for number in (order[0], order[-1]))
     which = "" if len(tests) == len(numbers) else f" whose test is known, {len(tests)} of {len(numbers)},"
@@ -99,26 +103,30 @@ def cost(spec: StudySpec, table: RulePicks) -> Iterator[str]:
         yield f"The pick of this study's own rule, trial {own.pick.number}, is {behind} behind the best."
 
 
-def _choice(results: Results) -> Iterator[str]:
+def _choice_sentences(results: Results) -> Iterator[str]:
     """Yield by which rule the study chose, and that the others change nothing."""
     best = results.best
     assert best is not None  # there are configurations
-    confirmed = f", by its mean on {formatting.fresh(results.spec)}" if best.confirmed and results.is_confirmed else ""
+    confirmed = (
+        f", by its mean on {formatting.rerun_words(results.spec)}"
+        if best.confirm_statistics and results.is_confirmed
+        else ""
+    )
     metrics = ", ".join([*results.spec.objective.metrics, *results.spec.search.constraints])
-    metrics += f", of the front {results.spec.objective.rule}" if results.spec.objective.several else ""
+    metrics += f", of the front {results.spec.objective.rule}" if results.spec.objective.has_several_metrics else ""
     metrics += f", {results.spec.margin_rule}" if results.spec.margin_rule else ""
     trial = f"trial {best.trial.number}{confirmed}"
-    chosen = f"{results.unbeaten.words}, before {trial}" if results.unbeaten else trial
+    chosen = f"{results.reference_as_result.words}, before {trial}" if results.reference_as_result else trial
     yield f"This study chose by {metrics}: {chosen}. What other rules pick changes nothing."
-    others = "Each other rule" if results.spec.objective.several else "Each rule"
+    others = "Each other rule" if results.spec.objective.has_several_metrics else "Each rule"
     yield f"{others} picks by the values of the search; rank is the pick's place by this study's own ranking."
     if results.spec.objective.window is not None:
         yield "A rule's values are at its own best epochs, test at those that this study's rule chose."
 
 
-def _test(results: Results, table: RulePicks) -> Iterator[str]:
+def _test_reading_sentences(results: Results, table: RulePicks) -> Iterator[str]:
     """Yield how the test split was read for this."""
-    plan, fresh = results.confirm, formatting.fresh(results.spec)
+    plan, fresh = results.confirm_settings, formatting.rerun_words(results.spec)
     if not plan.rules:
         yield (
             "Test is read only for what this study chose and its baseline, so what other picks reach is not known. "

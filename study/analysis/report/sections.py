@@ -5,8 +5,7 @@ from datetime import UTC
 
 import pandas as pd
 
-from study.analysis.figures.by_optuna import OPTUNA
-from study.analysis.figures.missing import not_shown
+from study.analysis.figures.missing import why_search_figures_missing
 from study.analysis.figures.two_metrics import has_front, joins_front
 from study.analysis.report.caveats import caveats
 from study.analysis.report.front_section import front_section
@@ -15,22 +14,29 @@ from study.analysis.report.reference_sentences import printed_references
 from study.analysis.report.result_sentences import lead
 from study.analysis.report.rules_section import rules_section
 from study.analysis.statistics import formatting
-from study.analysis.statistics.ablation_effects import Effect, EffectKind, ablation_effects, frame_of, lines_of
+from study.analysis.statistics.ablation_effects import (
+    Effect,
+    EffectKind,
+    ablation_effects,
+    effect_rows,
+    frame_from_rows,
+)
+from study.analysis.statistics.compare_studies import ComparedStudy, gap_text, printed_comparison
 from study.analysis.statistics.debiasing_metrics import sampling_error, worst_group
 from study.analysis.tables import report_tables
 from study.analysis.tables.printed_table import ablation_notes, printed_ablation
 from study.data.dataset import DatasetSummary
-from study.home.events import entry_of
-from study.home.provenance import devices, in_words
+from study.home.events import event_to_entry
+from study.home.provenance import device_text, used_devices
 from study.home.record import StudyRecord
-from study.metrics import find, group_names
+from study.metrics import find_metric, group_names
 from study.metrics.selection_rules import DEBIASED
 from study.ranking import NORMAL_DEGREES_OF_FREEDOM, Results, epochs
-from study.ranking.ablation_steps import Ablation, asked, is_chosen_by, runs
-from study.ranking.difference import Difference, Side, split_metrics
-from study.ranking.documents import text_of
+from study.ranking.ablation_steps import Ablation, has_choosing_seed, requested_ablation, trials_by_configuration
+from study.ranking.difference import Arm, Difference, split_metrics
+from study.ranking.summary import LENGTHENED
 from study.spec import StudySpec
-from study.spec.rungs import schedule
+from study.spec.rungs import Schedule
 from study.text import counted, ends, flat, moment, parameter
 
 TITLE = "Ablation"
@@ -38,17 +44,17 @@ TITLE = "Ablation"
 
 def ablation_section(results: Results) -> Section | None:
     """Return the ablation's table with what it means; None where nobody asked for it, or nothing of it has run."""
-    ablation, by_metric = asked(results.record), ablation_effects(results)
+    ablation, by_metric = requested_ablation(results.record), ablation_effects(results)
     if ablation is None or results.spec.metric not in by_metric:
         return None
-    frame = frame_of(lines_of(by_metric))
-    blocks: list[Block] = [Text(" ".join(result(results, ablation, by_metric[results.spec.metric])))]
+    frame = frame_from_rows(effect_rows(by_metric))
+    blocks: list[Block] = [Text(" ".join(ablation_result_sentences(results, ablation, by_metric[results.spec.metric])))]
     blocks += [Table(printed_ablation(frame)), Text(" ".join(ablation_notes(frame)))]
-    blocks.append(Text(" ".join(_how(results, ablation))))
+    blocks.append(Text(" ".join(_ablation_method_sentences(results, ablation))))
     return Section(TITLE, blocks)
 
 
-def result(results: Results, ablation: Ablation, effects: Sequence[Effect]) -> Iterator[str]:
+def ablation_result_sentences(results: Results, ablation: Ablation, effects: Sequence[Effect]) -> Iterator[str]:
     """Yield what came out, by the study's own metric: no more than the intervals support."""
     name = results.spec.metric
     gain = next(effect for effect in effects if effect.part == "gain")
@@ -58,7 +64,7 @@ def result(results: Results, ablation: Ablation, effects: Sequence[Effect]) -> I
         return
     yield (
         f"From the baseline ({formatting.mean(name, ends[0])}) to trial {ablation.best.number} "
-        f"({formatting.mean(name, ends[-1])}) {name} changes by {_amount(name, gain)}, in "
+        f"({formatting.mean(name, ends[-1])}) {name} changes by {_effect_with_interval(name, gain)}, in "
         f"{counted(len(ablation.steps), 'step')} over {counted(gain.pairs, 'seed')}."
     )
     if len(ablation.steps) == 1:
@@ -69,44 +75,44 @@ def result(results: Results, ablation: Ablation, effects: Sequence[Effect]) -> I
         ("adding", "added to the baseline"),
         ("removing", f"in trial {ablation.best.number}"),
     ):
-        yield from _clear(name, effects, part, words)  # type: ignore[arg-type]
-    interacting = _of(effects, "interaction", is_clear=True)
+        yield from _clear_steps_text(name, effects, part, words)  # type: ignore[arg-type]
+    interacting = _effects_of_part(effects, "interaction", is_clear=True)
     if interacting:
-        listed = formatting.listed(f"{effect.label} by {_amount(name, effect)}" for effect in interacting)
+        listed = formatting.listed(f"{effect.label} by {_effect_with_interval(name, effect)}" for effect in interacting)
         yield f"What a step is worth depends on the others, beyond the spread over seeds: {listed}."
     elif any(effect.difference and effect.difference.interval for effect in effects if effect.part == "interaction"):
         yield "No interaction is beyond the spread over seeds."
 
 
-def _clear(name: str, effects: Sequence[Effect], part: EffectKind, words: str) -> Iterator[str]:
+def _clear_steps_text(name: str, effects: Sequence[Effect], part: EffectKind, words: str) -> Iterator[str]:
     """Yield which steps of a part are beyond the spread over seeds."""
-    clear = _of(effects, part, is_clear=True)
+    clear = _effects_of_part(effects, part, is_clear=True)
     if clear:
-        amounts = (f"{', '.join(effect.keys)} by {_amount(name, effect)}" for effect in clear)
+        amounts = (f"{', '.join(effect.keys)} by {_effect_with_interval(name, effect)}" for effect in clear)
         yield f"Beyond the spread over seeds, {words}: {formatting.listed(amounts)}."
-    elif _of(effects, part, is_clear=False):
+    elif _effects_of_part(effects, part, is_clear=False):
         yield f"No step is beyond the spread over seeds, {words}."
 
 
-def _of(effects: Sequence[Effect], part: EffectKind, is_clear: bool) -> list[Effect]:
+def _effects_of_part(effects: Sequence[Effect], part: EffectKind, is_clear: bool) -> list[Effect]:
     return [
         effect
         for effect in effects
-        if effect.part == part and effect.difference and effect.difference.clear is is_clear
+        if effect.part == part and effect.difference and effect.difference.is_clear is is_clear
     ]
 
 
-def _amount(name: str, effect: Effect) -> str:
+def _effect_with_interval(name: str, effect: Effect) -> str:
     assert effect.difference is not None
-    return formatting.amount(name, effect.difference, words="")
+    return formatting.difference_with_interval(name, effect.difference, words="")
 
 
-def _how(results: Results, ablation: Ablation) -> Iterator[str]:
+def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator[str]:
     """Yield on which seeds the ablation ran, how its steps were made, and what is missing."""
     yield f"All configurations run on {formatting.seeds(ablation.seeds)}."
     if not set(ablation.seeds) & set(results.confirm_seeds):
         yield "By none of these seeds that trial was chosen, so its gain is not that of the luckiest."
-    elif is_chosen_by(results, ablation.seeds):
+    elif has_choosing_seed(results, ablation.seeds):
         yield "Later several configurations were confirmed on some of these seeds; this one was chosen before."
     else:
         yield "On these no other configuration of the search was confirmed: they did not choose it among several."
@@ -121,7 +127,7 @@ def _how(results: Results, ablation: Ablation) -> Iterator[str]:
     best = results.best
     if best and best.trial.number != ablation.best.number:
         yield f"Trial {best.trial.number} leads now; trial {ablation.best.number} did when this was asked for."
-    by_configuration = runs(results, ablation).values()
+    by_configuration = trials_by_configuration(results, ablation).values()
     trials = [trial for by_seed in by_configuration for trial in by_seed.values()]
     planned = len(ablation.configurations) * len(ablation.seeds)
     if short := planned - sum(trial.state == "complete" for trial in trials):
@@ -141,160 +147,143 @@ CAPTIONS = {
     "the search's complete trials that have the parameter; with early stopping, among what it let through. A "
     "parameter: what it explains alone. Interactions: what pairs explain beyond that. Remainder: noise between trials, "
     "and what is too jagged or takes three parameters. Lines are 95% intervals.",
-    "slice": "Each mark is one complete trial of the search{mean}{line}.{missed}",
-    "parallel_coordinate": "Each line is one complete trial of the search{mean}.{missed}",
-    "optimization_history": "Each mark is one complete trial of the search{mean}{line}.{missed}",
 }
-"""Captions by figure; what depends on the study is in braces, see `caption`."""
-
-WHICH_MODELS = (
-    "Features of the encoder at the last epoch, on the test split (validation where there is none): for the baseline "
-    "and what leads the search the first of the fresh seeds. Nothing was chosen by these figures."
-)
-
-MODEL_CAPTIONS = {
-    "similarities": "All pairs of samples. Where the bias does not matter, the two lines of a panel coincide. Shown "
-    "are the baseline, all configurations that were confirmed on fresh seeds, and the epochs of train.keep_epochs. The "
-    "FairKL paper's Fig. 5 compares values of epsilon in this way.",
-    "groups": "Left: mean cosine of two samples of a group, its compactness. Right: mean cosine of a sample of the "
-    "group and one of another class; lower means better separated. The spread over groups is that of the FSCL paper's "
-    "Fig. 2: the smaller, the fairer.",
-    "tsne": "Distances between clusters say little. Where the bias does not matter, the colours on the right mix.",
-}
+"""Captions by figure; what depends on the study is in braces, see `figure_caption`."""
 
 
-def caption(name: str, results: Results) -> str:
+def figure_caption(name: str, results: Results) -> str:
     """Return a figure's caption, with what its values are based on."""
     means = "" if len(results.spec.seeds) == 1 else f" (mean over its {len(results.spec.seeds)} seeds)"
-    missed = " What is grey or dotted misses a constraint." if results.spec.search.constraints else ""
     kept = " keep the constraints and" if results.spec.search.constraints else ""
     repeats = "" if results.spec.final_seeds is not None else " Trials that repeat one on another seed are left out."
     given = {
         "mean": means,
-        "missed": missed,
         "repeats": repeats,
-        "rungs": _rungs(results.spec),
+        "rungs": _rungs_text(results.spec),
         "ring": "seed",
         "tick": "mean",
-        "fitted": f" {_fitted(results.spec)}." if results.unbeaten else "",
+        "fitted": f" {_fit_count_text(results.spec)}." if results.reference_as_result else "",
     }
     if results.spec.folds and results.spec.final_seeds is None:
         given["ring"] = "fold, on a seed of its own"
         given["tick"] = "mean; on validation, the value over the samples of all folds"
-    has_line = results.spec.search.baseline is not None
-    given["line"] = "; the dashed line is the baseline" if has_line else ""
+        if results.spec.search.folds != "each":
+            given["repeats"] += " Each trial is measured on one fold, so part of what sets the lines apart is the fold."
     front = f" The front joins those that{kept} are not dominated in these two metrics."
-    given["front"] = front if name == "trade_off" and has_front(results.without_extensions) else ""
+    given["front"] = front if name == "trade_off" and has_front(results) else ""
     if name == "front":
-        given |= _of_front(results)
+        given |= _front_caption_words(results)
     return CAPTIONS[name].format(**given)
 
 
-def _of_front(results: Results) -> dict[str, str]:
+def _front_caption_words(results: Results) -> dict[str, str]:
     """Return what the caption of the front says of this one."""
-    fresh = any(score is candidate.confirmed_score for candidate, score in results.judged)
-    right = f" The others: those that ran on {formatting.fresh(results.spec)}, mean ± sample standard deviation over "
+    fresh = any(score is candidate.confirmed_score for candidate, score in results.scored_candidates)
+    right = (
+        f" The others: those that ran on {formatting.rerun_words(results.spec)}, mean ± sample standard deviation over "
+    )
     right += "these; what is grey is not on the front."
     joined = " The line joins the front."
     if len(results.spec.objective.metrics) > 2:
         joined = " The front is that of all metrics: in these two alone some of it may look beaten."
     has_line = joins_front(results) or len(results.spec.objective.metrics) > 2
     return {
-        "chosen": "what leads the search" if results.unbeaten else "what was chosen",
+        "chosen": "what leads the search" if results.reference_as_result else "what was chosen",
         "rule": results.spec.objective.rule,
-        "left": "Left: each" if fresh else "Each",
+        "left": "First panel: each" if fresh else "Each",
         "fresh": right * fresh,
         "line_of_front": joined * has_line,
     }
 
 
-def _rungs(spec: StudySpec) -> str:
+def _rungs_text(spec: StudySpec) -> str:
     """Return what the dotted lines among learning curves are; nothing where there are none."""
-    rule = spec.search.early_stopping
-    if spec.final_seeds is not None or rule.name == "none":
+    if spec.final_seeds is not None or not Schedule(spec.search.early_stopping, spec.epochs).rungs:
         return ""
-    if schedule(rule, spec.epochs).each_epoch:
-        return " From the dotted line on trials are compared after each epoch and the worse half pruned."
-    several = " of any bracket" if len(schedule(rule, spec.epochs).brackets) > 1 else ""
-    return f" Dotted lines are the epochs{several} at which trials are compared and the worse ones pruned."
+    return " Dotted lines are the epochs at which trials are compared and the worse ones pruned."
 
 
 WORST = "worst_group_accuracy"
 
 
-def groups(results: Results) -> Iterator[str]:
+def group_paragraphs(results: Results) -> Iterator[str]:
     """Yield the paragraphs on groups below the summary; none without bias labels."""
     record = results.record
-    compared = [side for side in (*results.result_sides, results.final_side) if side]
-    if not any(side.spread(f"{split}/{name}") for side in compared for split in ("val", "test") for name in DEBIASED):
+    compared = [arm for arm in (*results.result_arms, results.final_arm) if arm]
+    if not any(arm.statistics(f"{split}/{name}") for arm in compared for split in ("val", "test") for name in DEBIASED):
         return
     for split in ("val", "test"):
-        yield from (text for side in compared if (text := _worst(record, side, split)))
+        yield from (text for arm in compared if (text := _worst_group_sentence(record, arm, split)))
         cells = record.groups.cells.get(split)
-        if cells and any(side.spread(f"{split}/{name}") for side in compared for name in DEBIASED):
-            yield f"On {split} {group_names.compared(cells, record.groups.classes)}"
-    if named := _named(record):
+        if cells and any(arm.statistics(f"{split}/{name}") for arm in compared for name in DEBIASED):
+            yield f"On {split} {group_names.compared_groups(cells, record.groups.classes)}"
+    if named := _group_names_sentence(record):
         yield named
-    side = compared[-1]
+    arm = compared[-1]
     if any(
-        sampling_error(record, side, f"{split}/{name}") is not None for split in ("val", "test") for name in DEBIASED
+        sampling_error(record, arm, f"{split}/{name}") is not None for split in ("val", "test") for name in DEBIASED
     ):
         yield (
-            f"The split's error is the standard error of the value of {side.words}, because the split is a sample: "
+            f"The split's error is the standard error of the value of {arm.words}, because the split is a sample: "
             "more seeds do not make it smaller. The smallest of several groups is, besides, too low on average, the "
             "more so the fewer samples they have."
         )
 
 
-def _worst(record: StudyRecord, side: Side, split: str) -> str | None:
-    """Return which groups a side serves worst; the metric alone where the sizes of the groups are unknown."""
-    if found := worst_group(record, side, split):
-        return " ".join(found.sentences(side.words))
-    value = side.spread(f"{split}/{WORST}")
+def _worst_group_sentence(record: StudyRecord, arm: Arm, split: str) -> str | None:
+    """Return which groups an arm serves worst; the metric alone where the sizes of the groups are unknown."""
+    if found := worst_group(record, arm, split):
+        return " ".join(found.sentences(arm.words))
+    value = arm.statistics(f"{split}/{WORST}")
     is_counted = split in record.groups.cells
-    told = f"The worst group of {side.words} on {split} has {formatting.mean(WORST, value)} right."
+    told = f"The worst group of {arm.words} on {split} has {formatting.mean(WORST, value)} right."
     return None if value is None or is_counted else told
 
 
-def _named(record: StudyRecord) -> str | None:
+def _group_names_sentence(record: StudyRecord) -> str | None:
     """Return which class and bias class each number of a group stands for; None for data without names."""
-    found = group_names.legend(record.groups.classes, record.groups.biases)
+    found = group_names.group_legend(record.groups.classes, record.groups.biases)
     return f"Groups by name: {'; '.join(f'{name}: {words}' for name, words in found.items())}." if found else None
 
 
-def _metrics_meant(spec: StudySpec) -> Iterator[str]:
+def _metric_meanings(spec: StudySpec) -> Iterator[str]:
     """Yield what each of the study's metrics is, in words; nothing of a function's own."""
     for name in () if spec.function else spec.objective.metrics:
-        if metric := find(name):
+        if metric := find_metric(name):
             yield f"{name}: {metric.about}{' Smaller is better.' * (metric.better == 'min')}"
 
 
 def summary_note(results: Results) -> str:
     """Return a sentence each on the spread, the seeds, and the interval where there is one."""
     spec = results.spec
-    note = f"Mean ± sample standard deviation over the seeds in the last column, {epochs.words(spec.objective)}."
+    at_epoch = epochs.chosen_epoch_text(spec.objective)
+    note = f"Mean ± sample standard deviation over the seeds in the last column, {at_epoch}."
     same = "" if spec.function else " All seeds use the same data and splits."
     if spec.final_seeds is not None:
         return note + same
-    reference, best = results.result_sides
-    if results.unbeaten:
-        note += f" {_fitted(spec)}: no spread over seeds is known of it."
+    reference, best = results.result_arms
+    if results.reference_as_result:
+        note += f" {_fit_count_text(spec)}: no spread over seeds is known of it."
     elif best and (reference or best.n_candidates > 1):
-        note += f" {_seeds(spec, best)}"
+        note += f" {_choosing_seeds_sentence(spec, best)}"
     if best and reference:
-        gains = (best.against(reference, name) for name in split_metrics(spec, (best, reference)))
-        printed = (gain for gain in gains if gain and gain.interval and not (gain.is_alike or gain.is_vague))
+        gains = (best.difference_to(reference, name) for name in split_metrics(spec, (best, reference)))
+        printed = (
+            gain
+            for gain in gains
+            if gain and gain.interval and not (gain.has_zero_width or gain.is_unclear_for_few_seeds)
+        )
         if gain := next(printed, None):
-            note += f" {_interval(gain)}"
+            note += f" {_interval_method_note(gain)}"
     return note + same
 
 
-def _fitted(spec: StudySpec) -> str:
+def _fit_count_text(spec: StudySpec) -> str:
     """Return how often a reference was fitted, as a sentence without its full stop."""
     return f"What needs no search was fitted once{' on each fold' if spec.folds else ''}"
 
 
-def _seeds(spec: StudySpec, best: Side) -> str:
+def _choosing_seeds_sentence(spec: StudySpec, best: Arm) -> str:
     """Return a sentence on whether the trials by which the best was chosen are among those that are shown."""
     if best.trials[0].stage == "confirm":
         return "The seeds are fresh: the trial by which a configuration came this far is not among them."
@@ -308,11 +297,11 @@ def _seeds(spec: StudySpec, best: Side) -> str:
     )
 
 
-def _interval(gain: Difference) -> str:
+def _interval_method_note(gain: Difference) -> str:
     method = "The 95% interval of the difference is Welch's"
-    if gain.freedom == NORMAL_DEGREES_OF_FREEDOM:
+    if gain.degrees_of_freedom == NORMAL_DEGREES_OF_FREEDOM:
         method = "The 95% interval of the difference is that of samples of all folds drawn anew, the same for both"
-    elif gain.paired:
+    elif gain.is_paired:
         method = (
             "Difference and 95% interval are by seed, over the seeds that both have (Student's t of the differences)"
         )
@@ -322,79 +311,94 @@ def _interval(gain: Difference) -> str:
     return f"{method}, widened because the best was chosen among {chosen} by the same trials."
 
 
-EXTENDED = (
-    "{} show trials as far as they were extended, all other figures and the table of early "
-    "stopping show each as the search ended it: trials of different numbers of epochs do not compare."
-)
-
 EACH_TRIAL = "Each trial is a row of trials.csv, which is beside this page."
 
 BY_SEED = "Both were trained finally. Differences are by seed, over the seeds that both have, with their 95% interval."
 
 
-BEHIND = ("How sure", "Search", "Cost")
+FOLDED_TITLES = ("How sure", "Search", "Cost")
 """Parts of the lead that the page folds: the first screen says what came out, what accuracy it cost and what to do."""
 
 
-def report_page(results: Results, pictures: Container[str], beside: pd.DataFrame | None = None) -> Page:
+def report_page(results: Results, pictures: Container[str], beside: Sequence[ComparedStudy] | None = None) -> Page:
     """Return the whole report.
 
     Args:
         pictures: names of the figures that could be drawn.
-        beside: the two final trainings of a study.
+        beside: the final trainings of a study's baseline and of its best configuration.
     """
     record = results.record
-    figures = [Picture(name, caption(name, results), name in OPTUNA) for name in CAPTIONS if name in pictures]
+    figures = [Picture(name, figure_caption(name, results)) for name in CAPTIONS if name in pictures]
     seeds = [figure for figure in figures if figure.name == "seeds"]
     pictured = next((figure for figure in figures if figure.name == "front"), None)
     others = [figure for figure in figures if figure.name not in ("seeds", "front")]
-    model_figures = [Picture(name, caption) for name, caption in MODEL_CAPTIONS.items() if name in pictures]
     first, summary, configurations = (
-        report_tables.printed_first(results),
+        report_tables.printed_first_table(results),
         report_tables.printed_summary(results),
         report_tables.printed_configurations(results),
     )
-    of_results = (
-        "Learning curves, seeds and the front" if results.spec.objective.several else "Learning curves and seeds"
-    )
-    figure_notes = [Text(EXTENDED.format(of_results))] if record.lengthened else []
-    figure_notes += map(Text, not_shown(results, pictures))
-    with_references = printed_references(results, report_tables.summary_metrics(results))
-    beneath = report_tables.printed_beside(results)
+    figure_notes = [Text(LENGTHENED)] if record.was_lengthened else []
+    figure_notes += map(Text, why_search_figures_missing(results, pictures))
+    with_references = printed_references(results, report_tables.first_table_metrics(results))
+    beneath = report_tables.printed_other_epochs(results)
     tables = [table for table in (with_references, first, beneath) if table is first or len(table)]
-    listed = "Configurations" if results.above else "Best configurations"
-    notes = [*_metrics_meant(results.spec), summary_note(results), *groups(results)]
+    listed = "Configurations" if results.references_above_best else "Best configurations"
+    notes = [*_metric_meanings(results.spec), summary_note(results), *group_paragraphs(results)]
+    beneath_configurations = [
+        Text(told) for told in (report_tables.broken_note(results), _ranking_note(results)) if told
+    ]
     open_points = list(map(str, caveats(results)))
-    has_result = results.final_side is not None or any(results.sides)
+    has_result = results.final_arm is not None or any(results.compared_arms)
     sections = [
         front_section(results, pictured),
         Section("Summary", [*seeds, *map(Table, tables)]) if has_result else None,
-        Section("Best and baseline", [Table(beside), Text(BY_SEED)]) if beside is not None else None,
+        *(_best_and_baseline(beside) if beside is not None else ()),
         Section("What these numbers are", list(map(Text, notes)), folded=True) if has_result else None,
-        Section(listed, [Table(configurations), Text(_ranking_note(results))]) if len(configurations) > 1 else None,
+        Section(listed, [Table(configurations), *beneath_configurations]) if len(configurations) > 1 else None,
         ablation_section(results),
         rules_section(results),
         Section("Figures", [*others, *figure_notes]) if others else None,
-        Section("What the models learned", [Text(WHICH_MODELS), *model_figures]) if model_figures else None,
         Section("Trials", [Table(report_tables.printed_counts(record)), Text(EACH_TRIAL)]) if record.trials else None,
-        Section("Settings", [Table(_pairs(_settings(results)))], folded=True),
+        Section("Settings", [Table(_key_value_table(_settings(results)))], folded=True),
         Section("What is not known", [Points(open_points)]) if open_points else None,
-        Section("Provenance", [Table(_pairs(_provenance(results)))]),
+        Section("Provenance", [Table(_key_value_table(_provenance(results)))]),
         Section("Every metric", [Table(summary)], folded=True) if len(summary) > len(first) else None,
     ]
-    parts = [(title, text_of(said)) for title, said in lead(results).items()]
-    return Page(f"Study {results.spec.name}", parts, [section for section in sections if section], BEHIND)
+    parts = [(title, [*map(str, said)]) for title, said in lead(results).items()]
+    if beside is not None and parts:
+        parts[0][1].extend(_gain_over(beside))
+    return Page(f"Study {results.spec.name}", parts, [section for section in sections if section], FOLDED_TITLES)
+
+
+def _gain_over(beside: Sequence[ComparedStudy]) -> list[str]:
+    """Return in a sentence by how much the best is ahead of the baseline, in the first metric that both have."""
+    baseline, best = (one.summary.name for one in beside)
+    for metric, gap in beside[-1].against.items():
+        return [f"{best} against {baseline}: {metric} {gap_text(gap, metric, '95% interval ')}."]
+    return []
+
+
+def _best_and_baseline(beside: Sequence[ComparedStudy]) -> tuple[Section, Section]:
+    """Return the metrics of both final trainings, and, folded, the settings in which they differ."""
+    table = printed_comparison(beside)
+    is_setting = table.iloc[:, 0].isin({key for one in beside for key in one.settings})
+    return (
+        Section("Best and baseline", [Table(table[~is_setting]), Text(BY_SEED)]),
+        Section("Settings of best and baseline", [Table(table[is_setting])], folded=True),
+    )
 
 
 def _ranking_note(results: Results) -> str:
-    candidates = results.candidates
+    candidates = results.ranked_search
     means = "," if len(results.spec.seeds) == 1 else f", the mean over {formatting.seeds(results.spec.seeds)},"
-    value = "values" if results.spec.objective.several else "value"
+    value = "values" if results.spec.objective.has_several_metrics else "value"
     note = f"Ordered by the {value} in the search{means}".removesuffix(",") + "."
     if results.is_confirmed:
-        note = f"Those on {formatting.fresh(results.spec)} come first, by their mean there. The others: o{note[1:]}"
-    if results.spec.objective.several:
-        note += f" Front by front, within one by search.choose: {results.spec.objective.choose.name}."
+        note = (
+            f"Those on {formatting.rerun_words(results.spec)} come first, by their mean there. The others: o{note[1:]}"
+        )
+    if results.spec.objective.has_several_metrics:
+        note += f" Front by front, within one by {results.spec.objective.metrics[0]}."
     if results.spec.search.constraints:
         note += f" Those that keep {', '.join(results.spec.search.constraints)} come before those that do not."
     rest = len(candidates) - report_tables.TOP
@@ -412,20 +416,17 @@ def _settings(results: Results) -> dict[str, str]:
     settings = {} if titles is None else {"data": titles}
     classes = record.groups.classes
     settings |= {"positive class": classes[1]} if len(classes) == 2 else {}
-    for section, values in spec.base.items():
-        for key, value in values.items():
-            dotted = f"{section}.{key}"
-            settings[dotted] = formatting.setting(value)
+    settings |= {key: formatting.setting(value) for key, value in spec.trial_settings.items()}
     settings |= {key: _domain_text(spec, key) for key in search.space}
     goal = spec.objective
     aims = (f"{name}, {BETTER[mode]} is better" for name, mode in zip(goal.metrics, goal.modes, strict=True))
-    metric = f"{epochs.words(goal)}: {'; '.join([*aims, *spec.search.constraints])}"
+    metric = f"{epochs.chosen_epoch_text(goal)}: {'; '.join([*aims, *spec.search.constraints])}"
     if spec.final_seeds is not None:
         return settings | {"metric": metric}
-    confirm = results.confirm
+    confirm = results.confirm_settings
     settings["metric"] = metric
     settings["search"] = f"{counted(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
-    if goal.several:
+    if goal.has_several_metrics:
         settings["choice of the front"] = goal.rule
     if spec.margin_rule:
         settings["choice"] = spec.margin_rule
@@ -435,9 +436,9 @@ def _settings(results: Results) -> dict[str, str]:
         ", ".join(f"{key} {parameter(value)}" for key, value in (search.baseline or {}).items()) or "none"
     )
     if search.references:
-        settings["references"] = ", ".join(record.references) or "none was fitted"
-    settings["early stopping"] = schedule(search.early_stopping, spec.epochs).words
-    front = f", the front up to {confirm.front}" if goal.several and confirm.front else ""
+        settings["references"] = ", ".join(record.reference_events) or "none was fitted"
+    settings["early stopping"] = Schedule(search.early_stopping, spec.epochs).words
+    front = f", the front up to {confirm.front}" if goal.has_several_metrics and confirm.front else ""
     front += ", the best incumbent" if spec.has_searched_incumbents else ""
     on = counted(confirm.seeds, "fresh seed")
     if spec.folds:
@@ -469,28 +470,35 @@ def _provenance(results: Results) -> dict[str, str]:
         "id": [results.record.id or formatting.MISSING],
         "settings' hash": [results.spec.hash],
         "state": [results.record.state],
-        "readings of the test split": [str(results.record.test_readings)],
+        "readings of the test split": [str(results.record.n_test_readings)],
     }
-    if used := devices(results.record):
-        facts["device"] = [f"{in_words(device.facts)}: {counted(device.trials, 'trial')}" for device in used]
-    for key, value in _flat({"origin": results.spec.origin or {}}):
+    if used := used_devices(results.record):
+        facts["device"] = [f"{device_text(device.facts)}: {counted(device.trials, 'trial')}" for device in used]
+    origin = {key: value for key, value in (results.spec.origin or {}).items() if key not in MEASURED_OF_ORIGIN}
+    for key, value in _flat_pairs({"origin": origin}):
         facts.setdefault(key, []).append(formatting.setting(value))
     for session in results.record.sessions:
-        ordered = {"started": session.time, **{k: v for k, v in entry_of(session).items() if k not in LEFT_OUT}}
-        for key, value in [*_flat(ordered), *data_sets(session.datasets or {})]:
+        ordered = {"started": session.time, **{k: v for k, v in event_to_entry(session).items() if k not in LEFT_OUT}}
+        facts["settings' hash"].append(session.spec or results.spec.hash)
+        if session.datasets:  # it names them, with their fingerprints
+            ordered = {key: value for key, value in ordered.items() if key not in ("data", "dataset")}
+        for key, value in [*_flat_pairs(ordered), *data_set_rows(session.datasets or {})]:
             facts.setdefault(key, []).append(moment(value, UTC) if key == "started" else formatting.setting(value))
     return {key: "; ".join(dict.fromkeys(values)) for key, values in facts.items()}
 
 
-def _flat(values: Mapping[str, object]) -> list[tuple[str, object]]:
+def _flat_pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
     return [(key, value) for key, value in flat(values, " ").items() if value != {}]
 
 
-LEFT_OUT = ("event", "time", "datasets", "groups")
+MEASURED_OF_ORIGIN = ("metrics", "confirmed")
+"""What the origin of a final training was measured to be: some hundred numbers, which stand in `study.yaml`."""
+
+LEFT_OUT = ("event", "time", "datasets", "groups", "spec")
 """Fields of a session that other rows or sections tell."""
 
 
-def data_sets(datasets: Mapping[str, DatasetSummary]) -> Iterator[tuple[str, str]]:
+def data_set_rows(datasets: Mapping[str, DatasetSummary]) -> Iterator[tuple[str, str]]:
     """Yield a row for each data set: its samples, the shape of one, its fingerprint, its files' origin."""
     for data in datasets.values():
         rows = ", ".join(f"{count} {split}" for split, count in data["rows"].items() if count)
@@ -500,5 +508,5 @@ def data_sets(datasets: Mapping[str, DatasetSummary]) -> Iterator[tuple[str, str
         yield f"data set {data['title']}", "; ".join(parts)
 
 
-def _pairs(values: Mapping[str, str]) -> pd.DataFrame:
+def _key_value_table(values: Mapping[str, str]) -> pd.DataFrame:
     return pd.DataFrame({"key": list(values), "value": list(values.values())}, dtype=object)

@@ -4,30 +4,29 @@ from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 
-import pandas as pd
 from matplotlib.figure import Figure
 
-from study.analysis.figures import FIGURES, shown
-from study.analysis.figures.by_optuna import by_optuna
-from study.analysis.figures.representations import MODEL_FIGURES
-from study.analysis.figures.style import styled
+from study.analysis.figures import FIGURES
+from study.analysis.figures.style import stack_panels, styled
 from study.analysis.report.page import to_html, to_markdown
 from study.analysis.report.reference_sentences import references_frame
 from study.analysis.report.sections import report_page
-from study.analysis.statistics.embedding import Embedding
+from study.analysis.statistics.compare_studies import ComparedStudy
 from study.analysis.statistics.frame import trials_frame
 from study.analysis.tables.formats import csv_text
 from study.files import write_output, writing
 from study.ranking import Results
 
+FIGURES_OF_EARLIER = ("similarities", "groups", "tsne")
+"""Names of figures that earlier versions drew."""
+
 
 def write_report(
     results: Results,
     out: Path,
-    models: Sequence[Embedding] = (),
     pdf: bool = False,
     reload: int | None = None,
-    beside: pd.DataFrame | None = None,
+    beside: Sequence[ComparedStudy] | None = None,
 ) -> Path:
     """Write `report.html` (self-contained), `report.md`, `figures/*.png`, `trials.csv` and any `references.csv`.
 
@@ -36,9 +35,8 @@ def write_report(
 
     Args:
         pdf: write `figures/*.pdf` as well; a folder that has some gets them in any case, so that none is outdated.
-        models: embeddings of trained models, see `study.analysis.statistics.embedding`, for figures of their features.
         reload: seconds after which a browser loads the page again; None: never.
-        beside: a table of this final training and that of the baseline, or of what its study found.
+        beside: the final training of the baseline and that of what the study found, one of which this is.
 
     Returns:
         The path of `report.html`.
@@ -48,10 +46,10 @@ def write_report(
         OSError: the disk is full.
     """
     pdf = pdf or any((out / "figures").glob("*.pdf"))
-    files = _files(results, models, pdf, reload, beside)
+    files = _report_files(results, pdf, reload, beside)
     with writing(out):
         (out / "figures").mkdir(parents=True, exist_ok=True)
-        for name in FIGURES.keys() | MODEL_FIGURES:
+        for name in (*FIGURES, *FIGURES_OF_EARLIER):
             for figure in (f"figures/{name}.png", f"figures/{name}.pdf"):
                 if figure not in files:  # left by a report from before the trials were run again
                     (out / figure).unlink(missing_ok=True)
@@ -60,24 +58,24 @@ def write_report(
     return out / "report.html"
 
 
-def _files(
-    results: Results, models: Sequence[Embedding], pdf: bool, reload: int | None, beside: pd.DataFrame | None
+def _report_files(
+    results: Results, pdf: bool, reload: int | None, beside: Sequence[ComparedStudy] | None
 ) -> dict[str, bytes]:
     """Return every file of a report, by its path in the folder."""
-    drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(shown(name, results)))}
-    if models:
-        drawn |= {name: figure for name, draw in MODEL_FIGURES.items() if (figure := draw(models))}
+    drawn = {name: figure for name, draw in FIGURES.items() if (figure := draw(results))}
     pictures = {name: as_png(figure) for name, figure in drawn.items()}
-    plots = {name: str(figure.to_json()) for name, figure in by_optuna(results).items()}
-    page = report_page(results, {*drawn, *plots}, beside)
+    with stack_panels():
+        below = {name: figure for name in drawn if (figure := FIGURES[name](results))}
+    page = report_page(results, drawn, beside)
     files = {f"figures/{name}.png": picture for name, picture in pictures.items()}
     if pdf:
         files |= {f"figures/{name}.pdf": as_pdf(figure) for name, figure in drawn.items()}
     files["trials.csv"] = csv_text(trials_frame(results)).encode()
-    if results.record.references:
+    if results.record.reference_events:
         files["references.csv"] = csv_text(references_frame(results.record), index=False).encode()
     files["report.md"] = to_markdown(page).encode()
-    files["report.html"] = to_html(page, pictures, plots, reload).encode()
+    narrow = {f"{name}.narrow": as_png(figure) for name, figure in below.items()}
+    files["report.html"] = to_html(page, pictures | narrow, reload).encode()
     return files
 
 

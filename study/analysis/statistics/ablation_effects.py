@@ -14,12 +14,22 @@ from typing import Literal
 
 import pandas as pd
 
-from study.analysis.statistics.frame import metric
+from study.analysis.statistics.frame import trial_metric
 from study.errors import UserError
 from study.home.folder import Home
 from study.knobs import Params
-from study.ranking import Results, SeedStatistics, spread
-from study.ranking.ablation_steps import Ablation, Moved, Step, adding, asked, path, removing, runs, value
+from study.ranking import Results, SeedStatistics, seed_statistics
+from study.ranking.ablation_steps import (
+    Ablation,
+    MovedSteps,
+    Step,
+    param_value,
+    path_configurations,
+    requested_ablation,
+    single_additions,
+    single_removals,
+    trials_by_configuration,
+)
 from study.ranking.difference import CONFIDENCE, Difference, difference
 from study.spec import StudySpec
 from study.text import parameter
@@ -34,7 +44,7 @@ PARTS: Mapping[EffectKind, str] = {
 }
 """The parts of an ablation, in words."""
 
-FORMS = (path, adding, removing)
+FORMS = (path_configurations, single_additions, single_removals)
 MOST_KEYS = 3
 LABELS = ["metric", "part", "configuration"]
 COLUMNS = ["mean", "sd", "n", "effect", "low", "high", "pairs"]
@@ -59,8 +69,8 @@ class Effect:
         keys: that the step moves; none for the baseline and the whole gain.
         values: of its configuration, over seeds; None where it has none.
         difference: what the step is worth: on the path against the configuration before, added against the baseline,
-            removed the best against it; None where a side has no value.
-        pairs: on how many seeds both sides of it have a value.
+            removed the best against it; None where an arm has no value.
+        pairs: on how many seeds both configurations have a value.
     """
 
     part: EffectKind
@@ -71,11 +81,11 @@ class Effect:
     pairs: int
 
 
-def effects(values: Mapping[Moved, BySeed], steps: Sequence[StepWords]) -> list[Effect]:
+def effects(values: Mapping[MovedSteps, BySeed], steps: Sequence[StepWords]) -> list[Effect]:
     """Return all effects of an ablation: path and gain; of several steps each alone, removed, and interacting.
 
     Args:
-        values: a metric by seed of each configuration of `study.ranking.ablation_steps.configurations`.
+        values: a metric by seed of each configuration of `study.ranking.ablation_steps.needed_configurations`.
         steps: in the order of the path.
     """
     count = len(steps)
@@ -83,34 +93,36 @@ def effects(values: Mapping[Moved, BySeed], steps: Sequence[StepWords]) -> list[
     together = set.intersection(*(set(values[moved]) for moved in path))
     on_path = [{seed: values[moved][seed] for seed in sorted(together)} for moved in path]
     at_once = 1 - (1 - CONFIDENCE) / count
-    found = [_line("path", "baseline", values[path[0]])]
+    found = [_effect_of_pair("path", "baseline", values[path[0]])]
     for place, step in enumerate(steps):
         pair, reached = (on_path[place + 1], on_path[place]), values[path[place + 1]]
-        found.append(_line("path", f"+ {step.forth}", reached, pair, step.keys, at_once))
-    found.append(_line("gain", "best against the baseline", {}, (on_path[-1], on_path[0])))
+        found.append(_effect_of_pair("path", f"+ {step.forth}", reached, pair, step.keys, at_once))
+    found.append(_effect_of_pair("gain", "best against the baseline", {}, (on_path[-1], on_path[0])))
     if count < 2:
         return found
     baseline, best = values[path[0]], values[path[-1]]
     for step, moved in zip(steps, adding, strict=True):
-        found.append(_line("adding", step.forth, values[moved], (values[moved], baseline), step.keys, at_once))
+        found.append(
+            _effect_of_pair("adding", step.forth, values[moved], (values[moved], baseline), step.keys, at_once)
+        )
     for step, moved in zip(steps, removing, strict=True):
-        found.append(_line("removing", step.back, values[moved], (best, values[moved]), step.keys, at_once))
+        found.append(_effect_of_pair("removing", step.back, values[moved], (best, values[moved]), step.keys, at_once))
     once = CONFIDENCE if count == 2 else at_once  # of two steps there is one interaction
     for step, alone, without in zip(steps, adding, removing, strict=True):
-        pair = _minus(best, values[without]), _minus(values[alone], baseline)
-        found.append(_line("interaction", ", ".join(step.keys), {}, pair, step.keys, once))
+        pair = _difference_by_seed(best, values[without]), _difference_by_seed(values[alone], baseline)
+        found.append(_effect_of_pair("interaction", ", ".join(step.keys), {}, pair, step.keys, once))
     return found
 
 
-def measured(results: Results, ablation: Ablation, name: str) -> dict[Moved, dict[int, float]]:
+def metric_by_seed(results: Results, ablation: Ablation, name: str) -> dict[MovedSteps, dict[int, float]]:
     """Return a metric by seed of each configuration of an ablation, from its complete trials."""
     return {
         moved: {
             seed: value
             for seed, trial in sorted(by_seed.items())
-            if trial.state == "complete" and (value := metric(results.spec, trial, name)) is not None
+            if trial.state == "complete" and (value := trial_metric(results.spec, trial, name)) is not None
         }
-        for moved, by_seed in runs(results, ablation).items()
+        for moved, by_seed in trials_by_configuration(results, ablation).items()
     }
 
 
@@ -120,13 +132,13 @@ def ablation_effects(results: Results) -> dict[str, list[Effect]]:
     Metrics are those of the study's objective and constraints, on validation and, where it was read, on test. Empty
     without an ablation, or before any of its trials is complete.
     """
-    ablation = asked(results.record)
+    ablation = requested_ablation(results.record)
     if ablation is None:
         return {}
     steps = step_words(results.spec, ablation)
-    own = results.spec.objective.needed
+    own = results.spec.objective.needed_metrics
     names = dict.fromkeys([*own, *(f"test/{name.split('/')[1]}" for name in own)])
-    by_metric = {name: measured(results, ablation, name) for name in names}
+    by_metric = {name: metric_by_seed(results, ablation, name) for name in names}
     return {name: effects(values, steps) for name, values in by_metric.items() if any(values.values())}
 
 
@@ -134,7 +146,7 @@ def step_words(spec: StudySpec, ablation: Ablation) -> list[StepWords]:
     """Return the steps in words; of a step with more than `MOST_KEYS` keys the first of them."""
 
     def words(step: Step, params: Params) -> str:
-        there = {key: found for key in step if (found := value(spec, params, key)) is not None}
+        there = {key: found for key in step if (found := param_value(spec, params, key)) is not None}
         shown = [f"{key} = {parameter(value)}" for key, value in list(there.items())[:MOST_KEYS]]
         return ", ".join([*shown, *([f"{len(there) - MOST_KEYS} more"] if len(there) > MOST_KEYS else [])])
 
@@ -155,9 +167,9 @@ def load_ablation(name: str) -> pd.DataFrame:
         >>> from study.analysis import load_ablation, to_latex
         >>> text = to_latex(load_ablation("mine"), caption="From the baseline to the best.")
     """
-    folder = Home.locate().find(name)
+    folder = Home.locate().find_study(name)
     results = Results.load(folder)
-    if results.record.ablating is None:
+    if results.record.ablation_request is None:
         raise UserError(f"{name}: its steps from the baseline to the best are not measured yet: study ablate {name}")
     return ablation_frame(results)
 
@@ -173,26 +185,26 @@ def ablation_frame(results: Results) -> pd.DataFrame:
         `low` and `high` of its interval, all of a part at once with 95%; `pairs`, the seeds behind the effect. Values
         that are not there are NaN.
     """
-    return frame_of(lines_of(ablation_effects(results)))
+    return frame_from_rows(effect_rows(ablation_effects(results)))
 
 
-def lines_of(by_metric: Mapping[str, Sequence[Effect]]) -> list[dict[str, object]]:
+def effect_rows(by_metric: Mapping[str, Sequence[Effect]]) -> list[dict[str, object]]:
     """Return the rows of `ablation_frame` as plain values for JSON: None where a value is missing."""
     return [
-        {"metric": name, "part": effect.part, "configuration": effect.label, **_row(effect)}
+        {"metric": name, "part": effect.part, "configuration": effect.label, **_effect_row(effect)}
         for name, found in by_metric.items()
         for effect in found
     ]
 
 
-def frame_of(lines: Sequence[Mapping[str, object]]) -> pd.DataFrame:
+def frame_from_rows(lines: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     """Return `ablation_frame` from its rows as plain values."""
     kinds = dict.fromkeys(("mean", "sd", "effect", "low", "high"), float) | dict.fromkeys(("n", "pairs"), "int64")
     frame = pd.DataFrame(list(lines), columns=[*LABELS, "keys", *COLUMNS])
     return frame.astype(kinds)
 
 
-def _line(
+def _effect_of_pair(
     part: EffectKind,
     label: str,
     values: BySeed,
@@ -202,14 +214,14 @@ def _line(
 ) -> Effect:
     """Return a line whose difference is that of a pair, the first minus the second."""
     change = difference(*pair, confidence=confidence)
-    return Effect(part, label, keys, spread(values.values()), change, len(set(pair[0]) & set(pair[1])))
+    return Effect(part, label, keys, seed_statistics(values.values()), change, len(set(pair[0]) & set(pair[1])))
 
 
-def _minus(one: BySeed, other: BySeed) -> dict[int, float]:
+def _difference_by_seed(one: BySeed, other: BySeed) -> dict[int, float]:
     return {seed: one[seed] - other[seed] for seed in one if seed in other}
 
 
-def _row(effect: Effect) -> dict[str, object]:
+def _effect_row(effect: Effect) -> dict[str, object]:
     values, change = effect.values, effect.difference
     low, high = (change.interval if change else None) or (None, None)
     return {

@@ -12,19 +12,19 @@ import pandas as pd
 from study import metrics
 from study.analysis.statistics import formatting
 from study.errors import UserError, nearest
-from study.home.events import ENDED
-from study.ranking import SeedStatistics, spread
+from study.home.events import ENDED_STATES
+from study.ranking import SeedStatistics, seed_statistics
 from study.training.config import SECTIONS
 
 STATISTICS = ("mean", "sd", "n", "over", "seeds", "pruned", "failed", "open", "unread", "repeated", "values")
-"""What a table has of each cell: `mean`, `sd` and `n` of its values (NaN and 0 without any), and fields of `Cell`."""
+"""What a table has of each cell: `mean`, `sd`, `n` of its values (NaN and 0 without any), fields of `MetricCell`."""
 
 Configuration = tuple[Hashable, ...]
 """The values of a trial's parameters."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class MetricCell:
     """The values that the trials at one place of a table gave.
 
     Attributes:
@@ -50,9 +50,9 @@ class Cell:
     repeated: int = 0
 
     @property
-    def spread(self) -> SeedStatistics | None:
+    def seed_statistics(self) -> SeedStatistics | None:
         """Mean, sample standard deviation and number of the values, None without any."""
-        return spread(self.values)
+        return seed_statistics(self.values)
 
     @property
     def by_seed(self) -> dict[int, float]:
@@ -62,29 +62,29 @@ class Cell:
 
     def statistics(self) -> dict[str, object]:
         """Return the cell's values by the names in `STATISTICS`."""
-        spread = self.spread
+        spread = self.seed_statistics
         numbers = (spread.mean, spread.deviation, spread.count) if spread else (None, None, 0)
         return dict(zip(("mean", "sd", "n"), numbers, strict=True)) | {
             name: getattr(self, name) for name in STATISTICS[3:]
         }
 
 
-def cell(frame: pd.DataFrame, metric: str) -> Cell:
+def make_cell(frame: pd.DataFrame, metric: str) -> MetricCell:
     """Return the cell of some trials, rows of a `trials_frame`.
 
     Where a configuration was confirmed on fresh seeds, only those seeds count: the trial by which it was chosen is the
     luckiest of many. Otherwise all its seeds count.
     """
     if frame.empty:
-        return Cell(metric)
+        return MetricCell(metric)
     complete = frame[frame["state"] == "complete"]
     measured = complete[np.isfinite(complete[metric])] if metric in complete else complete[:0]
     by_configuration = _by_configuration(measured, metric)
     several = len(by_configuration) > 1
     values = [[by_seed[seed] for seed in sorted(by_seed)] for by_seed in by_configuration.values()]
     states = frame["state"].value_counts().to_dict()
-    ended = {state: int(states.get(state, 0)) for state in ENDED}
-    return Cell(
+    ended = {state: int(states.get(state, 0)) for state in ENDED_STATES}
+    return MetricCell(
         metric,
         tuple(map(fmean, values)) if several else tuple(chain.from_iterable(values)),
         "configurations" if several else "seeds",
@@ -191,11 +191,11 @@ def ablation(frame: pd.DataFrame, by: str | Sequence[str], metric: str, bins: in
     Raises:
         UserError: a parameter or the metric is not one of this study.
     """
-    keys = _keys(by)
+    keys = _as_list(by)
     rows, _, cells = _cells(frame, keys, [], metric, bins)
-    table = pd.DataFrame([cells[row, ()].statistics() for row in rows], _index(rows, keys), list(STATISTICS))
+    table = pd.DataFrame([cells[row, ()].statistics() for row in rows], _places_index(rows, keys), list(STATISTICS))
     table.columns.name = metric
-    return _typed(table)
+    return _with_column_types(table)
 
 
 def sensitivity(
@@ -218,38 +218,38 @@ def sensitivity(
     Raises:
         UserError: a parameter or the metric is not one of this study.
     """
-    down, across = _keys(rows), _keys(columns)
+    down, across = _as_list(rows), _as_list(columns)
     if both := set(down) & set(across):
         raise UserError(f"{', '.join(sorted(both))} given for rows and for columns: give it for one of them")
     row_places, column_places, cells = _cells(frame, down, across, metric, bins)
     by_row = [[cells[row, column].statistics() for column in column_places] for row in row_places]
     table = pd.DataFrame(
         [[statistics[name] for name in STATISTICS for statistics in row] for row in by_row],
-        _index(row_places, down),
+        _places_index(row_places, down),
         pd.MultiIndex.from_tuples(
             [(name, *column) for name in STATISTICS for column in column_places], names=[metric, *across]
         ),
     )
-    return _typed(table)
+    return _with_column_types(table)
 
 
 def _cells(
     frame: pd.DataFrame, down: list[str], across: list[str], metric: str, bins: int | None
-) -> tuple[list[Place], list[Place], dict[tuple[Place, Place], Cell]]:
+) -> tuple[list[Place], list[Place], dict[tuple[Place, Place], MetricCell]]:
     """Return the places down and across a table, and the cell of every pair of them."""
     frame = frame[frame["stage"] != "ablation"]  # configurations between baseline and best, which nobody searched
     _check_keys(frame, [*down, *across])
     _check_metric(metric, [name for name in map(str, frame.columns) if "/" in name])
     by_key = {key: levels(frame[key], bins) for key in [*down, *across]}
-    rows, row_of_trial = _places([by_key[key] for key in down], len(frame))
-    columns, column_of_trial = _places([by_key[key] for key in across], len(frame))
+    rows, row_of_trial = _places_of_trials([by_key[key] for key in down], len(frame))
+    columns, column_of_trial = _places_of_trials([by_key[key] for key in across], len(frame))
     members: dict[tuple[Place, Place], list[int]] = {pair: [] for pair in product(rows, columns)}
     for position, pair in enumerate(zip(row_of_trial, column_of_trial, strict=True)):
         members[pair].append(position)
-    return rows, columns, {pair: cell(frame.iloc[positions], metric) for pair, positions in members.items()}
+    return rows, columns, {pair: make_cell(frame.iloc[positions], metric) for pair, positions in members.items()}
 
 
-def _places(by_key: list[pd.Categorical], trials: int) -> tuple[list[Place], list[Place]]:
+def _places_of_trials(by_key: list[pd.Categorical], trials: int) -> tuple[list[Place], list[Place]]:
     """Return all places in order, and that of each trial; of one parameter also the bins that no trial is in."""
     of_trial: list[Place] = list(zip(*by_key, strict=True)) if by_key else [()] * trials
     if len(by_key) == 1:
@@ -261,7 +261,7 @@ def _places(by_key: list[pd.Categorical], trials: int) -> tuple[list[Place], lis
 def _check_metric(metric: str, reported: Iterable[str]) -> None:
     """Refuse a name that is not a metric. A metric that no trial has reported yet is accepted: its cells are empty."""
     names = list(reported)
-    if metric not in names and ("/" not in metric or metrics.find(metric) is None):
+    if metric not in names and ("/" not in metric or metrics.find_metric(metric) is None):
         there_are = ", ".join(names) or "none yet"
         raise UserError(f"{metric!r} is not a metric. {nearest(metric, names)}There are: {there_are}")
 
@@ -276,17 +276,17 @@ def _check_keys(frame: pd.DataFrame, keys: Iterable[str]) -> None:
             )
 
 
-def _keys(keys: str | Sequence[str]) -> list[str]:
+def _as_list(keys: str | Sequence[str]) -> list[str]:
     return [keys] if isinstance(keys, str) else list(keys)
 
 
-def _index(places: list[Place], keys: list[str]) -> pd.Index:
+def _places_index(places: list[Place], keys: list[str]) -> pd.Index:
     if len(keys) == 1:
         return pd.Index([place[0] for place in places], name=keys[0])
     return pd.MultiIndex.from_tuples(places, names=keys)
 
 
-def _typed(table: pd.DataFrame) -> pd.DataFrame:
+def _with_column_types(table: pd.DataFrame) -> pd.DataFrame:
     """Convert means and deviations to floats, NaN where there are none, and counts to integers."""
     kinds = dict.fromkeys(("mean", "sd"), "float64") | dict.fromkeys(
         ("n", "pruned", "failed", "open", "unread", "repeated"), "int64"

@@ -6,25 +6,25 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.errors import UserError
-from study.home.events import ENDED
+from study.errors import UserError, nearest
+from study.home.events import ENDED_STATES
 from study.knobs import Section, Value
 from study.ranking import Results, SeedStatistics
 from study.ranking.difference import (
+    Arm,
     Difference,
-    Side,
     difference,
-    side_of,
+    to_arm,
 )
-from study.ranking.documents import INNER
-from study.ranking.summary import SideSummary, Summary, summary
+from study.ranking.documents import FLATTENED
+from study.ranking.summary import ArmSummary, Summary, summarise
 from study.spec import StudySpec
 from study.spec.reference_models import REFERENCES
 from study.text import flat, parameter
 
 
 @dataclass(frozen=True)
-class Gap:
+class GapSummary:
     """A `Difference`, and whether it rests on too few seeds to tell."""
 
     difference: float
@@ -34,156 +34,171 @@ class Gap:
     too_few_seeds: bool
 
     @classmethod
-    def of(cls, gap: Difference) -> "Gap":
-        return cls(gap.value, gap.interval, gap.paired, gap.n_candidates, gap.is_vague)
+    def of(cls, gap: Difference) -> "GapSummary":
+        return cls(gap.value, gap.interval, gap.is_paired, gap.n_candidates, gap.is_unclear_for_few_seeds)
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedStudy:
     """A study among others.
 
     Attributes:
         gain: best minus baseline by metric, with its 95% interval.
-        against: best minus the first study's best, see `against`.
+        against: best minus the first study's best, see `differences_to_first`.
         settings: the keys that differ between these studies, without the searched ones.
     """
 
-    summary: Summary = field(metadata=INNER)
-    gain: Mapping[str, Gap]
-    against: Mapping[str, Gap]
+    summary: Summary = field(metadata=FLATTENED)
+    gain: Mapping[str, GapSummary]
+    against: Mapping[str, GapSummary]
     settings: Section
 
 
-def against(first: Results, other: Results) -> dict[str, Gap]:
+def differences_to_first(first: Results, other: Results, metric: str | None = None) -> dict[str, GapSummary]:
     """Return the other study's best minus the first one's, by metric; of final trainings their means.
 
     Both bests were chosen by what they are compared by. The interval allows for each pair that could have been chosen.
-    Final trainings chose nothing.
+    Final trainings chose nothing, so that they can be compared by any metric.
 
     Returns:
         Empty for the same study, or where data, splits or epochs differ, or the bests share fewer than two seeds.
     """
-    one, two = _best(other), _best(first)
+    one, two = _compared_arm(other), _compared_arm(first)
     is_same = first.spec.name == other.spec.name
-    if one is None or two is None or is_same or _measured_by(first.spec) != _measured_by(other.spec):
+    if one is None or two is None or is_same or _comparability_key(first.spec) != _comparability_key(other.spec):
         return {}
     gaps = {
         name: difference(one.values(name), two.values(name), one.n_candidates * two.n_candidates)
-        for name in _compared_metrics([summary(first)])
+        for name in _compared_metrics([summarise(first)], metric if first.spec.final_seeds is not None else None)
     }
-    return {name: Gap.of(gap) for name, gap in gaps.items() if gap and gap.paired}
+    return {name: GapSummary.of(gap) for name, gap in gaps.items() if gap and gap.is_paired}
 
 
-def left_out(studies: Sequence[Results]) -> Iterator[str]:
-    """Yield what the comparison of these studies does not have, and why."""
-    first = studies[0]
+def what_is_left_out(studies: Sequence[Results], metric: str | None = None) -> Iterator[str]:
+    """Yield what the comparison of these studies, by a metric or their own, does not have, and why."""
+    first, is_search = studies[0], metric is not None and studies[0].spec.final_seeds is None
     for other in studies[1:]:
-        if against(first, other):
+        if (gaps := differences_to_first(first, other, metric)) and (metric is None or metric in gaps):
             continue
-        one, two = _best(first), _best(other)
+        one, two = _compared_arm(first), _compared_arm(other)
         if one is None or two is None:
             reason = "one of them has no result yet"
-        elif _measured_by(first.spec) != _measured_by(other.spec):
-            reason = "their splits differ, or the epochs that count"
+        elif is_search and any(metric not in each.spec.objective.metrics for each in (first, other)):
+            reason = f"not both were chosen by {metric}"
+        elif _comparability_key(first.spec) != _comparability_key(other.spec):
+            reason = "their splits differ, or the epochs that count, or the metrics that chose their bests"
         elif len(one.values(first.spec.metric).keys() & two.values(first.spec.metric).keys()) < 2:
             reason = "their results share fewer than two seeds"
         else:
             reason = "it is the same on every seed"
         yield f"Left out: the difference of {other.spec.name} to {first.spec.name}, as {reason}."
-    told = [summary(results) for results in studies]
+    if metric:
+        return
+    told = [summarise(results) for results in studies]
     kept = _compared_metrics(told)
     if lost := [name for name in dict.fromkeys(name for one in told for name in one.shown) if name not in kept]:
         yield f"Left out: {formatting.listed(lost)}; see study status or study report of each."
 
 
-def _best(results: Results) -> Side | None:
+def _compared_arm(results: Results) -> Arm | None:
     """Return the study's result, or all trials of a final training.
 
     The baseline, if it leads, was chosen as one more.
     """
-    if results.spec.final_seeds is not None or results.unbeaten:
-        return results.final_side or results.result_sides[1]
+    if results.spec.final_seeds is not None or results.reference_as_result:
+        return results.final_arm or results.result_arms[1]
     chosen = results.best
-    return replace(side_of(results.spec, chosen), n_candidates=results.chosen_among(chosen) + 1) if chosen else None
+    return replace(to_arm(results.spec, chosen), n_candidates=results.n_candidates(chosen) + 1) if chosen else None
 
 
-def _measured_by(spec: StudySpec) -> list[object]:
-    """Return what must be the same: data and splits, and when a trial is taken."""
-    return [*spec.data_sections, spec.objective.window]
+def _comparability_key(spec: StudySpec) -> list[object]:
+    """Return what must be the same: data and splits, when a trial is taken, and the metrics that chose the best."""
+    chosen_by = () if spec.final_seeds is not None else spec.objective.metrics
+    return [*spec.data_sections, spec.objective.window, chosen_by]
 
 
-def compare(studies: Sequence[Results]) -> list[Compared]:
+def compare(studies: Sequence[Results], metric: str | None = None) -> list[ComparedStudy]:
     """Compare studies: each in the given order, with the settings in which they differ.
+
+    Args:
+        metric: one that all have; None: the studies' own, which must then be the same.
 
     Raises:
         UserError: fewer than two studies, one given twice, final trainings beside searches, one that has not begun, or
             studies of different data or metrics.
     """
-    _check(studies)
+    _check_comparable(studies, metric)
     is_final = studies[0].spec.final_seeds is not None
     settings = [_settings(results.spec) for results in studies]
     keys = dict.fromkeys(key for values in settings for key in values)
     differing = [key for key in keys if any(values.get(key) != settings[0].get(key) for values in settings)]
     return [
-        Compared(
-            summary(results),
-            {} if is_final else _gains(results),
-            against(studies[0], results),
+        ComparedStudy(
+            summarise(results),
+            {} if is_final else _gains_over_baseline(results),
+            differences_to_first(studies[0], results, metric),
             {key: values[key] for key in differing if key in values},
         )
         for results, values in zip(studies, settings, strict=True)
     ]
 
 
-def printed_comparison(compared: Sequence[Compared]) -> pd.DataFrame:
+def printed_comparison(compared: Sequence[ComparedStudy], metric: str | None = None) -> pd.DataFrame:
     """Return the studies of `compare` as text, a column per study; no row in which none has a value."""
     told = [one.summary for one in compared]
-    metrics, is_final = _compared_metrics(told), told[0].final is not None
+    metrics, is_final = _compared_metrics(told, metric), told[0].final is not None
     whose = ("final",) if is_final else ("baseline", "best")
     keys = dict.fromkeys(key for one in compared for key in one.settings)
-    best_params = [best.params or {} if (best := one.sides.get("best")) else {} for one in told]
+    best_params = [best.params or {} if (best := one.arms.get("best")) else {} for one in told]
     searched = dict.fromkeys(key for params in best_params for key in params)
     rows = {
         "state": [one.state for one in told],
-        "trials": [_trials(one.trials) for one in told],
+        "trials": [_trial_counts_in_words(one.trials) for one in told],
         "epochs run": [str(one.epochs) for one in told],
         **({} if is_final else {"best trial": [_best_trial(one) for one in told]}),
-        **({} if is_final else _without_search(told, metrics)),
+        **({} if is_final else _best_reference_rows(told, metrics)),
         "chosen as": [one.chosen_by or formatting.MISSING for one in told],
-        **{f"{who} {name}": [_number(one.sides.get(who), name) for one in told] for name in metrics for who in whose},
+        **{f"{who} {name}": [_mean_text(one.arms.get(who), name) for one in told] for name in metrics for who in whose},
         **{
-            f"gain {name}": [_gain(one.gain.get(name), name) for one in compared]
+            f"gain {name}": [gap_text(one.gain.get(name), name) for one in compared]
             for name in ([] if is_final else metrics)
         },
-        **_against(compared, metrics, whose[-1]),
-        **{f"best {key}": [_setting(params, key) for params in best_params] for key in searched},
-        **{key: [_setting(one.settings, key) for one in compared] for key in keys},
+        **_difference_rows(compared, metrics, whose[-1]),
+        **{f"best {key}": [_setting_text(params, key) for params in best_params] for key in searched},
+        **{key: [_setting_text(one.settings, key) for one in compared] for key in keys},
     }
     rows = {name: row for name, row in rows.items() if set(row) != {formatting.MISSING}}
     columns = {"": list(rows)} | {one.name: [row[at] for row in rows.values()] for at, one in enumerate(told)}
     return pd.DataFrame(columns, dtype=object)
 
 
-def _against(compared: Sequence[Compared], metrics: Sequence[str], whose: str) -> dict[str, list[str]]:
+def _difference_rows(compared: Sequence[ComparedStudy], metrics: Sequence[str], whose: str) -> dict[str, list[str]]:
     """Return a line per metric in which two of the studies can be compared seed by seed."""
     return {
         f"{whose} {name}, minus that of {compared[0].summary.name}": [
-            _gain(one.against.get(name), name) for one in compared
+            gap_text(one.against.get(name), name) for one in compared
         ]
         for name in metrics
         if any(name in one.against for one in compared)
     }
 
 
-def _compared_metrics(told: Sequence[Summary]) -> list[str]:
-    """Return the study's metrics on both splits; of final trainings all that are shown and that each has."""
+def _compared_metrics(told: Sequence[Summary], metric: str | None = None) -> list[str]:
+    """Return the metric or the study's own on both splits; of final trainings all that are shown and that each has."""
     finals = [one.final.metrics for one in told if one.final]
-    if finals:
+    if finals and not metric:
         return [name for name in told[0].shown if all(name in metrics for metrics in finals)]
-    return [f"{split}/{metric.split('/')[1]}" for metric in told[0].metrics for split in ("val", "test")]
+    of_study = [metric] if metric else told[0].metrics
+    return [f"{split}/{name.split('/')[1]}" for name in of_study for split in ("val", "test")]
 
 
-def _check(studies: Sequence[Results]) -> None:
+def _shared_metrics(studies: Sequence[Results]) -> list[str]:
+    """Return the validation metrics that the results of all studies have."""
+    arms = [set().union(*(arm.metrics for arm in summarise(each).arms.values())) for each in studies]
+    return sorted(name for name in set.intersection(*arms) if name.startswith("val/"))
+
+
+def _check_comparable(studies: Sequence[Results], metric: str | None) -> None:
     specs = [results.spec for results in studies]
     names = [spec.name for spec in specs]
     if len(set(names)) < 2 or len(set(names)) < len(names):
@@ -194,19 +209,27 @@ def _check(studies: Sequence[Results]) -> None:
     for results in studies:
         if not results.record.sessions:
             raise UserError(f"{results.spec.name}: has not begun yet, so its data are not known")
-    for kind, by_study in (
-        ("metric", {spec.name: formatting.listed(spec.objective.metrics) for spec in specs}),
-        ("data", {results.spec.name: _data(results) for results in studies}),
-    ):
-        if len(set(by_study.values())) > 1:
-            listing = "; ".join(f"{name}: {value}" for name, value in by_study.items())
-            raise UserError(f"studies of different {kind} cannot be compared. {listing}")
+    _check_same("data", {results.spec.name: _data_text(results) for results in studies})  # a metric is no help
+    shared = _shared_metrics(studies)
+    if metric and metric not in shared:
+        there_are = ", ".join(shared) or "none yet"
+        raise UserError(f"--metric {metric}: not all have it. {nearest(metric, shared)}There are: {there_are}")
+    if metric is None:
+        by_shared = [name for spec in specs for name in spec.objective.metrics if name in shared] or shared
+        way = f". By one that all have: --metric {by_shared[0]}" if by_shared else ""
+        _check_same("metric", {spec.name: formatting.listed(spec.objective.metrics) for spec in specs}, way)
 
 
-def _data(results: Results) -> str:
-    """Return the data's names and their fingerprint: the same data may be named differently."""
-    names = ", ".join(dict.fromkeys(str(section["name"]) for section in results.spec.data_sections))
-    return f"{names}, fingerprint {results.record.sessions[-1].data or 'unknown'}"
+def _check_same(kind: str, by_study: Mapping[str, str], way: str = "") -> None:
+    if len(set(by_study.values())) > 1:
+        listing = "; ".join(f"{name}: {value}" for name, value in by_study.items())
+        raise UserError(f"studies of different {kind} cannot be compared. {listing}{way}")
+
+
+def _data_text(results: Results) -> str:
+    """Return the data's names, or files, and their fingerprint: the same data may be named differently."""
+    named = dict.fromkeys(str(section.get("path") or section["name"]) for section in results.spec.data_sections)
+    return f"{', '.join(named)}, fingerprint {results.record.sessions[-1].data or 'unknown'}"
 
 
 def _settings(spec: StudySpec) -> dict[str, Value]:
@@ -220,21 +243,21 @@ COMPARED = ("sampler", "trials", "seed", "replicates", "constraints", "early_sto
 """Keys of `search` that are compared; those of sections in it are compared one by one."""
 
 
-def _gains(results: Results) -> dict[str, Gap]:
+def _gains_over_baseline(results: Results) -> dict[str, GapSummary]:
     """Return best minus baseline, by metric; empty where the baseline is the best or one of the two is missing."""
-    (baseline, best), chosen = results.result_sides, summary(results).sides.get("best")
+    (baseline, best), chosen = results.result_arms, summarise(results).arms.get("best")
     if not baseline or not best or not chosen or chosen.trial == baseline.number:
         return {}
-    return {name: Gap.of(gain) for name in chosen.metrics if (gain := best.against(baseline, name))}
+    return {name: GapSummary.of(gain) for name in chosen.metrics if (gain := best.difference_to(baseline, name))}
 
 
-def _trials(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{counts[state]} {state}" for state in ENDED if counts[state]) or "none ended"
+def _trial_counts_in_words(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{counts[state]} {state}" for state in ENDED_STATES if counts[state]) or "none ended"
 
 
-def _number(side: SideSummary | None, name: str) -> str:
-    """Return a side's mean ± sd (n), `-` without values."""
-    value = side.metrics.get(name) if side else None
+def _mean_text(arm: ArmSummary | None, name: str) -> str:
+    """Return an arm's mean ± sd (n), `-` without values."""
+    value = arm.metrics.get(name) if arm else None
     return (
         f"{formatting.mean(name, SeedStatistics(value.mean, value.sd, value.n))} ({value.n})"
         if value
@@ -243,7 +266,7 @@ def _number(side: SideSummary | None, name: str) -> str:
 
 
 def _best_trial(told: Summary) -> str:
-    best, baseline = told.sides.get("best"), told.sides.get("baseline")
+    best, baseline = told.arms.get("best"), told.arms.get("baseline")
     if best is None:
         return formatting.MISSING
     if best.reference:
@@ -251,7 +274,7 @@ def _best_trial(told: Summary) -> str:
     return f"{best.trial} (baseline)" if baseline and baseline.trial == best.trial else str(best.trial)
 
 
-def _without_search(told: Sequence[Summary], metrics: Sequence[str]) -> dict[str, list[str]]:
+def _best_reference_rows(told: Sequence[Summary], metrics: Sequence[str]) -> dict[str, list[str]]:
     """Return the best reference of each study that can be chosen, and its metrics; `-` without references."""
     usable = [
         [one for one in study.references.references if not REFERENCES[one.name].needs_group] if study.references else []
@@ -267,13 +290,14 @@ def _without_search(told: Sequence[Summary], metrics: Sequence[str]) -> dict[str
     }
 
 
-def _gain(gap: Gap | None, name: str) -> str:
+def gap_text(gap: GapSummary | None, name: str, words: str = "") -> str:
+    """Return a difference of a metric with its interval, `words` before that; a dash where there is none."""
     if gap is None:
         return formatting.MISSING
     if gap.too_few_seeds:
         return f"{formatting.change(name, gap.difference)} ({formatting.VAGUE})"
-    return formatting.amount(name, Difference(gap.difference, gap.interval), words="")
+    return formatting.difference_with_interval(name, Difference(gap.difference, gap.interval), words)
 
 
-def _setting(values: Section, key: str) -> str:
+def _setting_text(values: Section, key: str) -> str:
     return parameter(values[key]) if key in values else formatting.MISSING

@@ -5,17 +5,17 @@ from dataclasses import replace
 
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
-from study.metrics import is_share, printed
-from study.metrics.worst_group import Counts, WorstGroup
-from study.metrics.worst_group import worst_group as worst
+from study.metrics import format_value, is_share
+from study.metrics.worst_group_statement import GroupCounts, WorstGroup
+from study.metrics.worst_group_statement import find_worst_group as worst
 from study.ranking import SeedStatistics
-from study.ranking.difference import Side
+from study.ranking.difference import Arm
 from study.ranking.documents import Statement
 from study.text import sentence_case
 
 
-def counts(record: StudyRecord, side: Side, split: str) -> Counts | None:
-    """Return how many samples of each group of a split are right, by the mean over a side's seeds.
+def group_counts(record: StudyRecord, arm: Arm, split: str) -> GroupCounts | None:
+    """Return how many samples of each group of a split are right, by the mean over an arm's seeds.
 
     None where the sizes of groups are not known: without bias labels, of several data sets, or of very many groups.
     """
@@ -24,20 +24,20 @@ def counts(record: StudyRecord, side: Side, split: str) -> Counts | None:
         return None
 
     def mean(name: str) -> float | None:
-        found = side.spread(f"{split}/{name}")
+        found = arm.statistics(f"{split}/{name}")
         return found.mean if found else None
 
-    return Counts.of(split, cells, mean)
+    return GroupCounts.from_metrics(split, cells, mean)
 
 
-def worst_group(record: StudyRecord, side: Side, split: str) -> WorstGroup | None:
-    """Return which groups of a split a side serves worst; None where that is not known, or all are alike."""
-    found = counts(record, side, split)
+def worst_group(record: StudyRecord, arm: Arm, split: str) -> WorstGroup | None:
+    """Return which groups of a split an arm serves worst; None where that is not known, or all are alike."""
+    found = group_counts(record, arm, split)
     return worst(found, record.groups.classes, record.groups.biases) if found else None
 
 
-def sampling_error(record: StudyRecord, side: Side, name: str) -> float | None:
-    """Return the standard error of a side's metric because its split is a sample, whatever the seeds do.
+def sampling_error(record: StudyRecord, arm: Arm, name: str) -> float | None:
+    """Return the standard error of an arm's metric because its split is a sample, whatever the seeds do.
 
     It is what the trials reported with the metric, the mean over them. On the test split of older studies, which
     reported none, it is the binomial error of an accuracy whose samples are counted: of all, of aligned and of
@@ -45,22 +45,24 @@ def sampling_error(record: StudyRecord, side: Side, name: str) -> float | None:
     replaces an accuracy of 0 or 1. None where neither is known.
     """
     split, metric = name.split("/", 1)
-    if reported := side.spread(f"{name}_standard_error"):
+    if reported := arm.statistics(f"{name}_standard_error"):
         return reported.mean
-    value, count = side.spread(name), samples(record, side, split, metric)
+    value, count = arm.statistics(name), n_samples(record, arm, split, metric)
     if value is None or not count:
         return None
     share = value.mean if 0 < value.mean < 1 else (value.mean * count + 1) / (count + 2)
     return math.sqrt(share * (1 - share) / count)
 
 
-def with_error(record: StudyRecord, side: Side, name: str) -> SeedStatistics | None:
-    """Return a side's metric over its seeds, with its `sampling_error`."""
-    found = side.spread(name)
-    return replace(found, split_error=sampling_error(record, side, name), is_share=is_share(name)) if found else None
+def statistics_with_error(record: StudyRecord, arm: Arm, name: str) -> SeedStatistics | None:
+    """Return an arm's metric over its seeds, with its `sampling_error`."""
+    found = arm.statistics(name)
+    return (
+        replace(found, split_error=sampling_error(record, arm, name), is_proportion=is_share(name)) if found else None
+    )
 
 
-def samples(record: StudyRecord, side: Side, split: str, metric: str) -> int | None:
+def n_samples(record: StudyRecord, arm: Arm, split: str, metric: str) -> int | None:
     """Return how many samples of a split an accuracy is of; None where that is not known, and for other metrics."""
     cells = record.groups.cells.get(split)
     if not cells:
@@ -68,17 +70,17 @@ def samples(record: StudyRecord, side: Side, split: str, metric: str) -> int | N
     total = sum(map(sum, cells))
     if metric == "accuracy":
         return total
-    if metric in ("aligned_accuracy", "conflicting_accuracy") and len(cells) == len(cells[0]):
-        aligned = sum(row[place] for place, row in enumerate(cells))
+    if metric in ("aligned_accuracy", "conflicting_accuracy") and record.groups.aligned is not None:
+        aligned = sum(cells[class_][bias] for bias, class_ in enumerate(record.groups.aligned) if class_ >= 0)
         return aligned if metric == "aligned_accuracy" else total - aligned
     if metric == "worst_group_accuracy":
-        found = counts(record, side, split)
-        known = found.known.values() if found else ()
+        found = group_counts(record, arm, split)
+        known = found.by_cell.values() if found else ()
         return min(known, key=lambda of: of[0] / of[1])[1] if known else None
     return None
 
 
-class Guesses(Statement):
+class NoBetterThanChance(Statement):
     """A result that is not told from guessing, nor from one that knows the bias alone.
 
     Attributes:
@@ -88,37 +90,72 @@ class Guesses(Statement):
     """
 
     metric: str
-    side: Side
+    arm: Arm
     interval: tuple[float, float] | None
     chance: float
 
     def __str__(self) -> str:
         has = (
-            f"{formatting.between(self.metric, self.interval)} (95% interval)"
+            f"{formatting.value_range(self.metric, self.interval)} (95% interval)"
             if self.interval
-            else formatting.measured(self.side, self.metric)
+            else formatting.arm_mean(self.arm, self.metric)
         )
         return (
-            f"{sentence_case(self.side.words)} is not told from guessing: {self.metric} is {has}, and guessing has "
-            f"{printed(self.metric, self.chance)}, as has any model that knows the bias and nothing else."
+            f"{sentence_case(self.arm.words)} is not told from guessing: {self.metric} is {has}, and guessing has "
+            f"{format_value(self.metric, self.chance)}, as has any model that knows the bias and nothing else."
         )
 
 
-def guesses(record: StudyRecord, side: Side) -> Guesses | None:
-    """Tell whether a side is no better than guessing by its unbiased accuracy; None where it is, or nothing tells.
+def no_better_than_chance(record: StudyRecord, arm: Arm) -> NoBetterThanChance | None:
+    """Tell whether an arm is no better than guessing by its unbiased accuracy; None where it is, or nothing tells.
 
     Of C classes guessing has 1/C in each (class, bias class) cell. So has, by the mean over all cells, any prediction
-    that depends on the bias class alone. A side whose 95% interval is above that on the validation or the test split is
+    that depends on the bias class alone. An arm whose 95% interval is above that on the validation or the test split is
     better. Splits in which a cell is empty tell nothing.
     """
     found = []
     for split in ("val", "test"):
         cells, name = record.groups.cells.get(split), f"{split}/unbiased_accuracy"
-        value = with_error(record, side, name) if cells and all(map(all, cells)) else None
+        value = statistics_with_error(record, arm, name) if cells and all(map(all, cells)) else None
         if not cells or value is None:
             continue
         ends, chance = value.interval(), 1 / len(cells)
         if (ends[0] if ends else value.mean) > chance:
             return None
-        found.append(Guesses(name, side, ends, chance))
+        found.append(NoBetterThanChance(name, arm, ends, chance))
     return found[0] if found else None
+
+
+class ClassBelowChance(Statement):
+    """A result that recognises one class less often than guessing does.
+
+    Attributes:
+        metric: a `worst_class_accuracy`.
+        chance: what guessing has of each class.
+        has_small_class: whether a class has fewer than half the samples of the largest in the split.
+    """
+
+    metric: str
+    arm: Arm
+    chance: float
+    has_small_class: bool
+
+    def __str__(self) -> str:
+        remedy = "; method.class_weights lets small classes count as much as large ones" * self.has_small_class
+        return (
+            f"{sentence_case(self.arm.words)} recognises one class less often than guessing does: {self.metric} is "
+            f"{formatting.arm_mean(self.arm, self.metric)}, and guessing has "
+            f"{format_value(self.metric, self.chance)}. study evaluate names the class{remedy}."
+        )
+
+
+def class_below_chance(record: StudyRecord, arm: Arm) -> ClassBelowChance | None:
+    """Tell whether an arm's least recognised class is below guessing: on test or, where that is unread, validation."""
+    for split in ("test", "val"):
+        cells, name = record.groups.cells.get(split), f"{split}/worst_class_accuracy"
+        found = arm.statistics(name) if cells else None
+        if cells and found:
+            sizes, chance = [sum(class_) for class_ in cells], 1 / len(cells)
+            is_uneven = min(sizes) < max(sizes) / 2
+            return ClassBelowChance(name, arm, chance, is_uneven) if found.mean < chance else None
+    return None

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from study.knobs import Value
-from study.metrics import in_percent, printed, printed_range
+from study.metrics import format_range, format_value, in_percent, is_count
 from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec
 
 if TYPE_CHECKING:
-    from study.ranking.difference import Difference, Side
+    from study.ranking.difference import Arm, Difference
 
 
 MISSING = "-"
@@ -43,36 +43,40 @@ def value(metric: str, number: float | None) -> str:
     """Return a value as `76.2%`, or `0.123` for a metric other than an accuracy."""
     if number is None or math.isnan(number):
         return MISSING
-    return printed(metric, number)
+    return format_value(metric, number)
 
 
 def mean(metric: str, spread: SeedStatistics | None) -> str:
     """Return `76.2 ± 1.3%` (sample standard deviation), without the second part for a single value."""
-    return MISSING if spread is None or math.isnan(spread.mean) else printed(metric, spread.mean, spread.deviation)
+    return MISSING if spread is None or math.isnan(spread.mean) else format_value(metric, spread.mean, spread.deviation)
 
 
-def measured(side: "Side", metric: str) -> str:
-    """Return the `mean` of a side's metric."""
-    return mean(metric, side.spread(metric))
+def arm_mean(arm: "Arm", metric: str) -> str:
+    """Return the `mean` of an arm's metric."""
+    return mean(metric, arm.statistics(metric))
 
 
 def change(metric: str, number: float, signed: bool = True) -> str:
     """Return a difference as `+16.0 points`, or `+0.012` for a metric other than an accuracy."""
-    (text,) = _in_its_unit(metric, number)
+    (text,) = _numbers_in_unit(metric, number)
     text = text if signed else text.removeprefix("+")
     return f"{text} points" if in_percent(metric) else text
 
 
-def _in_its_unit(metric: str, *numbers: float) -> list[str]:
+def _numbers_in_unit(metric: str, *numbers: float) -> list[str]:
     """Return numbers as `+16.0` (percent) or `+0.012`, all with as many decimals as tell them apart.
 
-    A number of which these would show nothing is written as `+0.0004`.
+    A number of which these would show nothing is written as `+0.0004`; counts, not in percent, as `+530`.
     """
-    scale, digits = (100, 1) if in_percent(metric) else (1, 3)
+    are_large = all(is_count(number) or abs(number) >= 100 for number in numbers)
+    scale, digits = (100, 1) if in_percent(metric) else (1, 0 if are_large else 3)
     scaled = [round(scale * number, MOST_DIGITS) for number in numbers]
     while len({round(each, digits) for each in scaled}) < len(set(scaled)) and digits < MOST_DIGITS:
         digits += 1
-    return [f"{each:+.1g}" if each and not round(each, digits) else f"{each + 0.0:+.{digits}f}" for each in scaled]
+    shown = [
+        max(digits, math.ceil(-math.log10(abs(each))) if each and not round(each, digits) else 0) for each in scaled
+    ]
+    return [f"{each + 0.0:+.{places}f}" for each, places in zip(scaled, shown, strict=True)]
 
 
 MOST_DIGITS = 12
@@ -86,7 +90,9 @@ VAGUE = "too few seeds to tell"
 """Stands for an interval that two seeds alone make so wide that it holds zero."""
 
 
-def amount(metric: str, difference: "Difference", words: str = "95% interval ", where: str = "") -> str:
+def difference_with_interval(
+    metric: str, difference: "Difference", words: str = "95% interval ", where: str = ""
+) -> str:
     """Return `+16.0 points (95% interval +12.1 to +19.9)`; the change alone where there is no interval.
 
     Args:
@@ -96,40 +102,46 @@ def amount(metric: str, difference: "Difference", words: str = "95% interval ", 
     text = change(metric, difference.value) + where
     if difference.interval is None:
         return text
-    if difference.is_alike:
+    if difference.has_zero_width:
         return f"{text} {ALIKE}"
-    return f"{text} ({'' if difference.is_vague else words}{interval(metric, difference)})"
+    return f"{text} ({'' if difference.is_unclear_for_few_seeds else words}{interval(metric, difference)})"
 
 
 def interval(metric: str, difference: "Difference") -> str:
     """Return `+12.1 to +19.9`, in the unit of `change`; words in its place where it says nothing."""
     if difference.interval is None:
         return MISSING
-    if difference.is_alike:
+    if difference.has_zero_width:
         return ALIKE
-    if difference.is_vague:
+    if difference.is_unclear_for_few_seeds:
         return VAGUE
-    return " to ".join(_in_its_unit(metric, *difference.interval))
+    return " to ".join(_numbers_in_unit(metric, *difference.interval))
 
 
-def judged(metric: str, difference: "Difference", better: bool, where: str = "", over: str = "seeds") -> str:
-    """Return the `amount` of a difference, and whether it is beyond the spread over seeds.
+def difference_with_verdict(
+    metric: str, difference: "Difference", better: bool, where: str = "", over: str = "seeds"
+) -> str:
+    """Return the `difference_with_interval` of a difference, and whether it is beyond the spread over seeds.
 
     Args:
         better: whether its direction is the wanted one.
-        where: as in `amount`.
+        where: as in `difference_with_interval`.
         over: what the trials behind it differ in.
     """
-    if difference.clear is None or difference.is_vague:
-        seeds = "one seed" if difference.clear is None else "two seeds"
+    if difference.is_clear is None or difference.is_unclear_for_few_seeds:
+        seeds = "one seed" if difference.is_clear is None else "two seeds"
         return f"{change(metric, difference.value)}{where}, which {seeds} cannot tell from luck"
-    told = f"{'better' if better else 'worse'} beyond" if difference.clear else "within"
-    return f"{amount(metric, difference, where=where)}, {told} the spread over {over}"
+    if difference.has_zero_width and not difference.value:
+        return f"the same on every seed{where}"
+    found, which = difference_with_interval(metric, difference, where=where), "better" if better else "worse"
+    if difference.has_zero_width and difference.is_clear:
+        return f"{found}, {which}"
+    return f"{found}, {f'{which} beyond' if difference.is_clear else 'within'} the spread over {over}"
 
 
-def between(metric: str, ends: tuple[float, float] | None) -> str:
+def value_range(metric: str, ends: tuple[float, float] | None) -> str:
     """Return `64.1 to 79.9%`, the ends of a value's interval, in the unit of `value`."""
-    return MISSING if ends is None else printed_range(metric, *ends)
+    return MISSING if ends is None else format_range(metric, *ends)
 
 
 def setting(value: object) -> str:
@@ -195,24 +207,23 @@ def seeds(numbers: Sequence[int], folds: int = 0) -> str:
     return f"{len(numbers)} seeds ({', '.join(map(str, numbers))}{repeated})"
 
 
-def fresh(spec: StudySpec) -> str:
+def rerun_words(spec: StudySpec) -> str:
     """Return what configurations run on again: `fresh seeds`, or `all folds`, each of them on a fresh seed."""
     return "fresh seeds" if spec.folds is None else "all folds"
 
 
-def ran_on(side: "Side", metric: str) -> str:
-    """Return the folds and seeds behind a side's value of a metric, in words."""
-    return seeds(side.seeds(metric), len({trial.fold for trial in side.trials} - {None}))
+def folds_and_seeds_text(arm: "Arm", metric: str) -> str:
+    """Return the folds and seeds behind an arm's value of a metric, in words."""
+    return seeds(arm.seeds(metric), len({trial.fold for trial in arm.trials} - {None}))
 
 
-def best(results: Results) -> str:
-    """Return what the configuration that leads is called: the best, with several metrics by which rule.
+def best_words(results: Results) -> str:
+    """Return what the configuration that leads is called: the best, with several metrics by the first.
 
     Where a reference is above it, it leads the search alone.
     """
-    spec, rules = results.spec, {"first": "first metric", "knee": "knee", "limit": "limit"}
-    leads = "first of the search" if results.above else "best"
-    return f"{leads} by {rules[spec.objective.choose.name]}" if spec.objective.several else leads
+    leads = "first of the search" if results.references_above_best else "best"
+    return f"{leads} by first metric" if results.spec.objective.has_several_metrics else leads
 
 
 def with_direction(spec: StudySpec, name: str) -> str:
@@ -221,6 +232,27 @@ def with_direction(spec: StudySpec, name: str) -> str:
     return name + words[spec.direction(name)]
 
 
-def searched(spec: StudySpec) -> str:
+def seeds_compared(spec: StudySpec) -> str:
     """Return what the search compares configurations by: `one seed`, `mean over 3 seeds`."""
     return "one seed" if len(spec.seeds) == 1 else f"mean over {len(spec.seeds)} seeds"
+
+
+WORDS = {
+    "unbiased_accuracy": "accuracy with each group weighing alike",
+    "shrunk_unbiased_accuracy": "accuracy with each group weighing alike",
+    "inferred_unbiased_accuracy": "accuracy with each inferred group weighing alike",
+    "unbiased_log_loss": "log loss with each group weighing alike",
+    "shrunk_unbiased_log_loss": "log loss with each group weighing alike",
+    "inferred_unbiased_log_loss": "log loss with each inferred group weighing alike",
+    "balanced_log_loss": "log loss with each class weighing alike",
+    "auc": "area under the ROC curve",
+}
+"""Metrics in words, where the name's own are not those that a reader knows."""
+
+SPLIT_WORDS = {"val": "validation", "test": "the test split", "train": "training"}
+
+
+def in_words(metric: str) -> str:
+    """Return a metric as a reader calls it, with its name: `accuracy on validation (val/accuracy)`."""
+    split, _, name = metric.partition("/")
+    return f"{WORDS.get(name, name.replace('_', ' '))} on {SPLIT_WORDS.get(split, split)} ({metric})"

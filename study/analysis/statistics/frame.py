@@ -7,9 +7,9 @@ from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
 from study.knobs import Section, Value
 from study.ranking import Results
-from study.ranking.candidates import metric
+from study.ranking.candidates import trial_metric
 from study.spec import StudySpec
-from study.spec.schema import Domain
+from study.spec.domain import Domain
 from study.text import parameter
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def load(name: str) -> "pd.DataFrame":
         <BLANKLINE>
         val/accuracy in percent: mean ± sample standard deviation over seeds. In brackets n, and ...
     """
-    folder = Home.locate().find(name)
+    folder = Home.locate().find_study(name)
     return trials_frame(Results.load(folder))
 
 
@@ -95,8 +95,10 @@ def param_keys(spec: StudySpec, trials: Iterable[TrialRecord]) -> list[str]:
 
 def metric_names(spec: StudySpec, trials: Collection[TrialRecord]) -> list[str]:
     """Return the study's metric, then every other that the trials have, by name."""
-    kinds = {id(epoch.names): epoch.names for trial in trials for epoch in trial.reports}  # few: names are shared
-    names = {name for kind in (*kinds.values(), *(trial.tested for trial in trials)) for name in kind}
+    kinds = {
+        id(epoch.positions_by_name): epoch.positions_by_name for trial in trials for epoch in trial.reports
+    }  # few: names are shared
+    names = {name for kind in (*kinds.values(), *(trial.test_metrics for trial in trials)) for name in kind}
     return [spec.metric, *sorted(names - {spec.metric, "epoch"})]
 
 
@@ -104,37 +106,46 @@ def param(spec: StudySpec, trial: TrialRecord, key: str) -> Value:
     """Return the value that a trial ran with, None for a key that does not apply to it."""
     if key in trial.params:
         return trial.params[key]
-    return _form(spec, trial, key).get(key.partition(".")[2])
+    return _section_form(spec, trial, key).get(key.partition(".")[2])
 
 
-def shown(spec: StudySpec, trial: TrialRecord, key: str) -> str:
+def param_text(spec: StudySpec, trial: TrialRecord, key: str) -> str:
     """Return the value that a trial ran with as text; `-` for a key that does not apply to it."""
     value = param(spec, trial, key)
-    applies = value is not None or key in trial.params or key.partition(".")[2] in _form(spec, trial, key)
+    applies = value is not None or key in trial.params or key.partition(".")[2] in _section_form(spec, trial, key)
     return parameter(value) if applies else "-"
 
 
-def numbered(trial: TrialRecord) -> str:
+def trial_label(trial: TrialRecord) -> str:
     """Return a trial's number as text: `7`, or `0 (baseline)`."""
     return f"{trial.number} (baseline)" if trial.stage == "baseline" else str(trial.number)
 
 
-def _form(spec: StudySpec, trial: TrialRecord, key: str) -> Section:
+def _section_form(spec: StudySpec, trial: TrialRecord, key: str) -> Section:
     return spec.sections.form(key.partition(".")[0], trial.params)
 
 
 def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Value]:
-    seconds = trial.seconds if trial.started is not None else None
-    of_trial = [trial.stage, trial.state, trial.kind, trial.reason, trial.seed, trial.fold, trial.repeats, trial.epochs]
+    seconds = trial.total_run_seconds if trial.started is not None else None
+    of_trial = [
+        trial.stage,
+        trial.state,
+        trial.failure_kind,
+        trial.reason,
+        trial.seed,
+        trial.fold,
+        trial.repeated_trial,
+        trial.n_epochs,
+    ]
     params = [param(spec, trial, key) for key in keys]
-    return [*of_trial, seconds, *params, *(metric(spec, trial, name) for name in metrics)]
+    return [*of_trial, seconds, *params, *(trial_metric(spec, trial, name) for name in metrics)]
 
 
-def varied(spec: StudySpec) -> dict[str, Domain]:
+def varied_domains(spec: StudySpec) -> dict[str, Domain]:
     """Return the searched parameters without constants."""
     return {key: domain for key, domain in spec.search.space.items() if len(set(map(repr, domain.ends()))) > 1}
 
 
-def thin(items: Sequence[T], most: int) -> Sequence[T]:
+def thin_out(items: Sequence[T], most: int) -> Sequence[T]:
     """Return at most `most` of the items, evenly chosen, in order."""
     return items if len(items) <= most else [items[place * len(items) // most] for place in range(most)]

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
-from study.analysis.statistics.frame import varied
+from study.analysis.statistics.frame import varied_domains
 from study.home.record import TrialRecord
 from study.knobs import Params, Scalar
-from study.ranking import Results, once
+from study.ranking import Results, cached_per_results
 from study.spec import StudySpec
 from study.text import counted
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Shares of a response's variance over a space: main effects, interactions of pairs, and the remainder.
 #
-# The response is a sum of orthonormal functions of the inputs (`study.analysis.statistics.importance`) and of their
+# The response is a sum of orthonormal functions of the inputs (see `Axis`) and of their
 # products for pairs of inputs, plus noise. Then squared weights are parts of the variance over the space (Sobol 1993;
 # Sudret 2008), wherever in it the samples lie. The weights of an input, and those of a pair, share a prior variance,
 # whose deviation is half-Cauchy: effects that are not there shrink to nothing (Gelman 2006; Polson and Scott 2012). All
@@ -94,7 +94,7 @@ def variance_shares(inputs: Sequence[Array], weights: Sequence[Array], responses
     targets = (responses - middle) / scale
     few = PAIR_COLUMNS if len(inputs) <= MANY_INPUTS else 1
     pairs = list(combinations(range(len(inputs)), 2))
-    products = [_products(inputs[one][:, :few], inputs[other][:, :few]) for one, other in pairs]
+    products = [_column_products(inputs[one][:, :few], inputs[other][:, :few]) for one, other in pairs]
     of_pairs = [np.outer(weights[one][:few], weights[other][:few]).ravel() for one, other in pairs]
     design = np.hstack([np.ones((len(targets), 1)), *inputs, *products])
     sizes = [block.shape[1] for block in (*inputs, *products)]
@@ -130,7 +130,7 @@ def _gibbs(design: Array, targets: Array, relative: Array, group: NDArray[np.int
     return found
 
 
-def _products(one: Array, other: Array) -> Array:
+def _column_products(one: Array, other: Array) -> Array:
     """Return (N, columns of the one * columns of the other)."""
     return np.asarray((one[:, :, None] * other[:, None, :]).reshape(len(one), -1))
 
@@ -178,43 +178,45 @@ class Axis:
 
     def columns(self, trials: Iterable[Params]) -> Array:
         """Return (N, columns) from the trials' parameters; 0 where a trial has no value or a foreign one."""
-        places = np.array([self._place(params.get(self.key), self.key in params) for params in trials], dtype=float)
+        places = np.array(
+            [self._coordinate(params.get(self.key), self.key in params) for params in trials], dtype=float
+        )
         known = np.isfinite(places)
         found = np.zeros((len(places), self.count))
         if self.levels:
             rows = np.round(places[known] * self.levels - 0.5).astype(int)
-            found[known] = _on_levels(self.levels, self.count)[rows]
+            found[known] = _orthonormal_polynomials(self.levels, self.count)[rows]
         else:
             degrees = np.arange(1, self.count + 1)
             vander = legendre.legvander(2 * places[known] - 1, self.count)[:, 1:]
             found[known] = vander * np.sqrt(2 * degrees + 1)
         return found
 
-    def _place(self, value: Scalar, given: bool) -> float:
+    def _coordinate(self, value: Scalar, given: bool) -> float:
         """Return where a value lies, between 0 and 1; NaN for a value that has no place."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-        from study.spec.distributions import unit
-        from study.spec.schema import among
+        from study.spec.domain import is_among_values
+        from study.spec.optuna_distributions import unit_coordinate
 
         if not given:
             return float("nan")
         if isinstance(self._distribution, CategoricalDistribution):
             choices = self._distribution.choices
-            at = next((place for place, choice in enumerate(choices) if among(value, [choice])), None)
+            at = next((place for place, choice in enumerate(choices) if is_among_values(value, [choice])), None)
             return float("nan") if at is None else (at + 0.5) / self.levels
         assert isinstance(self._distribution, FloatDistribution | IntDistribution)
         if not isinstance(value, int | float) or (self._distribution.log and value <= 0):
             return float("nan")
-        return float(np.clip(unit(self._distribution, value), 0.0, 1.0 - 1e-12))
+        return float(np.clip(unit_coordinate(self._distribution, value), 0.0, 1.0 - 1e-12))
 
 
 def axes(results: Results) -> dict[str, Axis]:
     """Return the searched parameters of a study by key, without constants."""
-    from study.spec.distributions import of_domains
+    from study.spec.optuna_distributions import domain_distributions
 
-    of_space = of_domains(results.spec.search.space, results.integers)
-    return {key: _axis(key, of_space[key]) for key in varied(results.spec)}
+    of_space = domain_distributions(results.spec.search.space, results.integer_keys)
+    return {key: _axis(key, of_space[key]) for key in varied_domains(results.spec)}
 
 
 def _axis(key: str, distribution: "BaseDistribution") -> Axis:
@@ -229,7 +231,7 @@ def _axis(key: str, distribution: "BaseDistribution") -> Axis:
     return Axis(key, levels if levels <= LEVELS else 0, True, distribution)
 
 
-def _on_levels(levels: int, count: int) -> Array:
+def _orthonormal_polynomials(levels: int, count: int) -> Array:
     """Return (levels, count): polynomials of rising degree that are orthonormal over equally likely levels."""
     places = np.linspace(-1.0, 1.0, levels)
     basis, upper = np.linalg.qr(legendre.legvander(places, count))
@@ -263,7 +265,7 @@ class Importances:
 
 
 def importances(results: Results) -> "pd.DataFrame":
-    """Return `explained` as a table.
+    """Return `compute_importances` as a table.
 
     Returns:
         Indexed by `parameter`, the most important first: `share` of the metric's variance over the space, `low` and
@@ -272,7 +274,7 @@ def importances(results: Results) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    found = explained(results)
+    found = compute_importances(results)
     if found.missing:
         warnings.warn(f"importance: {found.missing}", stacklevel=3)
     rows = [(share.value, share.low, share.high, found.trials[key]) for key, share in found.shares.items()]
@@ -281,17 +283,17 @@ def importances(results: Results) -> "pd.DataFrame":
     return frame.astype({"share": float, "low": float, "high": float, "trials": "int64"})
 
 
-@once
-def explained(results: Results) -> Importances:
+@cached_per_results
+def compute_importances(results: Results) -> Importances:
     """Compute the importance of each searched parameter, from the search's complete trials.
 
     What early stopping ended has no value, so that with it the shares speak of what it let through. A parameter that
     not every trial has is evaluated on those that have it, beside the parameters that these have in common.
     Configurations that the search could not have drawn are left out.
     """
-    if not varied(results.spec):
+    if not varied_domains(results.spec):
         return Importances(missing="nothing was searched")
-    trials, responses = _values(results)
+    trials, responses = _complete_trials_and_values(results)
     if len(trials) < MIN_TRIALS:
         have = "has" if len(trials) == 1 else "have"
         return Importances(
@@ -300,10 +302,10 @@ def explained(results: Results) -> Importances:
     if np.ptp(responses) == 0:
         return Importances(missing="all trials have the same value")
     found, rest = Importances(), 0
-    for members, keys in _groups(results.spec, trials).items():
+    for members, keys in _group_by_trials(results.spec, trials).items():
         if len(members) < MIN_TRIALS or np.ptp(responses[list(members)]) == 0:
             continue
-        of_group = _of_group(results, [trials[place] for place in members], responses[list(members)], keys)
+        of_group = _importances_of_group(results, [trials[place] for place in members], responses[list(members)], keys)
         found.shares.update(of_group.shares)
         found.trials.update(of_group.trials)
         if len(members) > rest:
@@ -312,34 +314,36 @@ def explained(results: Results) -> Importances:
     if not found.shares:
         return Importances(missing=f"no parameter has {MIN_TRIALS} trials")
     shares = dict(sorted(found.shares.items(), key=lambda item: -item[1].value))
-    selected = any(trial.state == "pruned" for trial in results.record.by_stage("search"))
+    selected = any(trial.state == "pruned" for trial in results.record.trials_of_stages("search"))
     return Importances(shares, found.trials, found.interactions, found.remainder, selected)
 
 
-def _values(results: Results) -> tuple[list[TrialRecord], NDArray[np.float64]]:
+def _complete_trials_and_values(results: Results) -> tuple[list[TrialRecord], NDArray[np.float64]]:
     """Return the complete trials by number, and their values."""
-    complete = [candidate for candidate in results.searched if _within(candidate.trial, results.spec)]
+    complete = [
+        candidate for candidate in results.ranked_by_search_value if _is_within_space(candidate.trial, results.spec)
+    ]
     complete.sort(key=lambda candidate: candidate.trial.number)
-    values = np.array([candidate.value for candidate in complete])
+    values = np.array([candidate.search_value for candidate in complete])
     return [candidate.trial for candidate in complete], values
 
 
-def _within(trial: TrialRecord, spec: StudySpec) -> bool:
+def _is_within_space(trial: TrialRecord, spec: StudySpec) -> bool:
     """Return whether the search could have given these values; enqueued configurations may lie outside its space."""
     params = trial.params.items()
     return all(spec.search.space[key].contains(value) for key, value in params if key in spec.search.space)
 
 
-def _groups(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[tuple[int, ...], list[str]]:
+def _group_by_trials(spec: StudySpec, trials: Sequence[TrialRecord]) -> dict[tuple[int, ...], list[str]]:
     """Group the parameters that the same trials have, by the places of these trials, the most trials first."""
     groups: dict[tuple[int, ...], list[str]] = {}
-    for key in varied(spec):
+    for key in varied_domains(spec):
         members = tuple(place for place, trial in enumerate(trials) if key in trial.params)
         groups.setdefault(members, []).append(key)
     return dict(sorted(groups.items(), key=lambda item: -len(item[0])))
 
 
-def _of_group(
+def _importances_of_group(
     results: Results, trials: Sequence[TrialRecord], responses: NDArray[np.float64], keys: Sequence[str]
 ) -> Importances:
     """Compute the importance of these parameters, among all that these trials have in common."""

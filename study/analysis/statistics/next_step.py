@@ -25,21 +25,21 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.debiasing_metrics import guesses
+from study.analysis.statistics.debiasing_metrics import no_better_than_chance
 from study.knobs import Params, Range, Scalar
-from study.ranking import Reference, Results
+from study.ranking import FittedReference, Results
 from study.ranking.difference import (
     CONFIDENCE,
+    Arm,
     Difference,
-    Side,
-    chosen_quantile,
-    root,
-    side_of,
+    find_root,
+    selection_adjusted_t,
+    to_arm,
 )
 from study.ranking.documents import Statement
 from study.spec import StudySpec, objective
-from study.spec.sampler_facts import SAMPLERS
-from study.spec.schema import Domain
+from study.spec.domain import Domain
+from study.spec.sampler_facts import sampler_facts
 from study.spec.search_checks import count_configurations
 from study.text import counted, typed
 
@@ -61,7 +61,7 @@ AHEAD, BEHIND = 3, 6
 
 
 @dataclass(frozen=True)
-class Edge:
+class RangeEdge:
     """A parameter whose best value lies at the edge of its range, where better configurations lie, too.
 
     Attributes:
@@ -79,7 +79,7 @@ class Edge:
     further: bool
 
 
-def edges(results: Results) -> list[Edge]:
+def edges(results: Results) -> list[RangeEdge]:
     """Return the searched ranges at whose edge the best configuration lies, where that is more than chance.
 
     Two things must hold. The best configuration lies in the outer `OUTER` of the range on its scale, or has the range's
@@ -88,29 +88,35 @@ def edges(results: Results) -> list[Edge]:
     complete ones). The level of that test is chosen so that, in a search where no parameter matters, at most
     `FALSE_ALARMS` of the searches name any: by chance the best lies at an edge far more often.
     """
-    complete = results.candidates
+    complete = results.ranked_search
     if not complete:
         return []
-    pruned = [trial for trial in results.record.by_stage("search") if trial.state == "pruned"]
-    pruned.sort(key=lambda trial: -trial.epochs)
+    pruned = [trial for trial in results.record.trials_of_stages("search") if trial.state == "pruned"]
+    pruned.sort(key=lambda trial: -trial.n_epochs)
     best, *others = [*(candidate.trial.params for candidate in complete), *(trial.params for trial in pruned)]
     scales = {key: domain for key, domain in results.spec.search.space.items() if _is_scale(domain)}
-    widths = {key: _width(domain, isinstance(best.get(key), int)) for key, domain in scales.items()}
+    widths = {key: _edge_width(domain, isinstance(best.get(key), int)) for key, domain in scales.items()}
     chance = 2 * sum(widths.values())
     level = min(0.5, FALSE_ALARMS / chance) if chance else 0.0
     found = []
     for key, domain in scales.items():
-        spot, value = _place(domain, best.get(key)), best.get(key)
+        spot, value = _position_in_range(domain, best.get(key)), best.get(key)
         ends: dict[Literal["low", "high"], float] = {"low": 0.0, "high": 1.0}
         for end, place in ends.items():
             if spot is None or abs(spot - place) > (OUTER if widths[key] == OUTER else 1e-9):
                 continue
-            away = [abs(at - place) for params in others if (at := _place(domain, params.get(key))) is not None]
-            if _nearer(away) <= level:
+            away = [
+                abs(at - place) for params in others if (at := _position_in_range(domain, params.get(key))) is not None
+            ]
+            if _edge_trend_p_value(away) <= level:
                 limit = domain.low if end == "low" else domain.high
                 assert limit is not None
                 assert isinstance(value, int | float)  # as it has a place
-                found.append(Edge(key, end, float(value), float(limit), _further(results.spec, key, best, end, limit)))
+                found.append(
+                    RangeEdge(
+                        key, end, float(value), float(limit), _can_go_further(results.spec, key, best, end, limit)
+                    )
+                )
     return found
 
 
@@ -121,7 +127,7 @@ def _is_scale(domain: Domain) -> bool:
     return domain.step is None or (domain.high - domain.low) / domain.step >= STEPS - 1
 
 
-def _width(domain: Domain, whole: bool) -> float:
+def _edge_width(domain: Domain, whole: bool) -> float:
     """Return the share of a uniformly drawn parameter's values that are at one edge."""
     assert domain.low is not None
     assert domain.high is not None
@@ -129,7 +135,7 @@ def _width(domain: Domain, whole: bool) -> float:
     return OUTER if step is None else max(OUTER, 1 / (math.floor((domain.high - domain.low) / step) + 1))
 
 
-def _place(domain: Domain, value: Scalar) -> float | None:
+def _position_in_range(domain: Domain, value: Scalar) -> float | None:
     """Return where a value lies between the ends, 0 to 1 on the range's scale; None for what is no such number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or domain.low is None or domain.high is None:
         return None
@@ -139,7 +145,7 @@ def _place(domain: Domain, value: Scalar) -> float | None:
     return (at - low) / (high - low)
 
 
-def _nearer(distances: Sequence[float]) -> float:
+def _edge_trend_p_value(distances: Sequence[float]) -> float:
     """Return the p value of the first third of some distances being smaller than the rest.
 
     It is the chance, over random orders, that the first third is as small against the rest as it is.
@@ -158,7 +164,7 @@ def _nearer(distances: Sequence[float]) -> float:
     return 1 - NormalDist().cdf((wins - pairs / 2 - 0.5) / math.sqrt(variance))
 
 
-def _further(spec: StudySpec, key: str, params: Params, end: str, limit: float) -> bool:
+def _can_go_further(spec: StudySpec, key: str, params: Params, end: str, limit: float) -> bool:
     """Return whether the parameter may be smaller than its lowest searched value, or larger than its highest."""
     section, _, name = key.partition(".")
     knob = spec.sections.knobs(section, params).get(name)
@@ -170,25 +176,27 @@ def _further(spec: StudySpec, key: str, params: Params, end: str, limit: float) 
     return True
 
 
-def peers_of_best(results: Results) -> Sequence[Side]:
+def peers_of_best(results: Results) -> Sequence[Arm]:
     """Return the best of the search and those that were compared with it on the same seeds, in their order."""
-    ranked = results.candidates
+    ranked = results.ranked_search
     if not ranked:
         return []
-    among = results.chosen_among(ranked[0])
-    if ranked[0].confirmed is not None:
+    among = results.n_candidates(ranked[0])
+    if ranked[0].confirm_statistics is not None:
         seen = [(candidate.confirmed_score, candidate) for candidate in ranked if candidate.confirmed_score]
     else:
-        seen = [(candidate.score, replace(candidate, repeats=[], confirmed=None)) for candidate in ranked]
+        seen = [
+            (candidate.score, replace(candidate, confirm_trials=[], confirm_statistics=None)) for candidate in ranked
+        ]
     least = next((score.violation for score, _ in seen), 0.0)
-    peers = [side_of(results.spec, candidate) for score, candidate in seen if score.violation <= least]
+    peers = [to_arm(results.spec, candidate) for score, candidate in seen if score.violation <= least]
     return [replace(peer, n_candidates=among) for peer in peers[:1]] + peers[1:]
 
 
-def _is_worse(spec: StudySpec, best: Side, other: Side) -> bool:
+def _is_worse(spec: StudySpec, best: Arm, other: Arm) -> bool:
     """Return whether a configuration is worse than the best beyond the spread over seeds."""
-    gap = best.against(other, spec.metric)
-    return bool(gap and gap.clear and spec.better(gap.value, 0.0))
+    gap = best.difference_to(other, spec.metric)
+    return bool(gap and gap.is_clear and spec.better(gap.value, 0.0))
 
 
 @dataclass(frozen=True)
@@ -210,8 +218,8 @@ class Rivals:
             constraints by more than the best are not in question.
     """
 
-    best: Side
-    runner_up: Side
+    best: Arm
+    runner_up: Arm
     gap: Difference
     compared: int
     seeds: tuple[int, int]
@@ -230,7 +238,7 @@ def rivals(results: Results) -> Rivals | None:
     if len(peers) < 2:
         return None
     best, *others = peers
-    gap = best.against(others[0], results.spec.metric)
+    gap = best.difference_to(others[0], results.spec.metric)
     if gap is None:
         return None
     undecided = [other.number for other in others if not _is_worse(results.spec, best, other)]
@@ -279,13 +287,14 @@ def seeds_needed(gap: Difference, seeds: int) -> SeedsNeeded:
         seeds: number of seeds behind it.
     """
     assert gap.error
-    assert gap.freedom is not None
+    freedom = gap.degrees_of_freedom
+    assert freedom is not None
     measured, root, miss = abs(gap.value) / gap.error, math.sqrt(seeds), (1 - SEEDS_CONFIDENCE) / 2
-    clear = chosen_quantile((1 + CONFIDENCE) / 2, gap.freedom, gap.n_candidates)
-    lucky = chosen_quantile(1 - miss, gap.freedom, gap.n_candidates) / chosen_quantile(1 - miss, gap.freedom)
-    least = _noncentrality(measured / lucky, gap.freedom, 1 - miss)
-    middle = _noncentrality(measured, gap.freedom, 0.5)
-    largest = _noncentrality(measured, gap.freedom, miss, clear)
+    clear = selection_adjusted_t((1 + CONFIDENCE) / 2, freedom, gap.n_candidates)
+    lucky = selection_adjusted_t(1 - miss, freedom, gap.n_candidates) / selection_adjusted_t(1 - miss, freedom)
+    least = _noncentrality(measured / lucky, freedom, 1 - miss)
+    middle = _noncentrality(measured, freedom, 0.5)
+    largest = _noncentrality(measured, freedom, miss, clear)
     fewest, expected, most = (_enough_seeds(size / root, seeds, gap.n_candidates) for size in (largest, middle, least))
     next_step = max(fewest or 0, min(expected or MOST_SEEDS, max(2 * seeds, CONFIRMED), MOST_SEEDS))
     return SeedsNeeded(fewest, expected, most, next_step)
@@ -308,7 +317,7 @@ def _noncentrality(measured: float, freedom: float, level: float, limit: float =
     largest = float(_deviations(freedom)[-1]) * measured + 4
     if beyond(0.0) <= 0:
         return 0.0
-    return math.inf if beyond(largest) > 0 else root(beyond, 0.0, largest)
+    return math.inf if beyond(largest) > 0 else find_root(beyond, 0.0, largest)
 
 
 def power(size: float, seeds: int, among: int = 1) -> float:
@@ -319,7 +328,7 @@ def power(size: float, seeds: int, among: int = 1) -> float:
         seeds: at least 2.
         among: from how many configurations the better one was chosen.
     """
-    limit = chosen_quantile((1 + CONFIDENCE) / 2, seeds - 1, among)
+    limit = selection_adjusted_t((1 + CONFIDENCE) / 2, seeds - 1, among)
     return 1 - _noncentral_t(limit, seeds - 1, math.sqrt(seeds) * size)
 
 
@@ -386,12 +395,28 @@ STEP_REASONS = {
 
 
 class LearnFirst(Statement):
-    """The result is not told from guessing."""
+    """The result is not told from guessing.
+
+    Attributes:
+        can_begin_pretrained: whether a trial could begin from pretrained weights, and none does.
+        can_enlarge: whether the images are scaled to a size that the study sets.
+    """
+
+    can_begin_pretrained: bool
+    can_enlarge: bool
+
+    @classmethod
+    def of(cls, spec: StudySpec) -> "LearnFirst":
+        """Return it with what the study does not use yet."""
+        data, is_used = spec.base["data"], any(section.get("weights") for section in spec.model_sections)
+        return cls(not is_used and data["name"] != "table", "size" in data)
 
     def __str__(self) -> str:
+        pretrained = " or pretrained weights" * self.can_begin_pretrained
+        larger = " larger images (`data.size`)," * self.can_enlarge
         return (
             "Nothing here has learned the class, so there is nothing to train yet: give trials more to learn it with "
-            "(another network or pretrained weights under `model`, larger images, more `train.epochs`, more data)."
+            f"(another network{pretrained} under `model`,{larger} more `train.epochs`, more data)."
         )
 
 
@@ -410,7 +435,7 @@ class CameLate(Statement):
 class AtEdge(Statement):
     """The best lies at the edge of a range."""
 
-    edge: Edge
+    edge: RangeEdge
 
     def __str__(self) -> str:
         edge = self.edge
@@ -430,8 +455,8 @@ class NotToldApart(Statement):
         command: to type, where that is no step of its own.
     """
 
-    best: Side
-    other: Side
+    best: Arm
+    other: Arm
     seeds: int
     needed: SeedsNeeded | None
     command: str | None = None
@@ -455,13 +480,13 @@ class NotToldApart(Statement):
 class TakeReference(Statement):
     """What needs no search is the result."""
 
-    reference: Reference
+    reference: FittedReference
 
     def __str__(self) -> str:
         return f"Take what needs no search, which best.yaml holds: {self.reference.words}."
 
 
-class Enough(Statement):
+class NoStepLeft(Statement):
     """No step is left that the measurements ask for.
 
     Attributes:
@@ -490,7 +515,7 @@ class Enough(Statement):
 
 
 @dataclass(frozen=True)
-class Step:
+class NextStep:
     """One thing to do.
 
     Attributes:
@@ -520,10 +545,10 @@ class PositionInSearch:
         return self.of >= MIN_TRIALS and self.place > (1 - LATE_SHARE) * self.of
 
 
-def came(results: Results) -> PositionInSearch | None:
+def position_of_best(results: Results) -> PositionInSearch | None:
     """Return when the best searched configuration came; None without one, or in a search of a single one."""
-    _, best = results.sides
-    numbers = [trial.number for trial in results.record.by_stage("search") if trial.state != "waiting"]
+    _, best = results.compared_arms
+    numbers = [trial.number for trial in results.record.trials_of_stages("search") if trial.state != "waiting"]
     if best is None or len(numbers) < 2:
         return None
     last = best.number if len(results.spec.objective.metrics) == 1 else last_growth(results)
@@ -535,14 +560,14 @@ def last_growth(results: Results) -> int | None:
 
     As none came after it, it is still on the front. None where no configuration keeps the constraints.
     """
-    kept = [candidate for candidate in results.searched if candidate.score.violation == 0]
+    kept = [candidate for candidate in results.ranked_by_search_value if candidate.score.violation == 0]
     by_values: dict[Sequence[float], list[int]] = {}
-    for place in objective.front([candidate.score for candidate in kept]):
+    for place in objective.front_positions([candidate.score for candidate in kept]):
         by_values.setdefault(kept[place].score.gains, []).append(kept[place].trial.number)
     return max(map(min, by_values.values()), default=None)
 
 
-def next_steps(results: Results) -> list[Step]:
+def next_steps(results: Results) -> list[NextStep]:
     """Return the steps that apply, the one to take first.
 
     Empty for a final training, while a driver is at work, and for a complete study whose trials have different data.
@@ -552,30 +577,39 @@ def next_steps(results: Results) -> list[Step]:
     name = results.spec.name
     failed = [trial for trial in results.record.trials.values() if trial.state == "failed"]
     if results.record.state == "failed" and failed:
-        cause = TrialFailed(name, failed[0].number, failed[0].why or "")
-        return [Step("resume", cause, typed("resume", name, "--failed"))]
+        cause = TrialFailed(name, failed[0].number, failed[0].end_reason or "")
+        return [NextStep("resume", cause, typed("resume", name, "--failed"))]
     if results.record.state != "complete":
-        return [Step("resume", StepReason("not over"), typed("resume", name))]
-    reference, best = results.sides
-    if best is None or results.spec.varied_data:
+        return [NextStep("resume", StepReason("not over"), typed("resume", name))]
+    reference, best = results.compared_arms
+    if best is None or results.spec.varied_data_keys:
         return []
-    if guesses(results.record, (results.unbeaten and side_of(results.spec, results.unbeaten)) or best):
-        return [Step("learn", LearnFirst(), None)]
-    when = came(results)
-    found = [Step("widen", AtEdge(edge), None) for edge in edges(results) if edge.further]
-    if when and when.late and not SAMPLERS[results.spec.search.sampler].every_cell and not is_used_up(results):
-        late = CameLate(when, "front" if results.spec.objective.several else "first" if results.above else "best")
-        found.append(Step("search", late, typed("resume", name, "--trials", f"+{math.ceil(when.of / 2)}")))
+    if no_better_than_chance(
+        results.record, (results.reference_as_result and to_arm(results.spec, results.reference_as_result)) or best
+    ):
+        return [NextStep("learn", LearnFirst.of(results.spec), None)]
+    when = position_of_best(results)
+    found = [NextStep("widen", AtEdge(edge), None) for edge in edges(results) if edge.further]
+    if when and when.late and not sampler_facts(results.spec.search.sampler).every_cell and not is_used_up(results):
+        late = CameLate(
+            when,
+            "front"
+            if results.spec.objective.has_several_metrics
+            else "first"
+            if results.references_above_best
+            else "best",
+        )
+        found.append(NextStep("search", late, typed("resume", name, "--trials", f"+{math.ceil(when.of / 2)}")))
     if results.is_confirmed:
-        found += _seeds(results, reference, best)
-    elif any(results.of_a_rule(side) is None for side in (best, reference) if side):
-        top = min(CONFIRMED, len(results.searched))
-        why = StepReason("baseline on own seeds alone" if results.of_a_rule(best) else "own seeds alone")
-        found.append(Step("confirm", why, typed("confirm", name, "--top", top, "--seeds", CONFIRMED)))
-    if stays := results.unbeaten:
-        return [Step("enough", TakeReference(stays), None), *found]
+        found += _seed_steps(results, reference, best)
+    elif any(results.rule_pick_arm(arm) is None for arm in (best, reference) if arm):
+        top = min(CONFIRMED, len(results.ranked_by_search_value))
+        why = StepReason("baseline on own seeds alone" if results.rule_pick_arm(best) else "own seeds alone")
+        found.append(NextStep("confirm", why, typed("confirm", name, "--top", top, "--seeds", CONFIRMED)))
+    if stays := results.reference_as_result:
+        return [NextStep("enough", TakeReference(stays), None), *found]
     further = [step for step in found if step.kind != "enough"]
-    return further or found or [Step("enough", _enough(results), None)]
+    return further or found or [NextStep("enough", _no_step_left(results), None)]
 
 
 def is_over_baseline(results: Results) -> bool | None:
@@ -583,22 +617,25 @@ def is_over_baseline(results: Results) -> bool | None:
 
     None where its seeds do not tell. What ran on one seed is taken as better: whether it is, `confirm` tells.
     """
-    reference, best = results.sides
+    reference, best = results.compared_arms
     won = results.best
     if reference is None or best is None or won is None:
         return True
     if won.trial.stage == "baseline":
-        return results.spec.objective.several and len(results.front) > 1
-    gains = (best.against(reference, name) for name in results.spec.objective.metrics)
-    return None if all(gain is not None and gain.clear is False for gain in gains) else True
+        return results.spec.objective.has_several_metrics and len(results.front) > 1
+    gains = (best.difference_to(reference, name) for name in results.spec.objective.metrics)
+    return None if all(gain is not None and gain.is_clear is False for gain in gains) else True
 
 
-def _enough(results: Results) -> Enough:
+def _no_step_left(results: Results) -> NoStepLeft:
     """Return the step when nothing asks for more."""
-    trials, held = sum(trial.state != "waiting" for trial in results.record.by_stage("search")), results.standing
-    keep: Literal["margin", "better"] = "margin" if held and held.passed_over else "better"
+    trials, held = (
+        sum(trial.state != "waiting" for trial in results.record.trials_of_stages("search")),
+        results.incumbent_standing,
+    )
+    keep: Literal["margin", "better"] = "margin" if held and held.held_back_lead else "better"
     is_kept = is_over_baseline(results) is False
-    return Enough(trials, is_used_up(results), results.is_confirmed, keep if is_kept else "")
+    return NoStepLeft(trials, is_used_up(results), results.is_confirmed, keep if is_kept else "")
 
 
 def is_used_up(results: Results) -> bool:
@@ -607,37 +644,37 @@ def is_used_up(results: Results) -> bool:
     if any(domain.has_real_range for domain in search.space.values()):
         return False  # told without PyTorch, which the declarations of keys import
     there = count_configurations(search, results.spec.space)
-    return there is not None and results.record.tried >= there
+    return there is not None and results.record.n_configurations_tried >= there
 
 
-def _seeds(results: Results, reference: Side | None, best: Side) -> list[Step]:
+def _seed_steps(results: Results, reference: Arm | None, best: Arm) -> list[NextStep]:
     """Return the step of more seeds for the best and the baseline, or else for the best and the runner-up.
 
     Empty where more seeds are not needed.
     """
     if reference is not None:
-        gain = best.against(reference, results.spec.metric)
+        gain = best.difference_to(reference, results.spec.metric)
         if gain is not None and not results.spec.better(gain.value, 0.0):
             return []
-        if gain is not None and not gain.clear:
-            return _more(results, best, reference, gain)
+        if gain is not None and not gain.is_clear:
+            return _more_seeds_step(results, best, reference, gain)
     others = rivals(results)
     if others is None or others.runner_up.number not in others.undecided or results.spec.better(0.0, others.gap.value):
         return []  # of a runner-up with the better mean the margin is known, which more seeds hardly change
-    return _more(results, best, others.runner_up, others.gap)
+    return _more_seeds_step(results, best, others.runner_up, others.gap)
 
 
-def _more(results: Results, best: Side, other: Side, gap: Difference) -> list[Step]:
+def _more_seeds_step(results: Results, best: Arm, other: Arm, gap: Difference) -> list[NextStep]:
     seeds = len(best.values(results.spec.metric).keys() & other.values(results.spec.metric).keys())
-    order = [candidate.trial.number for candidate in results.searched]
+    order = [candidate.trial.number for candidate in results.ranked_by_search_value]
     top = max(order.index(number) + 1 for number in (best.number, other.number) if number in order)
     ask = partial(typed, "confirm", results.spec.name, "--top", top, "--seeds")
     if gap.interval is None or seeds < 2:
-        return [Step("seeds", NotToldApart(best, other, seeds, None), ask(CONFIRMED))]
+        return [NextStep("seeds", NotToldApart(best, other, seeds, None), ask(CONFIRMED))]
     if not gap.error:
         return []  # alike on every seed
     needed = seeds_needed(gap, seeds)
     command = None if needed.fewest is None else ask(needed.following)
     if needed.fewest is None or (needed.middle is None and seeds > 2):
-        return [Step("enough", NotToldApart(best, other, seeds, needed, command), None)]
-    return [Step("seeds", NotToldApart(best, other, seeds, needed), command)]
+        return [NextStep("enough", NotToldApart(best, other, seeds, needed, command), None)]
+    return [NextStep("seeds", NotToldApart(best, other, seeds, needed), command)]

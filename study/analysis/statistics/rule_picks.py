@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from study.analysis.statistics.frame import metric, param, param_keys
+from study.analysis.statistics.frame import param, param_keys, trial_metric
 from study.home.record import TrialRecord
 from study.metrics import Direction
-from study.ranking import Results, SeedStatistics, epochs, spread
-from study.ranking.picks import Pick, fresh_trials
+from study.ranking import Results, SeedStatistics, epochs, seed_statistics
+from study.ranking.picks import Pick, fresh_seed_trials
 from study.spec import StudySpec
 
 
@@ -48,24 +48,29 @@ class RulePicks:
     chosen: int | None = None
 
     @property
-    def tests(self) -> Mapping[int, SeedStatistics]:
+    def test_metrics(self) -> Mapping[int, SeedStatistics]:
         """The test metric of each pick that has one, by the number of its trial."""
         return {result.pick.number: result.test for result in self.results if result.test}
 
-    def turned(self, value: float) -> float:
+    def as_larger_is_better(self, value: float) -> float:
         """Reverse the sign of a test value where smaller is better, so that larger is better."""
         return -value if self.better == "min" else value
 
 
 def rule_picks(results: Results) -> RulePicks:
     """Return what every rule picks, and what is known of it on fresh seeds."""
-    ranked = results.comparable
-    fresh = {candidate.trial.number: fresh_trials(results.record, candidate.trial.number) for candidate in ranked}
-    judge = _judge(results.spec, [trial for trials in fresh.values() for trial in trials])
-    tests = {number: spread(metric(results.spec, trial, judge) for trial in trials) for number, trials in fresh.items()}
+    ranked = results.ranked_all
+    fresh = {candidate.trial.number: fresh_seed_trials(results.record, candidate.trial.number) for candidate in ranked}
+    judge = _judging_metric(results.spec, [trial for trials in fresh.values() for trial in trials])
+    tests = {
+        number: seed_statistics(trial_metric(results.spec, trial, judge) for trial in trials)
+        for number, trials in fresh.items()
+    }
     all_picks, better = results.picks, results.spec.direction(judge) or "max"
     table = RulePicks(judge, [], better)
-    best = max((table.turned(test.mean) for pick in all_picks if (test := tests[pick.number])), default=math.nan)
+    best = max(
+        (table.as_larger_is_better(test.mean) for pick in all_picks if (test := tests[pick.number])), default=math.nan
+    )
     judged = []
     for pick in all_picks:
         test, trials = tests[pick.number], fresh[pick.number]
@@ -73,9 +78,11 @@ def rule_picks(results: Results) -> RulePicks:
             PickResult(
                 pick,
                 trials,
-                spread(epochs.value(pick.rule.goal, trial, pick.rule.goal.metrics[0]) for trial in trials),
+                seed_statistics(
+                    epochs.chosen_metric(pick.rule.goal, trial, pick.rule.goal.metrics[0]) for trial in trials
+                ),
                 test,
-                best - table.turned(test.mean) if test else None,
+                best - table.as_larger_is_better(test.mean) if test else None,
             )
         )
     return RulePicks(judge, judged, better, ranked[0].trial.number if ranked else None)
@@ -100,10 +107,10 @@ def document(spec: StudySpec, table: RulePicks) -> list[dict[str, object]]:
     keys = list(
         dict.fromkeys(key for result in table.results for key in param_keys(spec, [result.pick.candidate.trial]))
     )
-    return [{"rule": result.pick.rule.name, **_row(spec, table.judge, result, keys)} for result in table.results]
+    return [{"rule": result.pick.rule.name, **_pick_row(spec, table.judge, result, keys)} for result in table.results]
 
 
-def _row(spec: StudySpec, judge: str, result: PickResult, keys: Sequence[str]) -> dict[str, object]:
+def _pick_row(spec: StudySpec, judge: str, result: PickResult, keys: Sequence[str]) -> dict[str, object]:
     pick = result.pick
     return {
         "needs": pick.rule.needs,
@@ -111,20 +118,20 @@ def _row(spec: StudySpec, judge: str, result: PickResult, keys: Sequence[str]) -
         "trial": pick.number,
         "value": pick.score.values[0],
         "violation": pick.score.violation,
-        **{"ties": pick.ties, "among": pick.among, "rank": pick.rank},
-        **_spread("val", result.val),
+        **{"ties": pick.ties, "among": pick.n_candidates, "rank": pick.rank},
+        **_statistics_columns("val", result.val),
         "judge": judge,
-        **_spread("test", result.test),
+        **_statistics_columns("test", result.test),
         "regret": result.regret,
         **{key: param(spec, pick.candidate.trial, key) for key in keys},
     }
 
 
-def _spread(name: str, values: SeedStatistics | None) -> dict[str, float | int | None]:
+def _statistics_columns(name: str, values: SeedStatistics | None) -> dict[str, float | int | None]:
     mean, deviation, count = (values.mean, values.deviation, values.count) if values else (None, None, 0)
     return {f"{name} mean": mean, f"{name} sd": deviation, f"{name} n": count}
 
 
-def _judge(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
-    tested = [trial.tested for trial in trials if trial.tested]
+def _judging_metric(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
+    tested = [trial.test_metrics for trial in trials if trial.test_metrics]
     return spec.test_metric if not tested or any(spec.test_metric in one for one in tested) else "test/accuracy"

@@ -10,13 +10,13 @@ from scipy.special import stdtrit
 from study.metrics import lower_is_better
 from study.ranking import Results
 from study.ranking import difference as by_seed
-from study.ranking.picks import fresh_trials
+from study.ranking.picks import fresh_seed_trials
 from study.spec.suite import Suite, SuiteSearch
 
 Place = tuple[str, str]
 """A method and a data set, by their labels."""
 
-Found = Callable[[SuiteSearch], Results | None]
+FindStudy = Callable[[SuiteSearch], Results | None]
 """Function that returns the study of a search, None where it has not begun."""
 
 NOT_YET = "not yet"
@@ -27,7 +27,7 @@ BEYOND = "searched beyond the budget"
 
 
 @dataclass
-class Judged:
+class RuleResults:
     """The picks of one rule.
 
     Attributes:
@@ -44,16 +44,18 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Spent:
+class MethodCost:
     """The cost of a method's searches: epochs and seconds of trials, those on fresh seeds included."""
 
     epochs: int
     seconds: float
 
 
-def results(suite: Suite, found: Found) -> tuple[dict[str, Judged], dict[str, Spent], dict[str, int]]:
+def judge_searches(
+    suite: Suite, found: FindStudy
+) -> tuple[dict[str, RuleResults], dict[str, MethodCost], dict[str, int]]:
     """Return the results of every rule, what each method took, and how many searches are in which state."""
-    by_rule = {rule: Judged() for rule in suite.rules}
+    by_rule = {rule: RuleResults() for rule in suite.rules}
     epochs, seconds = dict.fromkeys(suite.methods, 0), dict.fromkeys(suite.methods, 0.0)
     states: dict[str, int] = {}
     for cell in suite.cells:
@@ -61,26 +63,26 @@ def results(suite: Suite, found: Found) -> tuple[dict[str, Judged], dict[str, Sp
         state = study.record.state if study else NOT_YET
         states[state] = states.get(state, 0) + 1
         if study:
-            epochs[cell.method] += sum(trial.epochs for trial in study.record.trials.values())
-            seconds[cell.method] += study.record.busy
-        for rule, values in _values(suite, cell, study).items():
+            epochs[cell.method] += sum(trial.n_epochs for trial in study.record.trials.values())
+            seconds[cell.method] += study.record.total_trial_seconds
+        for rule, values in _values_by_rule(suite, cell, study).items():
             place = cell.method, cell.data
             if isinstance(values, str):
                 reasons = by_rule[rule].missing.setdefault(place, {})
                 reasons[values] = reasons.get(values, 0) + 1
             else:
                 by_rule[rule].values.setdefault(place, {})[cell.number] = values
-    return by_rule, {method: Spent(epochs[method], seconds[method]) for method in suite.methods}, states
+    return by_rule, {method: MethodCost(epochs[method], seconds[method]) for method in suite.methods}, states
 
 
-def _values(suite: Suite, cell: SuiteSearch, study: Results | None) -> Mapping[str, dict[int, float] | str]:
+def _values_by_rule(suite: Suite, cell: SuiteSearch, study: Results | None) -> Mapping[str, dict[int, float] | str]:
     """Return by rule the judge's values by seed, or why there are none: a search counts once all of it is over."""
     if study is None or study.record.state != "complete":
         failed = study is not None and study.record.state == "failed"
         reason = FAILED if failed else NOT_YET
-        possible = {rule: suite.possible(rule, (cell.method, cell.data)) for rule in suite.rules}
+        possible = {rule: suite.is_available(rule, (cell.method, cell.data)) for rule in suite.rules}
         return {rule: reason if possible[rule] else NO_RULE for rule in suite.rules}
-    if study.record.limit(study.spec.trials) != study.spec.trials:
+    if study.record.max_configurations(study.spec.trials) != study.spec.trials:
         return dict.fromkeys(suite.rules, BEYOND)
     picked = {pick.rule.name: pick for pick in study.picks}
     found: dict[str, dict[int, float] | str] = {}
@@ -89,7 +91,8 @@ def _values(suite: Suite, cell: SuiteSearch, study: Results | None) -> Mapping[s
             found[rule] = NO_RULE
             continue
         tested = {
-            trial.seed: trial.tested.get(suite.judge) for trial in fresh_trials(study.record, picked[rule].number)
+            trial.seed: trial.test_metrics.get(suite.judge)
+            for trial in fresh_seed_trials(study.record, picked[rule].number)
         }
         found[rule] = {seed: value for seed, value in tested.items() if value is not None} or UNREAD
     return found
@@ -107,7 +110,7 @@ Searches = Mapping[int, float]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class MeanEstimate:
     """A mean.
 
     Attributes:
@@ -130,16 +133,16 @@ class Estimate:
         return self.mean - reach, self.mean + reach
 
 
-def estimate(values: Iterable[float]) -> Estimate | None:
+def estimate(values: Iterable[float]) -> MeanEstimate | None:
     """Estimate the mean of independent values; None without any."""
     numbers = list(values)
     if not numbers:
         return None
     error = stdev(numbers) / math.sqrt(len(numbers)) if len(numbers) > 1 else None
-    return Estimate(fmean(numbers), error, len(numbers) - 1, len(numbers))
+    return MeanEstimate(fmean(numbers), error, len(numbers) - 1, len(numbers))
 
 
-def average(parts: Sequence[Estimate | None]) -> Estimate | None:
+def average_estimates(parts: Sequence[MeanEstimate | None]) -> MeanEstimate | None:
     """Average independent estimates, one per data set: the error counts the searches, not how data sets differ.
 
     Its degrees of freedom are those of Welch (1947) and Satterthwaite (1946). None if a part is missing.
@@ -150,16 +153,16 @@ def average(parts: Sequence[Estimate | None]) -> Estimate | None:
     mean, count = fmean(part.mean for part in known), sum(part.count for part in known)
     squares = [part.error**2 for part in known if part.error is not None]
     if len(squares) < len(known):
-        return Estimate(mean, None, 0, count)
+        return MeanEstimate(mean, None, 0, count)
     total = sum(squares)
     freedoms = [part.freedom for part in known]
     if total == 0.0:
-        return Estimate(mean, 0.0, sum(freedoms), count)
+        return MeanEstimate(mean, 0.0, sum(freedoms), count)
     freedom = 1 / sum((square / total) ** 2 / each for square, each in zip(squares, freedoms, strict=True))
-    return Estimate(mean, math.sqrt(total) / len(known), freedom, count)
+    return MeanEstimate(mean, math.sqrt(total) / len(known), freedom, count)
 
 
-def difference(one: Sequence[Searches], other: Sequence[Searches]) -> Estimate | None:
+def difference(one: Sequence[Searches], other: Sequence[Searches]) -> MeanEstimate | None:
     """Return how far one method is above another, averaged over data sets, by the searches that both have.
 
     Where the difference is the same in all of them, which small splits bring about by chance, its error is Welch's.
@@ -167,14 +170,14 @@ def difference(one: Sequence[Searches], other: Sequence[Searches]) -> Estimate |
     Args:
         one, other: of each method the values on each data set, in the same order.
     """
-    return average([_between(left, right) for left, right in zip(one, other, strict=True)])
+    return average_estimates([_difference_between(left, right) for left, right in zip(one, other, strict=True)])
 
 
-def _between(one: Searches, other: Searches) -> Estimate | None:
+def _difference_between(one: Searches, other: Searches) -> MeanEstimate | None:
     """Return `study.ranking.difference.difference` of the searches that both have, the number as the seed."""
     both = sorted(one.keys() & other.keys())
     gap = by_seed.difference({number: one[number] for number in both}, {number: other[number] for number in both})
-    return Estimate(gap.value, gap.error, gap.freedom or 0, len(both)) if gap else None
+    return MeanEstimate(gap.value, gap.error, gap.degrees_of_freedom or 0, len(both)) if gap else None
 
 
 def leaders(values: Mapping[str, Sequence[Searches]], better: float = 1.0) -> dict[str, bool | None]:
@@ -191,15 +194,17 @@ def leaders(values: Mapping[str, Sequence[Searches]], better: float = 1.0) -> di
         By method: True for the best and for those not told from it, False for those told from it; None where there are
         no two searches to judge by. Methods without a value are left out.
     """
-    means = {method: average([estimate(one.values()) for one in own]) for method, own in values.items()}
+    means = {method: average_estimates([estimate(one.values()) for one in own]) for method, own in values.items()}
     known = {method: mean.mean * better for method, mean in means.items() if mean is not None}
     if not known:
         return {}
     best = max(known, key=lambda method: known[method])
-    return {method: True if method == best else not_told(values[best], values[method], len(known)) for method in known}
+    return {
+        method: True if method == best else is_undecided(values[best], values[method], len(known)) for method in known
+    }
 
 
-def not_told(best: Sequence[Searches], other: Sequence[Searches], among: int) -> bool | None:
+def is_undecided(best: Sequence[Searches], other: Sequence[Searches], among: int) -> bool | None:
     """Return whether the interval of the difference of two of `among` methods has 0 in it; None without an interval."""
     between = difference(best, other)
     interval = between.interval(1 - (1 - CONFIDENCE) / max(1, math.comb(among, 2))) if between is not None else None
@@ -219,7 +224,7 @@ class RuleTable:
         methods, data: labels of rows and columns.
         cells: the mean over searches, by place; None without a value.
         averages: over all data sets, by method; None where one is missing.
-        leading: by column, data sets and `AVERAGE`, what `study.analysis.statistics.suite_cells.leaders` gives.
+        leading: by column, data sets and `AVERAGE`, what `leaders` gives.
         results: what the numbers are made of.
     """
 
@@ -227,18 +232,20 @@ class RuleTable:
     judge: str
     methods: tuple[str, ...]
     data: tuple[str, ...]
-    cells: Mapping[Place, Estimate | None]
-    averages: Mapping[str, Estimate | None]
+    cells: Mapping[Place, MeanEstimate | None]
+    averages: Mapping[str, MeanEstimate | None]
     leading: Mapping[str, Mapping[str, bool | None]]
-    results: Judged
+    results: RuleResults
 
 
-def rule_table(rule: str, judge: str, methods: tuple[str, ...], data: tuple[str, ...], results: Judged) -> RuleTable:
+def rule_table(
+    rule: str, judge: str, methods: tuple[str, ...], data: tuple[str, ...], results: RuleResults
+) -> RuleTable:
     """Build the table of one rule from its results."""
     better = -1.0 if lower_is_better(judge) else 1.0
     means = {(method, label): results.means((method, label)) for method in methods for label in data}
     cells = {place: estimate(values.values()) for place, values in means.items()}
-    averages = {method: average([cells[method, label] for label in data]) for method in methods}
+    averages = {method: average_estimates([cells[method, label] for label in data]) for method in methods}
     rows = {method: [means[method, label] for label in data] for method in methods}
     whole: dict[str, list[Searches]] = {method: list(row) for method, row in rows.items() if averages[method]}
     leading = {
@@ -260,7 +267,7 @@ def cell_rows(table: RuleTable) -> list[dict[str, object]]:
         {
             "method": method,
             "data": label,
-            **_plain(table.cells[method, label], table.leading[label].get(method)),
+            **_plain_estimate(table.cells[method, label], table.leading[label].get(method)),
             "searches": [
                 {"number": number, "values": list(by_seed.values()), "seeds": list(by_seed)}
                 for number, by_seed in sorted(table.results.values.get((method, label), {}).items())
@@ -275,10 +282,10 @@ def cell_rows(table: RuleTable) -> list[dict[str, object]]:
 def average_rows(table: RuleTable) -> list[dict[str, object]]:
     """Return a row for each method, over all data sets."""
     leading = table.leading[AVERAGE]
-    return [{"method": one, **_plain(table.averages[one], leading.get(one))} for one in table.methods]
+    return [{"method": one, **_plain_estimate(table.averages[one], leading.get(one))} for one in table.methods]
 
 
-def _plain(found: Estimate | None, leads: bool | None) -> dict[str, object]:
+def _plain_estimate(found: MeanEstimate | None, leads: bool | None) -> dict[str, object]:
     if found is None:
         return {"mean": None, "standard_error": None, "interval": None, "n": 0, "leads": None}
     interval = found.interval()

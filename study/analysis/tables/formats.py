@@ -7,7 +7,7 @@ import pandas as pd
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Place
-from study.analysis.tables.printed_table import Along, Entry, Grid, ablation_grid, is_ablation, to_grid
+from study.analysis.tables.printed_table import Along, Grid, PrintedEntry, ablation_grid, is_ablation, to_grid
 from study.text import Markdown, escaped, neutral_cell, rows_as_markdown
 
 TEX = {
@@ -33,14 +33,14 @@ def to_markdown(table: pd.DataFrame | Grid, best: Along | None = None, digits: i
         best: along each `row` or `column` the best is bold and the second in italics; None: nothing is marked.
         digits: of a frame's percentages, see `Grid`.
     """
-    grid = _grid(table, best, digits)
-    heads = [", ".join(_named(*pair) for pair in zip(grid.heads, column, strict=True)) for column in grid.columns]
+    grid = _as_grid(table, best, digits)
+    heads = [", ".join(_label_text(*pair) for pair in zip(grid.heads, column, strict=True)) for column in grid.columns]
     rows = [
         [formatting.setting(label) for label in place] + [_markdown_entry(grid, entry) for entry in entries]
         for place, entries in zip(grid.rows, grid.entries, strict=True)
     ]
     numeric = [False] * len(grid.stub) + [True] * len(grid.columns)
-    notes = escaped(" ".join([*grid.notes, *_legend(best, "in italics")]))
+    notes = escaped(" ".join([*grid.notes, *_mark_legend(best, "in italics")]))
     return f"{rows_as_markdown([*grid.stub, *heads], rows, numeric)}\n\n{notes}"
 
 
@@ -54,12 +54,12 @@ def to_latex(
 
     It needs `\usepackage{booktabs,graphicx}`. Arguments are those of `to_markdown`.
     """
-    grid = _grid(table, best, digits)
+    grid = _as_grid(table, best, digits)
     body = [
         " & ".join([*_row_labels(grid, row), *(_latex_entry(grid, entry) for entry in grid.entries[row])]) + r" \\"
         for row in range(len(grid.rows))
     ]
-    notes = " ".join([*grid.notes, *_legend(best, "underlined")])
+    notes = " ".join([*grid.notes, *_mark_legend(best, "underlined")])
     lines = [
         r"\begin{table}",
         r"\centering",
@@ -83,13 +83,13 @@ def to_csv(table: pd.DataFrame | Grid) -> str:
 
     No text is a formula for a spreadsheet, see `study.text`.
     """
-    grid = _grid(table, None, 1)
+    grid = _as_grid(table, None, 1)
     names = ["metric", "mean", "sd", "n", "remark"]
     labels = [*(name or "row" for name in grid.stub), *(name or "column" for name in grid.heads)]
     lines = []
     for row, entries in zip(grid.rows, grid.entries, strict=True):
         for column, entry in zip(grid.columns, entries, strict=True):
-            spread = entry.spread
+            spread = entry.statistics
             numbers = [spread.mean, spread.deviation, spread.count] if spread else [None, None, 0]
             lines.append([*map(str, (*row, *column)), entry.metric, *numbers, entry.remark])
     return csv_text(pd.DataFrame(lines, columns=[*labels, *names], dtype=object), index=False)
@@ -105,7 +105,7 @@ def latex(text: str) -> str:
     return "".join(TEX.get(letter, letter) for letter in " ".join(text.split()))
 
 
-def _grid(table: pd.DataFrame | Grid, best: Along | None, digits: int) -> Grid:
+def _as_grid(table: pd.DataFrame | Grid, best: Along | None, digits: int) -> Grid:
     if isinstance(table, Grid):
         grid = table
     else:
@@ -113,20 +113,20 @@ def _grid(table: pd.DataFrame | Grid, best: Along | None, digits: int) -> Grid:
     return grid.marked(best) if best else grid
 
 
-def _legend(best: Along | None, second: str) -> list[str]:
+def _mark_legend(best: Along | None, second: str) -> list[str]:
     return [f"Best of a {best} in bold, second {second}."] if best else []
 
 
-def _named(head: str, label: object) -> str:
+def _label_text(head: str, label: object) -> str:
     return f"{head} {formatting.setting(label)}".strip()
 
 
-def _markdown_entry(grid: Grid, entry: Entry) -> Markdown:
+def _markdown_entry(grid: Grid, entry: PrintedEntry) -> Markdown:
     around = {"best": "**", "second": "*", None: ""}[entry.mark]
     return Markdown(" ".join(part for part in (f"{around}{grid.number(entry)}{around}", escaped(entry.remark)) if part))
 
 
-def _latex_entry(grid: Grid, entry: Entry) -> str:
+def _latex_entry(grid: Grid, entry: PrintedEntry) -> str:
     number = latex(grid.number(entry))
     marked = {"best": f"\\textbf{{{number}}}", "second": f"\\underline{{{number}}}", None: number}[entry.mark]
     return " ".join(part for part in (marked, latex(entry.remark)) if part)

@@ -11,10 +11,10 @@ import pandas as pd
 from scipy.special import stdtr
 
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cell_tables import Cell
-from study.analysis.tables.printed_table import Entry, Grid, notes_on, to_entry
+from study.analysis.statistics.cell_tables import MetricCell
+from study.analysis.tables.printed_table import Grid, PrintedEntry, cell_notes, to_entry
 from study.metrics import is_share, lower_is_better
-from study.ranking import SeedStatistics, spread
+from study.ranking import SeedStatistics, seed_statistics
 from study.ranking.difference import difference
 
 MARGIN = 0.01
@@ -32,12 +32,13 @@ def verdict(ours: SeedStatistics | None, theirs: SeedStatistics | None, margin: 
     - agrees: the 90% interval of the difference lies within ± `margin` (two one-sided tests at 5%, Schuirmann 1987):
       a larger difference is ruled out. Finding no difference is not enough.
     - differs: it does not agree, and zero lies outside the 95% interval of the difference.
-    - cannot tell: neither, or a side has fewer than two values or no known spread. This is common with few seeds.
+    - cannot tell: neither, or one of the two has fewer than two values or no known spread. This is common with few
+      seeds.
 
     Args:
         ours: None for a missing cell.
-        theirs: printed (see `widest`); without a deviation where the paper gives no spread or does not say of how many
-            values.
+        theirs: printed (see `widest_spread`); without a deviation where the paper gives no spread or does not say of
+            how many values.
         margin: in the unit of the means.
     """
     wide, narrow = difference(ours, theirs), difference(ours, theirs, confidence=0.90)
@@ -45,10 +46,10 @@ def verdict(ours: SeedStatistics | None, theirs: SeedStatistics | None, margin: 
         return "cannot tell"
     if -margin <= narrow.interval[0] and narrow.interval[1] <= margin:
         return "agrees"
-    return "differs" if wide.clear else "cannot tell"
+    return "differs" if wide.is_clear else "cannot tell"
 
 
-def widest(printed: SeedStatistics | None) -> SeedStatistics | None:
+def widest_spread(printed: SeedStatistics | None) -> SeedStatistics | None:
     """Convert a printed spread to the sample's as if it were the population's (divided by n): the wider reading.
 
     Papers say how many values are behind a number, hardly ever which of the two deviations it is. Of three values they
@@ -95,7 +96,7 @@ CLAIM_RULE = (
 """Note to print under a table of claims."""
 
 ClaimWord = Literal["holds", "does not hold", "cannot tell"]
-Order = tuple[Cell, Cell]
+Order = tuple[MetricCell, MetricCell]
 """Two cells; the claim is that the first has the larger mean."""
 
 
@@ -116,36 +117,36 @@ class ClaimResult:
     remark: str = ""
 
 
-def better(cell: Cell, other: Cell) -> ClaimResult:
+def better(cell: MetricCell, other: MetricCell) -> ClaimResult:
     """Judge whether a cell is better than another of the same metric: higher, or lower where less is better."""
-    return _judged([_ordered(cell, other)])
+    return _judge_orders([_larger_first(cell, other)])
 
 
-def increasing(cells: Sequence[Cell]) -> ClaimResult:
+def increasing(cells: Sequence[MetricCell]) -> ClaimResult:
     """Judge whether each cell's mean is larger than that before it."""
-    return _judged([(after, before) for before, after in pairwise(cells)])
+    return _judge_orders([(after, before) for before, after in pairwise(cells)])
 
 
-def decreasing(cells: Sequence[Cell]) -> ClaimResult:
+def decreasing(cells: Sequence[MetricCell]) -> ClaimResult:
     """Judge whether each cell's mean is smaller than that before it."""
-    return _judged([(before, after) for before, after in pairwise(cells)])
+    return _judge_orders([(before, after) for before, after in pairwise(cells)])
 
 
-def best(cell: Cell, among: Sequence[Cell]) -> ClaimResult:
+def best(cell: MetricCell, among: Sequence[MetricCell]) -> ClaimResult:
     """Judge whether a cell is better than each of the others that have a value; the remark says how many."""
     measured = [other for other in among if other.values]
-    result = _judged([_ordered(cell, other) for other in measured])
+    result = _judge_orders([_larger_first(cell, other) for other in measured])
     if len(measured) == len(among):
         return result
     remark = f"compared with the {len(measured)} of {len(among)} others that have a value"
     return ClaimResult(result.word, result.direction, result.p, "; ".join(filter(None, [result.remark, remark])))
 
 
-def _ordered(cell: Cell, other: Cell) -> Order:
+def _larger_first(cell: MetricCell, other: MetricCell) -> Order:
     return (other, cell) if lower_is_better(cell.metric) else (cell, other)
 
 
-def _judged(orders: Sequence[Order]) -> ClaimResult:
+def _judge_orders(orders: Sequence[Order]) -> ClaimResult:
     """Judge whether all of some orders of two cells hold."""
     cells = [cell for order in orders for cell in order]
     empty = sum(not cell.values for cell in cells)
@@ -156,26 +157,26 @@ def _judged(orders: Sequence[Order]) -> ClaimResult:
     direction = all(_mean(more) > _mean(less) for more, less in orders)
     if any(len(cell.values) < 2 for cell in cells):
         return ClaimResult("cannot tell", direction, None, "one value is too few")
-    levels = [_p(more, less) for more, less in orders]
+    levels = [_p_value(more, less) for more, less in orders]
     weakest = max(levels)
     refuted = weakest >= 1 - (1 - CONFIDENCE) / len(orders)
     word: ClaimWord = "holds" if weakest <= 1 - CONFIDENCE else "does not hold" if refuted else "cannot tell"
     return ClaimResult(word, direction, weakest)
 
 
-def _p(more: Cell, less: Cell) -> float:
+def _p_value(more: MetricCell, less: MetricCell) -> float:
     """Return how likely so large a difference, or a larger one, is where the first is not larger; one-sided."""
     gap = difference(more.by_seed, less.by_seed)
-    if gap is None or not gap.paired:
-        gap = difference(spread(more.values), spread(less.values))
+    if gap is None or not gap.is_paired:
+        gap = difference(seed_statistics(more.values), seed_statistics(less.values))
     assert gap  # both have values
     assert gap.error is not None  # of two or more
     if gap.error == 0.0:
         return float(round(gap.value, DECIMALS) <= 0)
-    return float(stdtr(gap.freedom, -gap.value / gap.error))
+    return float(stdtr(gap.degrees_of_freedom, -gap.value / gap.error))
 
 
-def _mean(cell: Cell) -> float:
+def _mean(cell: MetricCell) -> float:
     return round(fmean(cell.values), DECIMALS)
 
 
@@ -187,8 +188,8 @@ CellPlace = tuple[str, str]
 def compare_with_paper(
     rows: Sequence[str],
     columns: Sequence[str],
-    ours: Mapping[CellPlace, Cell],
-    paper: Mapping[CellPlace, Entry],
+    ours: Mapping[CellPlace, MetricCell],
+    paper: Mapping[CellPlace, PrintedEntry],
 ) -> Grid:
     """Tabulate three lines per row: our numbers, the paper's, the verdicts.
 
@@ -202,29 +203,29 @@ def compare_with_paper(
             paper prints no spread or does not say of how many values.
     """
     our_cells = list(ours.values())
-    lines: list[tuple[CellPlace, list[Entry]]] = []
+    lines: list[tuple[CellPlace, list[PrintedEntry]]] = []
     for row in rows:
-        paper_entries = [paper.get((row, column), Entry()) for column in columns]
+        paper_entries = [paper.get((row, column), PrintedEntry()) for column in columns]
         if not any((row, column) in ours for column in columns):
             lines.append(((row, f"{PAPER} (published only)"), paper_entries))
             continue
         our_row = [ours.get((row, column)) for column in columns]
-        our_line = ((row, OURS), [to_entry(cell, our_cells, OURS) if cell else Entry() for cell in our_row])
-        if all(entry == Entry() for entry in paper_entries):
+        our_line = ((row, OURS), [to_entry(cell, our_cells, OURS) if cell else PrintedEntry() for cell in our_row])
+        if all(entry == PrintedEntry() for entry in paper_entries):
             lines.append(our_line)
             continue
         verdicts = [
-            verdict(cell.spread, widest(theirs.spread), margin_of(cell.metric, theirs.spread))
-            if cell and theirs.spread
+            verdict(cell.seed_statistics, widest_spread(theirs.statistics), margin_of(cell.metric, theirs.statistics))
+            if cell and theirs.statistics
             else ""
             for cell, theirs in zip(our_row, paper_entries, strict=True)
         ]
         lines += [
             our_line,
             ((row, PAPER), paper_entries),
-            ((row, VERDICT), [Entry(remark=word) for word in verdicts]),
+            ((row, VERDICT), [PrintedEntry(remark=word) for word in verdicts]),
         ]
-    notes = [*notes_on(our_cells, gaps_in_percent=True), RULE]
+    notes = [*cell_notes(our_cells, gaps_in_percent=True), RULE]
     return Grid(
         stub=("", ""),
         rows=[labels for labels, _ in lines],

@@ -13,23 +13,23 @@ import pandas as pd
 
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import LABELS, PARTS
-from study.analysis.statistics.cell_tables import STATISTICS, Cell, Place
-from study.metrics import better, in_percent, is_share
+from study.analysis.statistics.cell_tables import STATISTICS, MetricCell, Place
+from study.metrics import direction, in_percent, is_share
 from study.ranking import SeedStatistics
 from study.ranking.difference import Difference
 from study.text import counted
 
 Along = Literal["row", "column"]
-Mark = Literal["best", "second"]
+RankMark = Literal["best", "second"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class PrintedEntry:
     """One place of a printed table.
 
     Attributes:
         metric: of the number; empty for an entry of words.
-        spread: the number, None without one.
+        statistics: the number, None without one.
         remark: printed after the number, or the words of an entry without one.
         source: whose number it is; only numbers of the same metric and source are ranked against each other.
         mark: its rank.
@@ -38,10 +38,10 @@ class Entry:
     """
 
     metric: str = ""
-    spread: SeedStatistics | None = None
+    statistics: SeedStatistics | None = None
     remark: str = ""
     source: str = ""
-    mark: Mark | None = None
+    mark: RankMark | None = None
     bracketed: bool = False
 
 
@@ -65,17 +65,17 @@ class Grid:
     rows: Sequence[Place]
     heads: tuple[str, ...]
     columns: Sequence[Place]
-    entries: Sequence[Sequence[Entry]]
+    entries: Sequence[Sequence[PrintedEntry]]
     notes: Sequence[str] = field(default_factory=tuple)
     digits: int = 1
     gaps_in_percent: bool = False
 
-    def number(self, entry: Entry) -> str:
+    def number(self, entry: PrintedEntry) -> str:
         """Return `90.51 ± 1.55`, or `90.51 [1.55]`, without a unit; `-` for a missing number, empty for words."""
-        spread = entry.spread
+        spread = entry.statistics
         if spread is None:
             return formatting.MISSING if entry.metric else ""
-        scale, digits = self._form(entry.metric, spread.mean)
+        scale, digits = self._factor_and_digits(entry.metric, spread.mean)
         mean, *deviation = (
             f"{scale * part:z.{digits}f}" for part in (spread.mean, spread.deviation) if part is not None
         )
@@ -91,11 +91,11 @@ class Grid:
         lines: dict[tuple[int, str, str], dict[tuple[int, int], float]] = defaultdict(dict)
         for row, column in places:
             entry = self.entries[row][column]
-            if entry.spread is not None and (direction := better(entry.metric)):
-                sign = 1.0 if direction == "max" else -1.0
+            if entry.statistics is not None and (better := direction(entry.metric)):
+                sign = 1.0 if better == "max" else -1.0
                 line = (row if along == "row" else column, entry.metric, entry.source)
                 lines[line][row, column] = sign * float(self.number(entry).split()[0])
-        marks: dict[tuple[int, int], Mark] = {}
+        marks: dict[tuple[int, int], RankMark] = {}
         for line_values in lines.values():
             ranks = sorted(set(line_values.values()), reverse=True)
             for place, value in line_values.items():
@@ -107,7 +107,7 @@ class Grid:
         ]
         return replace(self, entries=entries)
 
-    def _form(self, metric: str, mean: float) -> tuple[float, int]:
+    def _factor_and_digits(self, metric: str, mean: float) -> tuple[float, int]:
         """Return the factor of a number, and its digits after the decimal point."""
         if in_percent(metric) or (self.gaps_in_percent and is_share(metric)):
             return 100.0, self.digits
@@ -139,22 +139,24 @@ def to_grid(table: pd.DataFrame, digits: int = 1) -> Grid:
     Args:
         digits: see `Grid`.
     """
-    rows = [_place(label) for label in table.index]
+    rows = [_as_place(label) for label in table.index]
     metric, *across = map(str, table.columns.names)
-    cells: dict[Place, list[Cell]] = {}
-    for place in dict.fromkeys(_place(column)[1:] for column in table.columns):
+    cells: dict[Place, list[MetricCell]] = {}
+    for place in dict.fromkeys(_as_place(column)[1:] for column in table.columns):
         keys = [(name, *place) if place else name for name in STATISTICS[3:]]
         columns = zip(*(table[key] for key in keys), strict=True)
-        cells[place or (metric,)] = [Cell(metric, **dict(zip(STATISTICS[3:], each, strict=True))) for each in columns]
+        cells[place or (metric,)] = [
+            MetricCell(metric, **dict(zip(STATISTICS[3:], each, strict=True))) for each in columns
+        ]
     all_cells = [cell for column in cells.values() for cell in column]
     entries = [[to_entry(cells[label][row], all_cells) for label in cells] for row in range(len(rows))]
-    notes = notes_on(all_cells)
+    notes = cell_notes(all_cells)
     if any(str(label).startswith("[") for place in [*rows, *cells] for label in place):
         notes.append("A bin [a, b) holds a and not b, the last one both.")
     return Grid(tuple(map(str, table.index.names)), rows, tuple(across) or ("",), list(cells), entries, notes, digits)
 
 
-def to_entry(cell: Cell, cells: Collection[Cell], source: str = "") -> Entry:
+def to_entry(cell: MetricCell, cells: Collection[MetricCell], source: str = "") -> PrintedEntry:
     """Return a cell as it is printed, with its counts unless all cells of the table have the same.
 
     Args:
@@ -163,35 +165,35 @@ def to_entry(cell: Cell, cells: Collection[Cell], source: str = "") -> Entry:
     """
     n, counts = len(cell.values), ", ".join(f"{getattr(cell, kind)} {kind}" for kind in KINDS if getattr(cell, kind))
     remark = "; ".join(part for part in (str(n) if n else "", counts) if part)
-    bracketed = cell.over == "configurations" and len(_over(cells)) > 1
+    bracketed = cell.over == "configurations" and len(_deviation_over(cells)) > 1
     shown = f"({remark})" if remark and not _is_even(cells) else ""
-    return Entry(cell.metric, cell.spread, shown, source, bracketed=bracketed)
+    return PrintedEntry(cell.metric, cell.seed_statistics, shown, source, bracketed=bracketed)
 
 
-def notes_on(cells: Collection[Cell], gaps_in_percent: bool = False) -> list[str]:
+def cell_notes(cells: Collection[MetricCell], gaps_in_percent: bool = False) -> list[str]:
     """Return notes on the numbers of these cells: unit, what ± is taken over, how many, what the brackets count.
 
     Args:
         gaps_in_percent: as in `Grid`.
     """
-    over = _over(cells)
+    over = _deviation_over(cells)
     units = in_percent if not gaps_in_percent else is_share
     metrics = ", ".join(dict.fromkeys(_unit(cell.metric, units(cell.metric)) for cell in cells))
     if not over:
-        return [f"{metrics}: no trial has a value yet.", *_on_pruned(cells)]
+        return [f"{metrics}: no trial has a value yet.", *_pruned_note(cells)]
     notes = [f"{metrics}: mean ± sample standard deviation {OVER[over]}."]
     if _is_even(cells):
         return [*notes, f"n = {max(len(cell.values) for cell in cells)} in every cell."]
     meanings = [meaning for kind, meaning in KINDS.items() if any(getattr(cell, kind) for cell in cells)]
     notes.append("In brackets n" + (f", and trials without a value: {', '.join(meanings)}." if meanings else "."))
-    notes += _on_pruned(cells)
+    notes += _pruned_note(cells)
     if repeated := sum(cell.repeated for cell in cells):
         verb = "repeats" if repeated == 1 else "repeat"
         notes.append(f"{counted(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
     return notes
 
 
-def _is_even(cells: Iterable[Cell]) -> bool:
+def _is_even(cells: Iterable[MetricCell]) -> bool:
     """Return whether all cells have the same number of values and nothing else to count."""
     sizes, others = set(), 0
     for cell in cells:
@@ -200,19 +202,19 @@ def _is_even(cells: Iterable[Cell]) -> bool:
     return len(sizes) == 1 and others == 0
 
 
-def _on_pruned(cells: Iterable[Cell]) -> list[str]:
+def _pruned_note(cells: Iterable[MetricCell]) -> list[str]:
     """Return what the numbers of cells with pruned trials are, and in which direction they miss."""
     notes = []
     for metric in dict.fromkeys(cell.metric for cell in cells if cell.pruned and cell.values):
-        direction = {"max": "too high", "min": "too low", None: "biased"}[better(metric)]
+        deviation = {"max": "too high", "min": "too low", None: "biased"}[direction(metric)]
         notes.append(
             f"A cell with pruned trials is the mean of the trials that were not pruned. If early stopping went by "
-            f"{metric}, and trials that lead early end ahead, it is mostly {direction}."
+            f"{metric}, and trials that lead early end ahead, it is mostly {deviation}."
         )
     return notes
 
 
-def _over(cells: Iterable[Cell]) -> tuple[str, ...]:
+def _deviation_over(cells: Iterable[MetricCell]) -> tuple[str, ...]:
     """Return what the deviations of these cells are over; cells of one value count only where all are such."""
     filled = [cell for cell in cells if cell.values]
     several = {cell.over for cell in filled if len(cell.values) > 1}
@@ -223,15 +225,15 @@ def _unit(metric: str, in_percent: bool) -> str:
     return f"{metric} in percent" if in_percent else f"{metric} as a fraction" if is_share(metric) else metric
 
 
-def _place(label: object) -> Place:
+def _as_place(label: object) -> Place:
     return label if isinstance(label, tuple) else (label,)
 
 
 @dataclass(frozen=True)
-class Line:
+class AblationLine:
     """A configuration in a metric: its value, and what its step is worth; no step: the baseline."""
 
-    spread: SeedStatistics | None = None
+    statistics: SeedStatistics | None = None
     effect: Difference | None = None
     is_step: bool = True
 
@@ -248,9 +250,9 @@ def printed_ablation(frame: pd.DataFrame) -> pd.DataFrame:
     for place, lines in _rows_of(frame).items():
         row = dict(zip(("part", "configuration"), place, strict=True))
         for name in names:
-            line = lines.get(name, Line())
-            row[name] = formatting.mean(name, line.spread)
-            row[f"step in {name}"] = _effect(name, line)
+            line = lines.get(name, AblationLine())
+            row[name] = formatting.mean(name, line.statistics)
+            row[f"step in {name}"] = _effect_text(name, line)
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 
@@ -264,7 +266,9 @@ def ablation_grid(frame: pd.DataFrame, digits: int = 1) -> Grid:
         digits: of percentages, see `Grid`.
     """
     names, rows = _metrics_of(frame), _rows_of(frame)
-    entries = [[_entry(name, lines.get(name, Line()), digits) for name in names] for lines in rows.values()]
+    entries = [
+        [_ablation_entry(name, lines.get(name, AblationLine()), digits) for name in names] for lines in rows.values()
+    ]
     columns = [(name,) for name in names]
     return Grid(("part", "configuration"), list(rows), ("",), columns, entries, ablation_notes(frame), digits)
 
@@ -292,20 +296,20 @@ def _metrics_of(frame: pd.DataFrame) -> list[str]:
     return [str(name) for name in frame["metric"].unique()]
 
 
-def _rows_of(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, Line]]:
+def _rows_of(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, AblationLine]]:
     """Return the lines of a printed table by their labels, each by metric."""
-    rows: dict[tuple[str, str], dict[str, Line]] = {}
+    rows: dict[tuple[str, str], dict[str, AblationLine]] = {}
     for line in frame.to_dict("records"):
         place = PARTS[line["part"]], str(line["configuration"])
         number, deviation, ends = line["n"], line["sd"], (line["low"], line["high"])
         spread = SeedStatistics(line["mean"], None if pd.isna(deviation) else deviation, number) if number else None
         effect = Difference(line["effect"], None if pd.isna(ends[0]) else ends)
-        told = Line(spread, None if pd.isna(line["effect"]) else effect, bool(line["keys"]))
+        told = AblationLine(spread, None if pd.isna(line["effect"]) else effect, bool(line["keys"]))
         rows.setdefault(place, {})[str(line["metric"])] = told
     return rows
 
 
-def _effect(metric: str, line: Line) -> str:
+def _effect_text(metric: str, line: AblationLine) -> str:
     """Return `+3.1 points (+0.5 to +5.7)`; empty for the baseline, which is no step."""
     if line.effect is None:
         return formatting.MISSING if line.is_step else ""
@@ -313,13 +317,13 @@ def _effect(metric: str, line: Line) -> str:
     return text if line.effect.interval is None else f"{text} ({formatting.interval(metric, line.effect)})"
 
 
-def _entry(metric: str, line: Line, digits: int) -> Entry:
+def _ablation_entry(metric: str, line: AblationLine, digits: int) -> PrintedEntry:
     """Return an entry with its step in the same unit, as `71.5 ± 1.2 (+3.1; +0.5 to +5.7)`."""
-    spread, effect = line.spread, ""
+    spread, effect = line.statistics, ""
     if line.effect:
         scale, shown = (100, digits) if is_share(metric) else (1, 3)
         numbers = [line.effect.value, *(line.effect.interval or ())]
         first, *ends = (f"{scale * number:+.{shown}f}" for number in numbers)
         effect = "; ".join([first, *([" to ".join(ends)] if ends else [])])
     remark = f"({effect})" if spread and effect else effect
-    return Entry(metric if spread else "", spread, remark, metric)
+    return PrintedEntry(metric if spread else "", spread, remark, metric)

@@ -7,13 +7,14 @@ from dataclasses import replace
 import pandas as pd
 
 from study.analysis.statistics import debiasing_metrics, formatting
-from study.analysis.statistics.frame import numbered, param_keys, shown
+from study.analysis.statistics.frame import param_keys, param_text, trial_label
 from study.home.record import StudyRecord
 from study.metrics import selection_rules
-from study.ranking import Candidate, Results, SeedStatistics, epochs, spread
-from study.ranking.difference import NO_TRIAL, Difference, Side, side_of, split_metrics
-from study.ranking.summary import beside
+from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_statistics
+from study.ranking.difference import NO_TRIAL, Arm, split_metrics, to_arm
+from study.ranking.summary import metrics_at_other_epochs
 from study.spec import StudySpec
+from study.spec.objective import Score
 
 STATES = ("complete", "pruned", "failed", "interrupted", "running", "waiting")
 
@@ -24,70 +25,101 @@ STAGES = ("baseline", "search", "replicate", "confirm", "rule", "ablation", "fin
 def printed_configurations(results: Results) -> pd.DataFrame:
     """Return the best complete configurations of the search, the best first, then the baseline, as text.
 
-    Columns: each metric in the search, on the fresh seeds once any ran on some, and the parameters.
+    Columns: each metric in the search, on the fresh seeds once any ran on some, and the parameters that any of them
+    has. A trial that breaks a limit has `BROKEN` behind its number, see `broken_note`.
     """
     spec = results.spec
-    keys = param_keys(spec, results.record.trials.values())
-    listed = [*results.candidates[:TOP], results.baseline]
-    metrics = {name: f"{_title(spec, name)} in the search" for name in spec.objective.needed}
-    are_confirmed = any(candidate and candidate.repeats for candidate in listed)
+    listed = _listed_candidates(results)
+    keys = [
+        key
+        for key in param_keys(spec, results.record.trials.values())
+        if any(param_text(spec, candidate.trial, key) != formatting.MISSING for candidate in listed)
+    ]
+    metrics = {name: f"{_metric_title(spec, name)} in the search" for name in spec.objective.needed_metrics}
+    are_confirmed = any(candidate.confirm_trials for candidate in listed)
     rows = [
         {
-            "trial": numbered(candidate.trial),
-            **{title: formatting.mean(name, _in_search(spec, candidate, name)) for name, title in metrics.items()},
-            **(_on_fresh_seeds(spec, candidate) if are_confirmed else {}),
-            **{key: shown(spec, candidate.trial, key) for key in keys},
+            "trial": trial_label(candidate.trial) + f" {BROKEN}" * (_judged_by(results, candidate).violation > 0),
+            **{
+                title: formatting.mean(name, _search_statistics(spec, candidate, name))
+                for name, title in metrics.items()
+            },
+            **(_fresh_seed_columns(spec, candidate) if are_confirmed else {}),
+            **{key: param_text(spec, candidate.trial, key) for key in keys},
         }
         for candidate in listed
-        if candidate is not None
     ]
     return pd.DataFrame(rows)
 
 
-def _on_fresh_seeds(spec: StudySpec, candidate: Candidate) -> dict[str, str]:
-    seeds = formatting.seed_list([trial.seed for trial in candidate.repeats])
-    side, metrics = replace(side_of(spec, candidate), trials=candidate.repeats), spec.objective.metrics
-    titles = (
-        [f"{name} on {formatting.fresh(spec)}" for name in metrics]
-        if len(metrics) > 1
-        else [f"confirmed on {formatting.fresh(spec)}"]
+BROKEN = "†"
+"""Stands behind the number of a trial that breaks a limit."""
+
+
+def broken_note(results: Results) -> str:
+    """Return which limits the trials that `printed_configurations` marks break; empty where it marks none."""
+    broken = results.spec.objective.broken_constraints(
+        *(_judged_by(results, candidate) for candidate in _listed_candidates(results))
     )
-    means = (formatting.mean(name, side.spread(name)) for name in metrics)
+    where = f", by the means on {formatting.rerun_words(results.spec)} where there are any" * results.is_confirmed
+    return f"{BROKEN} breaks {' or '.join(map(str, broken))}{where}." if broken else ""
+
+
+def _listed_candidates(results: Results) -> list[Candidate]:
+    return [*results.ranked_search[:TOP], *([results.baseline] if results.baseline else [])]
+
+
+def _judged_by(results: Results, candidate: Candidate) -> Score:
+    return (candidate.confirmed_score if results.is_confirmed else None) or candidate.score
+
+
+def _fresh_seed_columns(spec: StudySpec, candidate: Candidate) -> dict[str, str]:
+    seeds = formatting.seed_list([trial.seed for trial in candidate.confirm_trials])
+    arm, metrics = replace(to_arm(spec, candidate), trials=candidate.confirm_trials), spec.objective.metrics
+    titles = (
+        [f"{name} on {formatting.rerun_words(spec)}" for name in metrics]
+        if len(metrics) > 1
+        else [f"confirmed on {formatting.rerun_words(spec)}"]
+    )
+    means = (formatting.mean(name, arm.statistics(name)) for name in metrics)
     return {**dict(zip(titles, means, strict=True)), "seeds": seeds}
 
 
-def _title(spec: StudySpec, name: str) -> str:
+def _metric_title(spec: StudySpec, name: str) -> str:
     """Return a metric's name; with several metrics also which values are better."""
-    return formatting.with_direction(spec, name) if spec.objective.several else name
+    return formatting.with_direction(spec, name) if spec.objective.has_several_metrics else name
 
 
-def summary_metrics(results: Results) -> list[str]:
-    """Return the metrics of the summary, see `study.metrics.selection_rules.leading`."""
-    names = split_metrics(results.spec, list(_sides_by_name(results).values()))
-    return selection_rules.leading(results.spec.objective.needed, names, results.record.groups.cells) or names[:2]
+def first_table_metrics(results: Results) -> list[str]:
+    """Return the metrics of the report's first table, see `study.metrics.selection_rules.summary_metrics`."""
+    names = split_metrics(results.spec, list(_arms_by_name(results).values()))
+    return (
+        selection_rules.summary_metrics(results.spec.objective.needed_metrics, names, results.record.groups.cells)
+        or names[:2]
+    )
 
 
-def printed_first(results: Results) -> pd.DataFrame:
-    """Return the rows of `printed_summary` for `summary_metrics`, with the split's error where it is known.
+def printed_first_table(results: Results) -> pd.DataFrame:
+    """Return the rows of `printed_summary` for `first_table_metrics`, with the split's error where it is known.
 
     It is how far the value of the best or the final training may be off because its split is a sample. A final training
     also has the interval by both errors.
     """
-    by_name = _sides_by_name(results)
-    side = by_name.get("best") or by_name.get("final") or by_name.get("baseline")
-    metrics = _measured(summary_metrics(results), by_name)
+    by_name = _arms_by_name(results)
+    arm = by_name.get("best") or by_name.get("final") or by_name.get("baseline")
+    metrics = _metrics_with_value(first_table_metrics(results), by_name)
     frame = printed_summary(results, metrics)
-    errors = [debiasing_metrics.sampling_error(results.record, side, name) if side else None for name in metrics]
+    errors = [debiasing_metrics.sampling_error(results.record, arm, name) if arm else None for name in metrics]
     if any(error is not None for error in errors):
         printed = [
             formatting.MISSING if error is None else formatting.change(name, error, signed=False)
             for name, error in zip(metrics, errors, strict=True)
         ]
         frame.insert(len(frame.columns) - 1, "split's error", printed)
-        if side and results.spec.final_seeds is not None:
-            found = [debiasing_metrics.with_error(results.record, side, name) for name in metrics]
+        if arm and results.spec.final_seeds is not None:
+            found = [debiasing_metrics.statistics_with_error(results.record, arm, name) for name in metrics]
             ends = [
-                formatting.between(name, spread.interval() if spread else None)
+                formatting.value_range(name, spread.interval() if spread else None)
                 for name, spread in zip(metrics, found, strict=True)
             ]
             frame.insert(len(frame.columns) - 1, "95% interval", ends)
@@ -97,65 +129,65 @@ def printed_first(results: Results) -> pd.DataFrame:
 def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> pd.DataFrame:
     """Return the baseline against the study's result, or the final training alone, as text: a row per metric.
 
-    The study's own metrics on both splits come first. Columns: mean ± sd of each side, the difference with its 95%
+    The study's own metrics on both splits come first. Columns: mean ± sd of each arm, the difference with its 95%
     interval, the seeds.
 
     Args:
         metrics: to show; None: all.
     """
-    by_name, won = _sides_by_name(results), results.best
+    by_name, won = _arms_by_name(results), results.best
     rows = []
-    known = {name: side for name, side in by_name.items() if side}
-    for metric in _measured(
+    known = {name: arm for name, arm in by_name.items() if arm}
+    for metric in _metrics_with_value(
         split_metrics(results.spec, list(by_name.values())) if metrics is None else metrics, by_name
     ):
         row = {"metric": metric}
-        for name, side in known.items():
-            title = f"{name} ({side.label})" if side.label not in (name, "final training") else name
-            if name == "best" and results.above:
-                title = title.replace("best", "result" if results.unbeaten else "search")
+        for name, arm in known.items():
+            title = f"{name} ({arm.label})" if arm.label not in (name, "final training") else name
+            if name == "best" and results.references_above_best:
+                title = title.replace("best", "result" if results.reference_as_result else "search")
             elif name == "best":
                 is_behind = won is not None and won.trial.stage == "baseline"
-                title = title.replace("best", formatting.best(results) + " of the search" * is_behind)
-            row[title] = formatting.mean(metric, side.spread(metric))
+                title = title.replace("best", formatting.best_words(results) + " of the search" * is_behind)
+            row[title] = formatting.mean(metric, arm.statistics(metric))
         if len(known) == 2:
-            gain = _gain(by_name, metric)
+            gain = known["best"].difference_to(known["baseline"], metric)
             row["difference"] = formatting.change(metric, gain.value) if gain else formatting.MISSING
             row["95% interval"] = formatting.interval(metric, gain) if gain else formatting.MISSING
-        row["seeds"] = " / ".join(dict.fromkeys(_seeds_of(side, metric) for side in known.values()))
+        row["seeds"] = " / ".join(dict.fromkeys(_seeds_text(arm, metric) for arm in known.values()))
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _seeds_of(side: Side, metric: str) -> str:
-    """Return the seeds behind a side's value; what needs no search has none."""
-    return "no seed" if side.number == NO_TRIAL else formatting.seed_list(side.seeds(metric))
+def _seeds_text(arm: Arm, metric: str) -> str:
+    """Return the seeds behind an arm's value; what needs no search has none."""
+    return "no seed" if arm.number == NO_TRIAL else formatting.seed_list(arm.seeds(metric))
 
 
-def _measured(metrics: Sequence[str], by_name: dict[str, Side | None]) -> list[str]:
-    """Return those of the metrics of which a side has a value."""
-    return [name for name in metrics if any(side and side.spread(name) for side in by_name.values())]
+def _metrics_with_value(metrics: Sequence[str], by_name: dict[str, Arm | None]) -> list[str]:
+    """Return those of the metrics of which an arm has a value."""
+    return [name for name in metrics if any(arm and arm.statistics(name) for arm in by_name.values())]
 
 
-def printed_beside(results: Results) -> pd.DataFrame:
+def printed_other_epochs(results: Results) -> pd.DataFrame:
     """Return the study's metrics at other epochs than the chosen one; empty without any.
 
-    See `study.ranking.summary.beside`.
+    See `study.ranking.summary.metrics_at_other_epochs`.
     """
-    by_side = {
+    by_arm = {
         name: {
             f"{metric} {which}": spread
-            for which, of in beside(results.spec, side.trials).items()
+            for which, of in metrics_at_other_epochs(results.spec, arm.trials).items()
             for metric, spread in of.items()
         }
-        for name, side in _sides_by_name(results).items()
-        if side
+        for name, arm in _arms_by_name(results).items()
+        if arm
     }
-    names = dict.fromkeys(name for values in by_side.values() for name in values)
+    names = dict.fromkeys(name for values in by_arm.values() for name in values)
     rows = [
         {
             "beside": name,
-            **{side: formatting.mean(name.split()[0], values.get(name)) for side, values in by_side.items()},
+            **{who: formatting.mean(name.split()[0], values.get(name)) for who, values in by_arm.items()},
         }
         for name in names
     ]
@@ -175,18 +207,13 @@ def printed_counts(record: StudyRecord) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _sides_by_name(results: Results) -> dict[str, Side | None]:
+def _arms_by_name(results: Results) -> dict[str, Arm | None]:
     if results.spec.final_seeds is not None:
-        return {"final": results.final_side}
-    reference, best = results.result_sides
+        return {"final": results.final_arm}
+    reference, best = results.result_arms
     return {"baseline": reference, "best": best}
 
 
-def _gain(by_name: dict[str, Side | None], metric: str) -> Difference | None:
-    reference, best = by_name["baseline"], by_name["best"]
-    return best.against(reference, metric) if reference and best else None
-
-
-def _in_search(spec: StudySpec, candidate: Candidate, name: str) -> SeedStatistics | None:
+def _search_statistics(spec: StudySpec, candidate: Candidate, name: str) -> SeedStatistics | None:
     """Return a metric over the seeds that the search saw."""
-    return spread(epochs.value(spec.objective, trial, name) for trial in candidate.replicates)
+    return seed_statistics(epochs.chosen_metric(spec.objective, trial, name) for trial in candidate.replicates)

@@ -11,29 +11,29 @@ from study.analysis.statistics.suite_cells import (
     AVERAGE,
     FAILED,
     NOT_YET,
-    Estimate,
-    Found,
+    FindStudy,
+    MeanEstimate,
+    MethodCost,
     RuleTable,
-    Spent,
     average_rows,
     cell_rows,
     document,
-    results,
+    judge_searches,
     rule_table,
 )
 from study.analysis.tables.formats import csv_text, to_latex, to_markdown
-from study.analysis.tables.printed_table import Entry, Grid, Mark
+from study.analysis.tables.printed_table import Grid, PrintedEntry, RankMark
 from study.metrics import in_percent, lower_is_better
 from study.ranking import SeedStatistics
-from study.spec.rungs import schedule
-from study.spec.sampler_facts import SAMPLERS
+from study.spec.rungs import Schedule
+from study.spec.sampler_facts import sampler_facts
 from study.spec.suite import Suite
 from study.text import counted, escaped, sentence_case
 
 
 def table_notes(suite: Suite, table: RuleTable) -> list[str]:
     """Return what the numbers of one rule's table say, and what they do not."""
-    return [*_verdict(table), *_missing(suite, table)]
+    return [*_verdict_sentences(table), *_missing_notes(suite, table)]
 
 
 def state_note(suite: Suite, states: Mapping[str, int]) -> str:
@@ -52,19 +52,21 @@ def suite_notes(suite: Suite) -> list[str]:
     """Return how the tables are read, and what holds for all of them: budget, splits, averages."""
     spec = suite.cells[0].spec
     trials = max(cell.spec.trials for cell in suite.cells)
-    stopping = schedule(spec.search.early_stopping, spec.epochs).words
+    stopping = Schedule(spec.search.early_stopping, spec.epochs).words
     lines = [
-        *_reading(suite),
+        *_how_to_read(suite),
         f"Each search: {counted(trials, 'trial')} of at most {counted(spec.epochs, 'epoch')}, "
         f"sampler {spec.search.sampler}, searched on {spec.metric}; early stopping: {stopping}. What a rule picks then "
         f"runs on {suite.seeds} fresh seeds, and test is read for these alone.",
     ]
-    guides = ["the sampler"] if SAMPLERS[spec.search.sampler].guided else []
+    guides = ["the sampler"] if sampler_facts(spec.search.sampler).guided else []
     guides += ["early stopping"] if spec.search.early_stopping.name != "none" else []
     if len(suite.rules) > 1 and guides:
         look = f"{formatting.listed(guides)} {'looks' if len(guides) == 1 else 'look'}"
         lines.append(f"{sentence_case(look)} at {spec.metric} alone, which may suit one rule more than others.")
-    single = [method for method in suite.methods if not suite.by_place[method, suite.data[0]][0].spec.search.space]
+    single = [
+        method for method in suite.methods if not suite.searches_by_place[method, suite.data[0]][0].spec.search.space
+    ]
     if single and trials > 1:
         lines.append(f"Without a space, so one configuration and nothing to pick: {formatting.listed(single)}.")
     if suite.searches > 1:
@@ -79,7 +81,7 @@ def suite_notes(suite: Suite) -> list[str]:
     return lines
 
 
-def _reading(suite: Suite) -> Iterator[str]:
+def _how_to_read(suite: Suite) -> Iterator[str]:
     unit = f"{suite.judge} in percent" if in_percent(suite.judge) else suite.judge
     lower = ", the lower the better" if lower_is_better(suite.judge) else ""
     text = f"A number is {unit}{lower}, of what a rule picks: the mean over searches of the mean over fresh seeds"
@@ -96,7 +98,7 @@ def _reading(suite: Suite) -> Iterator[str]:
         )
 
 
-def _verdict(table: RuleTable) -> Iterator[str]:
+def _verdict_sentences(table: RuleTable) -> Iterator[str]:
     """Yield which method is best on average, or on the one data set, and from which it is told."""
     several = len(table.data) > 1
     found = {
@@ -124,7 +126,7 @@ def _verdict(table: RuleTable) -> Iterator[str]:
         yield f"Too few searches in common with it to judge: {formatting.listed(unknown)}."
 
 
-def _missing(suite: Suite, table: RuleTable) -> Iterator[str]:
+def _missing_notes(suite: Suite, table: RuleTable) -> Iterator[str]:
     """Yield why searches that are over have no value, and how many rest on fewer seeds than planned."""
     reasons = Counter[str]()
     for counts in table.results.missing.values():
@@ -150,49 +152,54 @@ def table_grid(table: RuleTable, searches: int) -> Grid:
     several = len(table.data) > 1
     rows = []
     for method in table.methods:
-        row = [_entry(table, method, label, searches) for label in table.data]
-        row += [_average(table, method, searches)] if several else []
+        row = [_cell_entry(table, method, label, searches) for label in table.data]
+        row += [_average_entry(table, method, searches)] if several else []
         rows.append(row)
     heads = [*table.data, *([AVERAGE] if several else [])]
     return Grid(("method",), [(method,) for method in table.methods], ("",), [(head,) for head in heads], rows)
 
 
-def cost_grid(spent: Mapping[str, Spent]) -> Grid:
+def cost_grid(spent: Mapping[str, MethodCost]) -> Grid:
     """Return by method what its searches took, the runs on fresh seeds of all rules included."""
     lines = dict(spent)
     if len(spent) > 1:
-        lines[ALL] = Spent(sum(one.epochs for one in spent.values()), sum(one.seconds for one in spent.values()))
-    rows = [[Entry(remark=f"{one.epochs:,}"), Entry(remark=formatting.duration(one.seconds))] for one in lines.values()]
+        lines[ALL] = MethodCost(sum(one.epochs for one in spent.values()), sum(one.seconds for one in spent.values()))
+    rows = [
+        [PrintedEntry(remark=f"{one.epochs:,}"), PrintedEntry(remark=formatting.duration(one.seconds))]
+        for one in lines.values()
+    ]
     return Grid(("method",), [(method,) for method in lines], ("",), [("epochs",), ("time of trials",)], rows)
 
 
 def rules_grid(tables: Sequence[RuleTable], searches: int) -> Grid:
     """Return the averages of every rule beside each other."""
     first = tables[0]
-    rows = [[replace(_average(table, method, searches), mark=None) for table in tables] for method in first.methods]
+    rows = [
+        [replace(_average_entry(table, method, searches), mark=None) for table in tables] for method in first.methods
+    ]
     columns = [(table.rule,) for table in tables]
     return Grid(("method",), [(method,) for method in first.methods], ("",), columns, rows)
 
 
-def _entry(table: RuleTable, method: str, label: str, searches: int) -> Entry:
+def _cell_entry(table: RuleTable, method: str, label: str, searches: int) -> PrintedEntry:
     found = table.cells[method, label]
     if found is None:
         reasons = table.results.missing.get((method, label), {})
-        return Entry(remark=", ".join(reasons) or formatting.MISSING)
-    return _number(table, found, table.leading[label].get(method), searches)
+        return PrintedEntry(remark=", ".join(reasons) or formatting.MISSING)
+    return _estimate_entry(table, found, table.leading[label].get(method), searches)
 
 
-def _average(table: RuleTable, method: str, searches: int) -> Entry:
+def _average_entry(table: RuleTable, method: str, searches: int) -> PrintedEntry:
     found = table.averages[method]
     if found is None:
-        return Entry(remark=formatting.MISSING)
-    return _number(table, found, table.leading[AVERAGE].get(method), searches * len(table.data))
+        return PrintedEntry(remark=formatting.MISSING)
+    return _estimate_entry(table, found, table.leading[AVERAGE].get(method), searches * len(table.data))
 
 
-def _number(table: RuleTable, found: Estimate, leads: bool | None, planned: int) -> Entry:
-    mark: Mark | None = "best" if leads and len(table.methods) > 1 else None
+def _estimate_entry(table: RuleTable, found: MeanEstimate, leads: bool | None, planned: int) -> PrintedEntry:
+    mark: RankMark | None = "best" if leads and len(table.methods) > 1 else None
     remark = f"({found.count} of {planned})" if found.count < planned else ""
-    return Entry(table.judge, SeedStatistics(found.mean, found.error, found.count), remark, mark=mark)
+    return PrintedEntry(table.judge, SeedStatistics(found.mean, found.error, found.count), remark, mark=mark)
 
 
 COLUMNS = ["rule", "method", "data", "metric", "mean", "standard_error", "low", "high", "n", "leads"]
@@ -215,17 +222,17 @@ class SuiteTables:
 
     suite: Suite
     tables: Sequence[RuleTable]
-    spent: Mapping[str, Spent]
+    spent: Mapping[str, MethodCost]
     states: Mapping[str, int]
 
 
-def suite_tables(suite: Suite, found: Found) -> SuiteTables:
+def suite_tables(suite: Suite, found: FindStudy) -> SuiteTables:
     """Build the tables of a suite in any state.
 
     Args:
         found: returns the study of a search, None where it has not begun.
     """
-    by_rule, spent, states = results(suite, found)
+    by_rule, spent, states = judge_searches(suite, found)
     tables = [rule_table(rule, suite.judge, suite.methods, suite.data, one) for rule, one in by_rule.items()]
     return SuiteTables(suite, tables, spent, states)
 
@@ -236,11 +243,11 @@ def markdown(tables: SuiteTables) -> str:
     parts = [f"# {escaped(suite.name)}", escaped(state_note(suite, tables.states))]
     for table in tables.tables:
         parts += [f"## Picked by {escaped(table.rule)}", _markdown(table_grid(table, suite.searches))]
-        parts += [_listed(notes)] if (notes := table_notes(suite, table)) else []
+        parts += [_notes_as_list(notes)] if (notes := table_notes(suite, table)) else []
     if len(tables.tables) > 1:
-        parts += ["## Averages by rule", _markdown(rules_grid(tables.tables, suite.searches)), _listed([RULES])]
+        parts += ["## Averages by rule", _markdown(rules_grid(tables.tables, suite.searches)), _notes_as_list([RULES])]
     parts += ["## What the methods took", _markdown(cost_grid(tables.spent))]
-    return "\n\n".join([*parts, "## For all tables", _listed(suite_notes(suite))]) + "\n"
+    return "\n\n".join([*parts, "## For all tables", _notes_as_list(suite_notes(suite))]) + "\n"
 
 
 def latex(tables: SuiteTables) -> str:
@@ -282,5 +289,5 @@ def _markdown(grid: Grid) -> str:
     return to_markdown(grid).rstrip()
 
 
-def _listed(notes: Sequence[str]) -> str:
+def _notes_as_list(notes: Sequence[str]) -> str:
     return "\n".join(f"- {escaped(note)}" for note in notes)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import colour_bias, holdout
-from study.data.dataset import Dataset, Facts, Labelled, Labels, Split
+from study.data.dataset import Dataset, Facts, HasLabels, Split, SplitLabels
 from study.data.holdout import Indices
 from study.knobs import Range
 
@@ -43,10 +43,13 @@ def describe(options: Options) -> Facts:
     return Facts(classes=10, bias_classes=10, shape=(3, 8, 8), condition=3, aligned=tuple(range(10)))
 
 
-def labels(options: Options) -> Mapping[str, Labelled]:
+def labels(options: Options) -> Mapping[str, HasLabels]:
     """Return digits and colours of each split, without the pixels."""
     _, target = digits()
-    return {name: Labels(target[members], colours) for name, members, colours in _assigned(options, target)}
+    return {
+        name: SplitLabels(target[members], colours)
+        for name, members, colours in _assign_colours_by_split(options, target)
+    }
 
 
 def load(options: Options) -> Dataset:
@@ -56,9 +59,9 @@ def load(options: Options) -> Dataset:
     """
     strokes, target = digits()
     splits = {}
-    for name, members, colours in _assigned(options, target):
+    for name, members, colours in _assign_colours_by_split(options, target):
         condition = (colour_bias.COLOURS / 255).astype(np.float32)[colours]
-        splits[name] = Split(colour_bias.paint(strokes[members], colours), target[members], colours, condition)
+        splits[name] = Split(colour_bias.paint_strokes(strokes[members], colours), target[members], colours, condition)
     return Dataset(describe(options), splits)
 
 
@@ -74,19 +77,19 @@ def digits() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     return (rows[:, :-1].reshape(-1, 8, 8) / 16.0).astype(np.float32), rows[:, -1].astype(np.int64)
 
 
-def _assigned(options: Options, target: Indices) -> Iterator[tuple[str, Indices, Indices]]:
+def _assign_colours_by_split(options: Options, target: Indices) -> Iterator[tuple[str, Indices, Indices]]:
     """Yield each split's name, the positions of its digits, and their colours."""
     generator = np.random.default_rng(options.seed)
-    for name, members in _split(target, options.val_share, generator).items():
-        rho = options.rho if name == "train" else colour_bias.UNBIASED
-        colours = colour_bias.assign(target[members], rho, generator)
+    for name, members in _split_indices(target, options.val_share, generator).items():
+        rho = options.rho if name == "train" else colour_bias.UNBIASED_RHO
+        colours = colour_bias.assign_colours(target[members], rho, generator)
         if name == "val" and options.val == "biased":  # from a generator of its own: test is drawn after it
             own = np.random.default_rng((options.seed, BIASED_VAL))
-            colours = colour_bias.assign(target[members], options.rho, own)
+            colours = colour_bias.assign_colours(target[members], options.rho, own)
         yield name, members, colours
 
 
-def _split(target: np.ndarray, val_share: float, generator: np.random.Generator) -> dict[str, np.ndarray]:
+def _split_indices(target: np.ndarray, val_share: float, generator: np.random.Generator) -> dict[str, np.ndarray]:
     """Return disjoint sample indices per split, each class in the same shares."""
     bounds = np.array([1 - TEST_SHARE - val_share, 1 - TEST_SHARE])
     parts: dict[str, list[np.ndarray]] = {"train": [], "val": [], "test": []}

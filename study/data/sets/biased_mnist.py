@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import colour_bias, holdout, mnist
-from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Labels, Split
+from study.data.cache import load_cached
+from study.data.dataset import Dataset, Facts, Split, SplitLabels
 from study.data.source import Source
 
 
@@ -38,12 +38,12 @@ def sources(options: Options) -> tuple[Source, ...]:
 
 def load(options: Options) -> Dataset:
     """Cut the validation digits off, then colour each split."""
-    return cached("biased_mnist", options, describe(options), lambda: _build(options), sources(options))
+    return load_cached("biased_mnist", options, describe(options), lambda: _build(options), sources(options))
 
 
-def labels(options: Options) -> dict[str, Labels]:
+def labels(options: Options) -> dict[str, SplitLabels]:
     """Return the digits and colours of each split; no images are read."""
-    return {name: Labels(part.target, part.colours) for name, part in _parts(options).items()}
+    return {name: SplitLabels(part.target, part.colours) for name, part in _parts(options).items()}
 
 
 class _Part(NamedTuple):
@@ -57,26 +57,26 @@ class _Part(NamedTuple):
 
 def _parts(options: Options) -> dict[str, _Part]:
     """Choose digits and colours of each split; `val` changes the colours of the validation split alone."""
-    digits = {file: mnist.digits(file) for file in ("train", "test")}
-    kept, held = holdout.stratified(digits["train"], options.val_share, (options.seed, 0))
+    digits = {file: mnist.read_digits(file) for file in ("train", "test")}
+    kept, held = holdout.stratified_split(digits["train"], options.val_share, (options.seed, 0))
     parts = {
         "train": ("train", kept, options.rho),
-        "val": ("train", held, options.rho if options.val == "biased" else colour_bias.UNBIASED),
-        "test": ("test", np.arange(len(digits["test"])), colour_bias.UNBIASED),
+        "val": ("train", held, options.rho if options.val == "biased" else colour_bias.UNBIASED_RHO),
+        "test": ("test", np.arange(len(digits["test"])), colour_bias.UNBIASED_RHO),
     }
     coloured = {}
     for stream, (name, (file, members, rho)) in enumerate(parts.items(), start=1):
         target = digits[file][members]
-        colours = colour_bias.assign(target, rho, np.random.default_rng((options.seed, stream)))
+        colours = colour_bias.assign_colours(target, rho, np.random.default_rng((options.seed, stream)))
         coloured[name] = _Part(file, members, target, colours)
     return coloured
 
 
 def _build(options: Options) -> dict[str, Split]:
-    images = {file: mnist.read(file)[0] for file in ("train", "test")}
+    images = {file: mnist.read_images_and_digits(file)[0] for file in ("train", "test")}
     splits = {}
     for name, part in _parts(options).items():
         # protocol: every pixel that is not 0 becomes stroke, however faint
         strokes = images[part.file][part.members] != 0
-        splits[name] = Split(colour_bias.paint(strokes, part.colours), part.target, part.colours)
+        splits[name] = Split(colour_bias.paint_strokes(strokes, part.colours), part.target, part.colours)
     return splits

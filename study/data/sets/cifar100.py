@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from study.data import cifar, holdout
-from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Labels, Split
+from study.data.cache import load_cached
+from study.data.dataset import Dataset, Facts, Split, SplitLabels
 
 SOURCES = (cifar.CIFAR100,)
 
@@ -23,20 +23,20 @@ def describe(options: Options) -> Facts:
     return Facts(100, None, cifar.SHAPE, mean=cifar.MEAN, deviation=cifar.DEVIATION, title="CIFAR-100")
 
 
-def labels(options: Options) -> dict[str, Labels]:
+def labels(options: Options) -> dict[str, SplitLabels]:
     """Return the classes of each split."""
-    train, test = (Labels(target) for _, target in _read().values())
-    return holdout.with_val({"train": train, "test": test}, options.val_share, options.split_seed)
+    train, test = (SplitLabels(target) for _, target in _read().values())
+    return holdout.cut_off_val({"train": train, "test": test}, options.val_share, options.split_seed)
 
 
 def load(options: Options) -> Dataset:
     """Read the two files, then cut the validation split off."""
-    return cached("cifar100", options, describe(options), lambda: _build(options), SOURCES)
+    return load_cached("cifar100", options, describe(options), lambda: _build(options), SOURCES)
 
 
 def _build(options: Options) -> dict[str, Split]:
     whole = {name: Split(*arrays) for name, arrays in _read().items()}
-    return holdout.with_val(whole, options.val_share, options.split_seed)
+    return holdout.cut_off_val(whole, options.val_share, options.split_seed)
 
 
 def _read() -> dict[str, cifar.Arrays]:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import colour_bias, holdout, mnist
-from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Labels, Split
+from study.data.cache import load_cached
+from study.data.dataset import Dataset, Facts, Split, SplitLabels
 from study.data.source import Source
 
 PALETTE = np.array(
@@ -77,30 +77,32 @@ def load(options: Options) -> Dataset:
     Training is coloured at random, so that a split held out of it is as unbiased as test. With `val: unbiased` the
     same digits are coloured anew, each palette colour for the same share of each digit.
     """
-    return cached("color_mnist", options, describe(options), lambda: _build(options), sources(options))
+    return load_cached("color_mnist", options, describe(options), lambda: _build(options), sources(options))
 
 
-def labels(options: Options) -> dict[str, Labels]:
+def labels(options: Options) -> dict[str, SplitLabels]:
     """Return the digits and palette colours of each split; no images are read."""
-    digits = {file: mnist.digits(file) for file in ("train", "test")}
+    digits = {file: mnist.read_digits(file) for file in ("train", "test")}
     colours = {file: _colours(target, _generator(options, file)) for file, target in digits.items()}
-    whole = {file: Labels(digits[file], colours[file]) for file in digits}
-    splits = holdout.with_val(whole, options.val_share, options.seed)
+    whole = {file: SplitLabels(digits[file], colours[file]) for file in digits}
+    splits = holdout.cut_off_val(whole, options.val_share, options.seed)
     if options.val == "unbiased":
         target = splits["val"].target
-        splits["val"] = Labels(target, _colours(target, _generator(options, "val"), even=True))
+        splits["val"] = SplitLabels(target, _colours(target, _generator(options, "val"), even=True))
     return splits
 
 
 def _build(options: Options) -> dict[str, Split]:
-    plain = {file: mnist.read(file) for file in ("train", "test")}
+    plain = {file: mnist.read_images_and_digits(file) for file in ("train", "test")}
     whole = {file: _coloured(*arrays, _generator(options, file)) for file, arrays in plain.items()}
-    kept, held = holdout.choose(holdout.cells(whole["train"]), options.val_share, "biased", options.seed)
-    val = holdout.take(whole["train"], held)
+    kept, held = holdout.split_by_kind(
+        holdout.cell_of_sample(whole["train"]), options.val_share, "biased", options.seed
+    )
+    val = holdout.select_samples(whole["train"], held)
     if options.val == "unbiased":
         images, target = plain["train"]
         val = _coloured(images[held], target[held], _generator(options, "val"), even=True)
-    return {"train": holdout.take(whole["train"], kept), "val": val, "test": whole["test"]}
+    return {"train": holdout.select_samples(whole["train"], kept), "val": val, "test": whole["test"]}
 
 
 def _generator(options: Options, name: str) -> np.random.Generator:
@@ -110,7 +112,7 @@ def _generator(options: Options, name: str) -> np.random.Generator:
 def _colours(target: NDArray[np.int64], generator: np.random.Generator, even: bool = False) -> NDArray[np.int64]:
     """Choose a palette colour per digit, (N,): at random, or each for the same share of each digit."""
     if even:
-        return colour_bias.assign(target, colour_bias.UNBIASED, generator)
+        return colour_bias.assign_colours(target, colour_bias.UNBIASED_RHO, generator)
     return generator.integers(len(PALETTE), size=len(target))
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from study.data import cifar, colour_bias, holdout
-from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Labels, Split
+from study.data.cache import load_cached
+from study.data.dataset import Dataset, Facts, Split, SplitLabels
 from study.data.sets import cifar10
 from study.data.source import Source
 
@@ -53,7 +53,7 @@ def plasma(shape: Shape, decay: float, random: np.random.Generator) -> Maps:
     return (cloud / cloud.max((1, 2), keepdims=True))[:, : shape[1], : shape[2]]
 
 
-def zoomed(maps: Maps, factor: float) -> Maps:
+def zoom_middle(maps: Maps, factor: float) -> Maps:
     """Enlarge the middle of each map to the map's size, linearly."""
     from scipy import ndimage  # slow to import
 
@@ -66,7 +66,7 @@ def zoomed(maps: Maps, factor: float) -> Maps:
     return cut
 
 
-def motion_blurred(maps: Maps, radius: int, sigma: float, angles: Maps) -> Maps:
+def motion_blur(maps: Maps, radius: int, sigma: float, angles: Maps) -> Maps:
     """Blur each map in its own direction, by half a Gaussian.
 
     Args:
@@ -90,7 +90,7 @@ def ice(shape: Shape, random: np.random.Generator) -> NDArray[np.float64]:
     needles = np.zeros(shape)
     for _ in range(3):
         seeds = (random.random(shape) < 0.04) * random.uniform(1.0, 3.0, shape)
-        needles += motion_blurred(seeds, 5, 4.0, random.uniform(0, 360, shape[0]))
+        needles += motion_blur(seeds, 5, 4.0, random.uniform(0, 360, shape[0]))
     grey = np.clip(0.25 + 0.45 * plasma(shape, 1.5, random) + needles, 0.0, 1.0)
     return grey[..., None] * np.array([0.88, 0.95, 1.0])
 
@@ -125,9 +125,9 @@ GREY = np.array([0.299, 0.587, 0.114], np.float32)
 def snow(images: Images, random: Random) -> Images:
     """Blow flakes in one direction over a brightened image."""
     keep = 0.8
-    flakes = zoomed(random.normal(0.3, 0.3, images.shape[:3]), 1.25)
+    flakes = zoom_middle(random.normal(0.3, 0.3, images.shape[:3]), 1.25)
     flakes = np.clip(np.where(flakes < 0.65, 0.0, flakes), 0.0, 1.0)
-    flakes = motion_blurred(flakes, 14, 12, random.uniform(-135, -45, len(images)))[..., None]
+    flakes = motion_blur(flakes, 14, 12, random.uniform(-135, -45, len(images)))[..., None]
     pale = np.maximum(images, (images @ GREY)[..., None] * 1.5 + 0.5)
     return keep * images + (1 - keep) * pale + flakes + np.rot90(flakes, 2, (1, 2))
 
@@ -188,14 +188,14 @@ def jpeg(images: Images, random: Random) -> Images:
         picture.save(stream, "JPEG", quality=40)
         return Image.open(stream)
 
-    return _each(images, recoded)
+    return _change_each_image(images, recoded)
 
 
 def pixelate(images: Images, random: Random) -> Images:
     """Shrink and enlarge again by averaging."""
     full = images.shape[1]
     small, box = (int(full * 0.65),) * 2, Image.Resampling.BOX
-    return _each(images, lambda picture: picture.resize(small, box).resize((full, full), box))
+    return _change_each_image(images, lambda picture: picture.resize(small, box).resize((full, full), box))
 
 
 def saturate(images: Images, random: Random) -> Images:
@@ -251,7 +251,7 @@ def _blurred(maps: NDArray[np.float64], sigma: float, mode: str = "nearest") -> 
     return smooth
 
 
-def _each(images: Images, change: Callable[[Image.Image], Image.Image]) -> Images:
+def _change_each_image(images: Images, change: Callable[[Image.Image], Image.Image]) -> Images:
     """Apply a change that Pillow makes, image by image."""
     pictures = (images * 255).round().astype(np.uint8)
     return np.stack([np.asarray(change(Image.fromarray(pixels))) for pixels in pictures]).astype(np.float32) / 255
@@ -281,35 +281,37 @@ def describe(options: Options) -> Facts:
 
 def sources(options: Options) -> tuple[Source, ...]:
     """Return CIFAR-10's files."""
-    return cifar10.sources(_plain(options))
+    return cifar10.sources(_cifar10_options(options))
 
 
 def load(options: Options) -> Dataset:
     """Corrupt CIFAR-10."""
-    return cached("corrupted_cifar10", options, describe(options), lambda: _build(options), sources(options))
+    return load_cached("corrupted_cifar10", options, describe(options), lambda: _build(options), sources(options))
 
 
-def labels(options: Options) -> dict[str, Labels]:
+def labels(options: Options) -> dict[str, SplitLabels]:
     """Return the classes and corruptions of each split; no image is decoded."""
-    plain = cifar10.labels(_plain(options)).items()
-    return {name: Labels(one.target, _kinds(options, name, one.target)[0]) for name, one in plain}
+    plain = cifar10.labels(_cifar10_options(options)).items()
+    return {name: SplitLabels(one.target, _draw_corruptions(options, name, one.target)[0]) for name, one in plain}
 
 
-def _plain(options: Options) -> cifar10.Options:
+def _cifar10_options(options: Options) -> cifar10.Options:
     return cifar10.Options(options.source, options.val_share, options.seed)
 
 
-def _kinds(options: Options, name: str, target: NDArray[np.int64]) -> tuple[NDArray[np.int64], np.random.Generator]:
+def _draw_corruptions(
+    options: Options, name: str, target: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], np.random.Generator]:
     """Choose the corruption of each image of a split, (N,); return also the generator that then corrupts them."""
     random = np.random.default_rng((options.seed, SPLITS.index(name)))
     biased = name == "train" or (name == "val" and options.val == "biased")
-    return colour_bias.assign(target, options.rho if biased else colour_bias.UNBIASED, random), random
+    return colour_bias.assign_colours(target, options.rho if biased else colour_bias.UNBIASED_RHO, random), random
 
 
 def _build(options: Options) -> dict[str, Split]:
     """Corrupt each split; `val` changes neither the images, nor the corruptions of training and test."""
     splits = {}
-    for name, plain in cifar10.load(_plain(options)).splits.items():
-        kinds, random = _kinds(options, name, plain.target)
+    for name, plain in cifar10.load(_cifar10_options(options)).splits.items():
+        kinds, random = _draw_corruptions(options, name, plain.target)
         splits[name] = Split(corrupt(np.asarray(plain.inputs, np.uint8), kinds, random), plain.target, kinds)
     return splits

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import cache, holdout, label_files, listings, table_columns, table_format, user_data
-from study.data.cache import cached
+from study.data import cache, file_lists, holdout, label_files, table_columns, table_format, user_data
+from study.data.cache import load_cached
 from study.data.dataset import Dataset, Facts
-from study.data.image_files import ENDINGS, Frame, Size, photographs, usual_side
-from study.data.label_files import on_disk
-from study.data.listings import Listing
+from study.data.file_lists import FileListing
+from study.data.image_files import ENDINGS, Frame, Size, median_side, why_no_photographs
+from study.data.label_files import find_on_disk
 from study.errors import UserError
 from study.text import is_utf8, quoted
 
@@ -27,7 +27,7 @@ FOLDERS = "folders"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(user_data.Options):
+class Options(user_data.UserDataOptions):
     """Keys of the `data` section."""
 
     path: Annotated[
@@ -51,50 +51,53 @@ class Options(user_data.Options):
 
 def describe(options: Options) -> Facts:
     """Read the facts from the table of labels; images are not read. Pixels are normalised with 0.5."""
-    return _read(options)[0]
+    return _facts_and_listings(options)[0]
 
 
 def load(options: Options) -> Dataset:
     """Load the images that the table of labels lists."""
-    tables = _tables(options)
-    with cache.unchanged(tables):  # from before their labels are read until their content is known
-        facts, splits = _read(options)
+    tables = _table_files(options)
+    with cache.check_unchanged(tables):  # from before their labels are read until their content is known
+        facts, splits = _facts_and_listings(options)
         images = [file for listing in splits.values() for file in listing.files]
         if options.labels == FOLDERS:
-            tables.append(label_files.locate(options.path))  # with its names, which are the classes
-        return cached(
+            tables.append(label_files.find_path(options.path))  # with its names, which are the classes
+        return load_cached(
             "image_folder",
             options,
             facts,
-            lambda: listings.read(splits, options.size, options.frame),
+            lambda: file_lists.decode_images_of_splits(splits, options.size, options.frame),
             [*tables, images],
         )
 
 
-def labels(options: Options) -> dict[str, Listing]:
+def labels(options: Options) -> dict[str, FileListing]:
     """List the files of each split with their labels."""
-    return _read(options)[1]
+    return _facts_and_listings(options)[1]
 
 
 def together(options: Options) -> NDArray[np.int64] | None:
     """Return a group label of each training and validation image, in this order: a group stays in one fold."""
-    return _found(options).together
+    return _read_folder(options).together
 
 
 def files(options: Options) -> list[Path]:
     """List the table, the file of conditions and the images."""
-    return [*_tables(options), *(file for listing in _read(options)[1].values() for file in listing.files)]
+    return [
+        *_table_files(options),
+        *(file for listing in _facts_and_listings(options)[1].values() for file in listing.files),
+    ]
 
 
-def extent(options: Options) -> tuple[int, int | None]:
+def training_extent(options: Options) -> tuple[int, int | None]:
     """Return the number of training images, and the usual shorter side of all in pixels, None if none can be read."""
-    _, splits = _read(options)
-    return len(splits["train"]), usual_side([file for listing in splits.values() for file in listing.files])
+    _, splits = _facts_and_listings(options)
+    return len(splits["train"]), median_side([file for listing in splits.values() for file in listing.files])
 
 
 def no_photographs(options: Options) -> str | None:
-    """Say why the images are not colour photographs, see `study.data.image_files.photographs`; None if they are."""
-    return photographs([file for listing in _read(options)[1].values() for file in listing.files])
+    """Say why the images are not colour photographs, see `image_files.why_no_photographs`; None if they are."""
+    return why_no_photographs([file for listing in _facts_and_listings(options)[1].values() for file in listing.files])
 
 
 def table_in(folder: Path, labels: str) -> Path:
@@ -103,18 +106,18 @@ def table_in(folder: Path, labels: str) -> Path:
     Raises:
         UserError: it would not be in the folder.
     """
-    if label_files.leads_out(labels):
+    if label_files.is_outside(labels):
         raise UserError(f"data.labels: {labels!r} given, {label_files.INSIDE}")
-    return on_disk(folder, labels)
+    return find_on_disk(folder, labels)
 
 
-def _tables(options: Options) -> list[Path]:
+def _table_files(options: Options) -> list[Path]:
     """Return the table of labels, and the file of conditions where there is one."""
-    more = [label_files.locate(options.condition_file)] if options.condition_file else []
-    return more if options.labels == FOLDERS else [table_in(label_files.locate(options.path), options.labels), *more]
+    more = [label_files.find_path(options.condition_file)] if options.condition_file else []
+    return more if options.labels == FOLDERS else [table_in(label_files.find_path(options.path), options.labels), *more]
 
 
-def in_folders(folder: Path) -> list[tuple[str, str]]:
+def images_by_folder(folder: Path) -> list[tuple[str, str]]:
     """List the images under a folder, relative to it, each with its class: the name of the first folder on its path.
 
     Where there is a folder `train`, the first folder is the split and the second the class.
@@ -124,7 +127,7 @@ def in_folders(folder: Path) -> list[tuple[str, str]]:
     """
     in_splits = any(word == "train" and (folder / alias).is_dir() for alias, word in label_files.ALIASES.items())
     found = []
-    for file in cache.files_of(folder):
+    for file in cache.list_files(folder):
         name = file.relative_to(folder)
         if file.suffix.lower() not in ENDINGS:
             continue
@@ -141,7 +144,7 @@ def in_folders(folder: Path) -> list[tuple[str, str]]:
     return found
 
 
-def _table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
+def _read_table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
     """Read the table of labels, or build it where folders say the class."""
     import pandas as pd
 
@@ -151,14 +154,14 @@ def _table(options: Options, folder: Path, path: Path) -> "pd.DataFrame":
                 f"data.bias: {options.bias!r} given, but folders of classes say no bias (data.labels: folders)"
             )
         # as objects: pandas' own texts cannot hold a file's name that is not in UTF-8
-        return pd.DataFrame(in_folders(folder), columns=[options.file, options.target], dtype=object)
+        return pd.DataFrame(images_by_folder(folder), columns=[options.file, options.target], dtype=object)
     if options.labels == "labels.csv" and not path.exists():
         raise UserError(f"{path}: not found. Where folders are the classes: data.labels: {FOLDERS}")
     needed = (options.file, *([options.split] if options.split else []))
-    known = table_format.given(vars(options))
+    known = table_format.format_from_keys(vars(options))
     table = label_files.read_labels(path, needed, options.missing_marks, known)
     table_columns.check_header(
-        label_files.header(path, known), user_data.label_columns(options, table.columns, path), path
+        label_files.read_header(path, known), user_data.columns_named_by_keys(options, table.columns, path), path
     )
     return table
 
@@ -167,55 +170,57 @@ def reading(options: Options) -> list[str]:
     """Describe how the table of labels is read, where that is not as any CSV."""
     if options.labels == FOLDERS:
         return []
-    return table_format.told(_tables(options)[0], table_format.given(vars(options)))
+    return table_format.describe_format(_table_files(options)[0], table_format.format_from_keys(vars(options)))
 
 
 def notes(options: Options) -> list[str]:
     """Say what was decided about the files by no key, and which images are listed but missing, or are none."""
-    found = _found(options)
-    return [*found.notes, *listings.bad_files(found.splits)]
+    found = _read_folder(options)
+    return [*found.notes, *file_lists.bad_file_messages(found.splits)]
 
 
 @dataclass(frozen=True)
-class _Found:
+class _ReadFolder:
     """What the files say; `together`: see the function of that name."""
 
     facts: Facts
-    splits: dict[str, Listing]
+    splits: dict[str, FileListing]
     notes: list[str]
     together: NDArray[np.int64] | None
 
 
-def _read(options: Options) -> tuple[Facts, dict[str, Listing]]:
-    found = _found(options)
+def _facts_and_listings(options: Options) -> tuple[Facts, dict[str, FileListing]]:
+    found = _read_folder(options)
     return found.facts, found.splits
 
 
-def _found(options: Options) -> _Found:
-    folder = label_files.locate(options.path)
+def _read_folder(options: Options) -> _ReadFolder:
+    folder = label_files.find_path(options.path)
     path = folder if options.labels == FOLDERS else table_in(folder, options.labels)
-    table = _table(options, folder, path)
-    user_data.label_columns(options, table.columns, path)
-    names = _names(table, options.file, path)
-    labels = user_data.labels(table, path, options, names)
-    files, by_folder = _places(folder, names)
+    table = _read_table(options, folder, path)
+    user_data.columns_named_by_keys(options, table.columns, path)
+    names = _listed_names(table, options.file, path)
+    labels = user_data.read_labels(table, path, options, names)
+    files, by_folder = _image_paths(folder, names)
     _check_alone(files, names, path, options.file)
-    copies = cache.alike(files)
-    labels, splits = user_data.divided(table, path, options, labels, copies, by_folder)
+    copies = cache.number_equal_files(files)
+    labels, splits = user_data.divide_rows(table, path, options, labels, copies, by_folder)
     found = user_data.group_notes(options.group, table[options.group].tolist(), splits) if options.group else []
     if copies is not None:
-        repeated, across = len(copies) - len(np.unique(copies)), user_data.copied(splits, copies)
+        repeated, across = len(copies) - len(np.unique(copies)), user_data.count_copies(splits, copies)
         told = f"some are in several splits, as you divide them: {across}" if across else "they stay in one split"
         found.append(f"{repeated} of {len(copies)} pictures have the bytes of another one: {told}")
-    everything = Listing(files, labels.target, labels.bias, labels.condition)
-    facts = user_data.facts(labels, (3, options.size, options.size), splits)
-    same = holdout.together(user_data.group_codes(table, options, path), copies)
+    everything = FileListing(files, labels.target, labels.bias, labels.condition)
+    facts = user_data.facts_of_labels(labels, (3, options.size, options.size), splits)
+    same = holdout.merge_groups(user_data.group_codes(table, options, path), copies)
     if same is not None:
         same = same[np.concatenate([splits["train"], splits.get("val", splits["train"][:0])])]
-    return _Found(facts, {name: holdout.take(everything, members) for name, members in splits.items()}, found, same)
+    return _ReadFolder(
+        facts, {name: holdout.select_samples(everything, members) for name, members in splits.items()}, found, same
+    )
 
 
-def _names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:
+def _listed_names(table: "pd.DataFrame", column: str, path: Path) -> list[str]:
     """Return the files as listed.
 
     Raises:
@@ -242,18 +247,18 @@ def _check_alone(files: list[Path], names: list[str], path: Path, column: str) -
         rows[file] = row
 
 
-def _places(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | None]:
+def _image_paths(folder: Path, names: list[str]) -> tuple[list[Path], list[str] | None]:
     """Return each image's path, and its split where folders say so."""
     homes = {alias: folder / alias for alias in label_files.ALIASES if (folder / alias).is_dir()}
     if "train" not in (label_files.ALIASES[alias] for alias in homes):
-        return [on_disk(folder, name) for name in names], None
+        return [find_on_disk(folder, name) for name in names], None
     files, splits = [], []
     for name in names:
         first = Path(name).parts[0]
-        homes_with_file = (alias for alias in homes if os.path.exists(on_disk(homes[alias], name)))
+        homes_with_file = (alias for alias in homes if os.path.exists(find_on_disk(homes[alias], name)))
         home = first if first in homes else next(homes_with_file, None)
         if home is None:
             raise UserError(f"{folder}: {quoted(name)} is in none of its folders {', '.join(homes)}")
-        files.append(on_disk(folder if first in homes else homes[home], name))
+        files.append(find_on_disk(folder if first in homes else homes[home], name))
         splits.append(home)
     return files, splits

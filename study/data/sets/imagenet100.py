@@ -11,11 +11,11 @@ from typing import Annotated
 
 from typing_extensions import Doc
 
-from study.data import conditions, holdout, label_files, listings
-from study.data.cache import cached
+from study.data import conditions, file_lists, holdout, label_files
+from study.data.cache import load_cached
 from study.data.dataset import Dataset, Facts
+from study.data.file_lists import FileListing
 from study.data.image_files import Frame, Size
-from study.data.listings import Listing
 from study.data.source import Source
 from study.errors import UserError
 
@@ -23,7 +23,8 @@ CLASSES = 100
 LIST = "A text file of 100 WordNet numbers, one per line, is needed: a paper's list is in its authors' repository."
 VECTORS = (
     "In the CCL-K paper these are 512 features of each image by CLIP (github.com/openai/CLIP), which nobody "
-    f"distributes: compute them from the images. {conditions.FORM}, with keys as train/n01440764/n01440764_10026.JPEG."
+    f"distributes: compute them from the images. {conditions.FILE_FORM}, with keys as "
+    "train/n01440764/n01440764_10026.JPEG."
 )
 
 FRAME: Frame = "crop"
@@ -51,37 +52,43 @@ class Options:
 
 def describe(options: Options) -> Facts:
     """Return the facts: 100 classes, no bias labels; a condition where a file of it is named."""
-    width = conditions.expected_width(options.condition_file) if options.condition_file else None
+    width = conditions.expected_vector_width(options.condition_file) if options.condition_file else None
     shape = (3, options.size, options.size)
-    return Facts(CLASSES, None, shape, condition=width, mean=listings.MEAN, deviation=listings.DEVIATION)
+    return Facts(CLASSES, None, shape, condition=width, mean=file_lists.MEAN, deviation=file_lists.DEVIATION)
 
 
 def sources(options: Options) -> tuple[Source, ...]:
     """Return the two folders; the files that keys name are the user's own."""
-    return listings.TRAIN, listings.VAL
+    return file_lists.TRAIN, file_lists.VAL
 
 
 def load(options: Options) -> Dataset:
     """Read the class folders, cut the validation split."""
     trees = [source.find() for source in sources(options)]
-    listed = label_files.locate(options.class_file, LIST)
-    vectors = label_files.locate(options.condition_file, VECTORS) if options.condition_file else None
-    facts, classes = describe(options), _classes(listed)
-    used = [folder for tree in trees for folder in listings.folders(tree, classes)]
+    listed = label_files.find_path(options.class_file, LIST)
+    vectors = label_files.find_path(options.condition_file, VECTORS) if options.condition_file else None
+    facts, classes = describe(options), _class_codes(listed)
+    used = [folder for tree in trees for folder in file_lists.class_folders(tree, classes)]
     places = [listed, *used, *([vectors] if vectors else [])]
-    return cached("imagenet100", options, facts, lambda: listings.read(labels(options), options.size, FRAME), places)
+    return load_cached(
+        "imagenet100",
+        options,
+        facts,
+        lambda: file_lists.decode_images_of_splits(labels(options), options.size, FRAME),
+        places,
+    )
 
 
-def labels(options: Options) -> dict[str, Listing]:
+def labels(options: Options) -> dict[str, FileListing]:
     """List the files of each split with their classes, and their vectors if there are any."""
-    classes = _classes(label_files.locate(options.class_file, LIST))
-    vectors = label_files.locate(options.condition_file, VECTORS) if options.condition_file else None
+    classes = _class_codes(label_files.find_path(options.class_file, LIST))
+    vectors = label_files.find_path(options.condition_file, VECTORS) if options.condition_file else None
     trees = [source.find() for source in sources(options)]
-    whole, test = (_conditioned(listings.tree(tree, classes), tree, vectors) for tree in trees)
-    return holdout.with_val({"train": whole, "test": test}, options.val_share, options.split_seed)
+    whole, test = (_conditioned(file_lists.list_class_folders(tree, classes), tree, vectors) for tree in trees)
+    return holdout.cut_off_val({"train": whole, "test": test}, options.val_share, options.split_seed)
 
 
-def _classes(path: Path) -> dict[str, int]:
+def _class_codes(path: Path) -> dict[str, int]:
     names = [line.split()[0] for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if len(names) != CLASSES or len(set(names)) != CLASSES:
         raise UserError(f"{path}: names {len(set(names))} classes in {len(names)} lines, {CLASSES} are needed")
@@ -89,8 +96,8 @@ def _classes(path: Path) -> dict[str, int]:
     return {name: index for index, name in enumerate(sorted(names))}
 
 
-def _conditioned(listing: Listing, tree: Path, vectors: Path | None) -> Listing:
+def _conditioned(listing: FileListing, tree: Path, vectors: Path | None) -> FileListing:
     if vectors is None:
         return listing
     names = [file.relative_to(tree.parent).as_posix() for file in listing.files]
-    return Listing(listing.files, listing.target, None, conditions.rows(vectors, names))
+    return FileListing(listing.files, listing.target, None, conditions.read_vectors(vectors, names))

@@ -15,11 +15,20 @@ from typing import Annotated
 import numpy as np
 from typing_extensions import Doc
 
-from study.data import holdout, label_files, listings
-from study.data.cache import cached
+from study.data import holdout, label_files
+from study.data.cache import load_cached
 from study.data.dataset import Dataset, Facts
+from study.data.file_lists import (
+    DEVIATION,
+    MEAN,
+    TRAIN,
+    VAL,
+    FileListing,
+    class_folders,
+    decode_images_of_splits,
+    list_class_folders,
+)
 from study.data.image_files import Frame, Size
-from study.data.listings import Listing
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
@@ -74,8 +83,8 @@ def describe(options: Options) -> Facts:
         bias_classes=TEXTURES if options.clustering else None,
         bias_splits=("test",) if options.clustering else None,
         shape=(3, options.size, options.size),
-        mean=listings.MEAN,
-        deviation=listings.DEVIATION,
+        mean=MEAN,
+        deviation=DEVIATION,
         splits=("train", "val", "test", *(["imagenet_a"] if options.imagenet_a else [])),
     )
 
@@ -83,36 +92,40 @@ def describe(options: Options) -> Facts:
 def sources(options: Options) -> tuple[Source, ...]:
     """Return two or three folders, and the list of textures where it is needed."""
     textures = [TEXTURE_FILE] if options.clustering else []
-    return listings.TRAIN, listings.VAL, *textures, *([HARD] if options.imagenet_a else [])
+    return TRAIN, VAL, *textures, *([HARD] if options.imagenet_a else [])
 
 
 def load(options: Options) -> Dataset:
     """Read the class folders, cut the validation split."""
     facts, places = describe(options), [source.find() for source in sources(options)]
-    used = [folder for tree in places[:2] for folder in listings.folders(tree, CLASSES)]
-    return cached(
-        "imagenet9", options, facts, lambda: listings.read(labels(options), options.size, FRAME), [*used, *places[2:]]
+    used = [folder for tree in places[:2] for folder in class_folders(tree, CLASSES)]
+    return load_cached(
+        "imagenet9",
+        options,
+        facts,
+        lambda: decode_images_of_splits(labels(options), options.size, FRAME),
+        [*used, *places[2:]],
     )
 
 
-def labels(options: Options) -> dict[str, Listing]:
+def labels(options: Options) -> dict[str, FileListing]:
     """List the files of each split with their labels."""
-    whole, test = (listings.tree(source.find(), CLASSES) for source in (listings.TRAIN, listings.VAL))
+    whole, test = (list_class_folders(source.find(), CLASSES) for source in (TRAIN, VAL))
     if options.clustering:
         test = _textured(test, TEXTURE_FILE.find(), options.clustering)
-    splits = holdout.with_val({"train": whole, "test": test}, options.val_share, options.split_seed)
-    return splits | ({"imagenet_a": listings.tree(HARD.find(), CLASSES, False)} if options.imagenet_a else {})
+    splits = holdout.cut_off_val({"train": whole, "test": test}, options.val_share, options.split_seed)
+    return splits | ({"imagenet_a": list_class_folders(HARD.find(), CLASSES, False)} if options.imagenet_a else {})
 
 
-def _textured(test: Listing, path: Path, clustering: int) -> Listing:
+def _textured(test: FileListing, path: Path, clustering: int) -> FileListing:
     """Add the texture of each image; the list's paths are as n01641577/ILSVRC2012_val_00001652.JPEG."""
     column = f"cluster{clustering}"
-    table = label_files.read(path, ("path", "category", column))
-    label_files.codes(table["category"], path, "category", NAMES)
-    texture = label_files.codes(table[column], path, column, [str(code) for code in range(TEXTURES)])
+    table = label_files.read_text_table(path, ("path", "category", column))
+    label_files.encode_classes(table["category"], path, "category", NAMES)
+    texture = label_files.encode_classes(table[column], path, column, [str(code) for code in range(TEXTURES)])
     textures = dict(zip(table["path"], texture.tolist(), strict=True))
     names = [f"{file.parent.name}/{file.name}" for file in test.files]
     absent = [name for name in names if name not in textures]
     if absent:
         raise UserError(f"{path}: no texture of {len(absent)} test images, as {absent[0]}. Get it again")
-    return Listing(test.files, test.target, np.array([textures[name] for name in names], np.int64))
+    return FileListing(test.files, test.target, np.array([textures[name] for name in names], np.int64))

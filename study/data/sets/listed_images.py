@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import holdout, label_files, listings
-from study.data.cache import cached
+from study.data import file_lists, holdout, label_files
+from study.data.cache import load_cached
 from study.data.dataset import Dataset, Facts
+from study.data.file_lists import DEVIATION, MEAN, DrawnSplitOptions, FileListing, PublishedSplitOptions
 from study.data.image_files import Frame, Size
-from study.data.listings import DEVIATION, MEAN, Drawn, Listing, Published
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-Keys = TypeVar("Keys", bound="Published | Drawn | UtZappos | Cub")
+Keys = TypeVar("Keys", bound="PublishedSplitOptions | DrawnSplitOptions | UtZappos | Cub")
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class ListedImages(Generic[Keys]):
         aligned: class of each bias class for these options, see `Facts`.
     """
 
-    labels: Callable[[Keys], dict[str, Listing]]
+    labels: Callable[[Keys], dict[str, FileListing]]
     Options: type[Keys]
     FRAME: Frame
     sources: Callable[[Keys], tuple[Source, ...]]
@@ -70,11 +70,11 @@ class ListedImages(Generic[Keys]):
 
     def load(self, options: Keys) -> Dataset:
         """Load its splits; their images are decoded once for these options and files."""
-        return cached(
+        return load_cached(
             self.name,
             options,
             self.describe(options),
-            lambda: listings.read(self.labels(options), options.size, self.FRAME),
+            lambda: file_lists.decode_images_of_splits(self.labels(options), options.size, self.FRAME),
             self.sources(options),
         )
 
@@ -89,7 +89,7 @@ BFFHQ_PLACES = {
 """Folders in which each split may lie: the first alternative that is there is read."""
 
 
-def bffhq(options: Published) -> dict[str, Listing]:
+def bffhq(options: PublishedSplitOptions) -> dict[str, FileListing]:
     """bffhq: young and old faces, most young ones of women, most old ones of men (bFFHQ of Lee et al. 2021, DisEnt).
 
     The published folder `bffhq`: training images in 0.5pct/align/CLASS and 0.5pct/conflict/CLASS (or train/align,
@@ -97,15 +97,15 @@ def bffhq(options: Published) -> dict[str, Listing]:
     ID_TARGET_BIAS.png. The layout is taken from public loaders of the data set, the official archive was not at hand.
     Images are square; they are resized.
     """
-    return listings.with_validation({name: _bffhq_split(BFFHQ.find(), name) for name in BFFHQ_PLACES}, options)
+    return file_lists.with_val_split({name: _bffhq_split(BFFHQ.find(), name) for name in BFFHQ_PLACES}, options)
 
 
-def _bffhq_split(parent: Path, split: str) -> Listing:
+def _bffhq_split(parent: Path, split: str) -> FileListing:
     for folders in BFFHQ_PLACES[split]:
         if all((parent / folder).is_dir() for folder in folders):
-            files = [file for folder in folders for file in listings.images_in(parent / folder)]
-            labels = listings.named_labels(files)
-            return Listing(files, labels.target, labels.bias)
+            files = [file for folder in folders for file in file_lists.images_in(parent / folder)]
+            labels = file_lists.labels_from_names(files)
+            return FileListing(files, labels.target, labels.bias)
     places = " or ".join(", ".join(folders) for folders in BFFHQ_PLACES[split])
     raise UserError(f"{parent}: no images for split {split}: needs the folders {places}. Unpack the archive again")
 
@@ -118,7 +118,7 @@ WATERBIRDS = Source(
 WATERBIRDS_COLUMNS = ("img_filename", "y", "split", "place")
 
 
-def waterbirds(options: Published) -> dict[str, Listing]:
+def waterbirds(options: PublishedSplitOptions) -> dict[str, FileListing]:
     """waterbirds: land and water birds on land or water (Sagawa et al. 2020); the background betrays the class.
 
     The official folder waterbird_complete95_forest2water2 with its metadata.csv, official splits. Images are squashed
@@ -126,12 +126,12 @@ def waterbirds(options: Published) -> dict[str, Listing]:
     """
     folder = WATERBIRDS.find()
     path = folder / "metadata.csv"
-    table = label_files.read(path, WATERBIRDS_COLUMNS)
-    target, bias = (label_files.codes(table[column], path, column, ("0", "1")) for column in ("y", "place"))
-    codes = label_files.codes(table["split"], path, "split", ("0", "1", "2"))
+    table = label_files.read_text_table(path, WATERBIRDS_COLUMNS)
+    target, bias = (label_files.encode_classes(table[column], path, column, ("0", "1")) for column in ("y", "place"))
+    codes = label_files.encode_classes(table["split"], path, "split", ("0", "1", "2"))
     label_files.check_files(table["img_filename"], path, "img_filename")
-    everything = Listing([folder / name for name in table["img_filename"]], target, bias)
-    return listings.with_validation(listings.by_code(everything, codes, ("train", "val", "test")), options)
+    everything = FileListing([folder / name for name in table["img_filename"]], target, bias)
+    return file_lists.with_val_split(file_lists.split_by_code(everything, codes, ("train", "val", "test")), options)
 
 
 _IN_FILE_ORDER = (
@@ -150,7 +150,7 @@ CELEBA_IMAGES = Source("celeba/img_align_celeba", note=CELEBA_NOTE)
 
 
 @dataclass(frozen=True)
-class Celeba(Published):
+class Celeba(PublishedSplitOptions):
     """Keys of the `data` section of celeba."""
 
     target: Annotated[
@@ -167,25 +167,25 @@ class Celeba(Published):
     size: Size = 128
 
 
-def celeba(options: Celeba) -> dict[str, Listing]:
+def celeba(options: Celeba) -> dict[str, FileListing]:
     """celeba: 202,599 faces with 40 binary attributes (Liu et al. 2015), of which any is the class and any the bias.
 
     The official files: list_attr_celeba.txt, list_eval_partition.txt and the folder img_align_celeba, in `celeba`. An
     image is cropped to the square in its middle, where the aligned face is: faces keep their proportions.
     """
     attributes, partition, images = (source.find() for source in (CELEBA_LABELS, CELEBA_PARTITION, CELEBA_IMAGES))
-    table = label_files.read(attributes, sep=r"\s+", skiprows=1, index_col=0)
+    table = label_files.read_text_table(attributes, sep=r"\s+", skiprows=1, index_col=0)
     target, bias = (_celeba_label(table, _celeba_attributes(options, key)) for key in ("target", "sensitive"))
-    splits = label_files.read(partition, sep=r"\s+", header=None, names=["file", "split"], index_col="file")
+    splits = label_files.read_text_table(partition, sep=r"\s+", header=None, names=["file", "split"], index_col="file")
     if not splits.index.equals(table.index):
         counts = f"{len(splits)} and {len(table)} images"
         raise UserError(
             f"{partition}: does not list the images of {attributes} in their order ({counts}). Get both again"
         )
-    codes = label_files.codes(splits["split"], partition, "split", ("0", "1", "2"))
+    codes = label_files.encode_classes(splits["split"], partition, "split", ("0", "1", "2"))
     label_files.check_files(table.index, attributes, "file")
-    everything = Listing([images / name for name in table.index], target, bias)
-    return listings.with_validation(listings.by_code(everything, codes, ("train", "val", "test")), options)
+    everything = FileListing([images / name for name in table.index], target, bias)
+    return file_lists.with_val_split(file_lists.split_by_code(everything, codes, ("train", "val", "test")), options)
 
 
 def _celeba_counts(options: Celeba) -> tuple[int, int]:
@@ -206,9 +206,9 @@ def _celeba_attributes(options: Celeba, key: str) -> list[str]:
 
 def _celeba_label(table: "pd.DataFrame", names: Sequence[str]) -> NDArray[np.int64]:
     path = CELEBA_LABELS.find()
-    label_files.need(table.columns, names, path)
-    parts = [label_files.codes(table[name], path, name, ("-1", "1")) for name in names]
-    return label_files.combined(parts, [2] * len(parts))
+    label_files.check_columns(table.columns, names, path)
+    parts = [label_files.encode_classes(table[name], path, name, ("-1", "1")) for name in names]
+    return label_files.combine_codes(parts, [2] * len(parts))
 
 
 UTKFACE = Source(
@@ -226,7 +226,7 @@ UTKFACE_UNNAMED = 0.01
 
 
 @dataclass(frozen=True)
-class Utkface(Drawn):
+class Utkface(DrawnSplitOptions):
     """Keys of the `data` section of utkface."""
 
     target: Annotated[
@@ -247,7 +247,7 @@ class Utkface(Drawn):
     ] = 2
 
 
-def utkface(options: Utkface) -> dict[str, Listing]:
+def utkface(options: Utkface) -> dict[str, FileListing]:
     """utkface: about 23,700 faces whose file names say age, gender, ethnicity, drawn as biased as wanted (FSCL paper).
 
     The folder UTKFace of aligned and cropped faces, named age_gender_race_datetime.jpg.chip.jpg. FSCL paper section
@@ -255,7 +255,9 @@ def utkface(options: Utkface) -> dict[str, Listing]:
     the other the opposite; 2,400 validation and 2,400 test images, every (class, sensitive value) equally often. Which
     images those were is not published: here a seed draws them. Images are square; they are resized.
     """
-    return listings.splits(_utkfaces(options), options, options.severity, _utkface_common(options), "utkface")
+    return file_lists.draw_biased_splits(
+        _utkface_listing(options), options, options.severity, _utkface_common(options), "utkface"
+    )
 
 
 def utkface_attributes(name: str) -> dict[str, int] | None:
@@ -267,7 +269,7 @@ def utkface_attributes(name: str) -> dict[str, int] | None:
     return {"age": int(age < 35), "gender": int(gender == 0), "ethnicity": int(race == 0)}
 
 
-def _utkface_common(options: Utkface) -> frozenset[listings.Cell]:
+def _utkface_common(options: Utkface) -> frozenset[file_lists.Cell]:
     """Return the two common cells (Table 9): more men among Caucasians and among those of 35 or more."""
     opposite = "age" in (options.target, options.sensitive)
     return frozenset({(0, 1), (1, 0)} if opposite else {(0, 0), (1, 1)})
@@ -277,8 +279,8 @@ def _utkface_aligned(options: Utkface) -> tuple[int, ...] | None:
     return tuple(y for _, y in sorted((s, y) for y, s in _utkface_common(options))) if options.severity > 1 else None
 
 
-def _utkfaces(options: Utkface) -> Listing:
-    files = listings.images_in(UTKFACE.find())
+def _utkface_listing(options: Utkface) -> FileListing:
+    files = file_lists.images_in(UTKFACE.find())
     named: list[tuple[Path, dict[str, int]]] = []
     for file in files:
         if attributes := utkface_attributes(file.name):
@@ -292,7 +294,7 @@ def _utkfaces(options: Utkface) -> Listing:
     target, bias = (
         np.array([attributes[key] for _, attributes in named], np.int64) for key in (options.target, options.sensitive)
     )
-    return Listing([file for file, _ in named], target, bias)
+    return FileListing([file for file, _ in named], target, bias)
 
 
 ANIMAL_RATIO = 5
@@ -308,13 +310,13 @@ ANIMAL_LISTS = tuple(
 
 
 @dataclass(frozen=True)
-class DogsAndCats(Drawn):
+class DogsAndCats(DrawnSplitOptions):
     """Keys of the `data` section of dogs_and_cats."""
 
     train_samples: Annotated[int, Range(low=12), Doc("number of images in the training split")] = 8_220
 
 
-def dogs_and_cats(options: DogsAndCats) -> dict[str, Listing]:
+def dogs_and_cats(options: DogsAndCats) -> dict[str, FileListing]:
     """dogs_and_cats: cats most of which are dark, dogs most of which are bright (FSCL paper section 4.5, appendix H.2).
 
     The training images of Kaggle's Dogs vs. Cats (`train/cat.0.jpg`) and the lists of bright and dark animals of the
@@ -324,23 +326,23 @@ def dogs_and_cats(options: DogsAndCats) -> dict[str, Listing]:
     is not published: here a seed draws them. Photographs are cropped to the square in their middle: animals keep their
     shape.
     """
-    animals = _animals(*(source.find() for source in (ANIMALS, *ANIMAL_LISTS)))
-    return listings.splits(animals, options, ANIMAL_RATIO, frozenset({(0, 1), (1, 0)}), "dogs_and_cats")
+    animals = _animal_listing(*(source.find() for source in (ANIMALS, *ANIMAL_LISTS)))
+    return file_lists.draw_biased_splits(animals, options, ANIMAL_RATIO, frozenset({(0, 1), (1, 0)}), "dogs_and_cats")
 
 
-def _animals(images: Path, *lists: Path) -> Listing:
+def _animal_listing(images: Path, *lists: Path) -> FileListing:
     names: dict[str, tuple[int, int]] = {}
     for colour, path in enumerate(lists):
         for line, name in enumerate(path.read_text(encoding="utf-8").split(), 1):
             species = name.partition(".")[0]
             if species not in SPECIES:
                 raise UserError(f"{path}: entry {line}: {name!r} begins neither with 'cat.' nor with 'dog.'")
-            if label_files.leads_out(name):
+            if label_files.is_outside(name):
                 raise UserError(f"{path}: entry {line}: {name!r} given, {label_files.INSIDE}")
             if names.setdefault(name, (SPECIES.index(species), colour))[1] != colour:
                 raise UserError(f"{path}: entry {line}: {name!r} is on the other list, too")
     labels = np.array(list(names.values()), np.int64).reshape(-1, 2)
-    return Listing([images / name for name in names], labels[:, 0].copy(), labels[:, 1].copy())
+    return FileListing([images / name for name in names], labels[:, 0].copy(), labels[:, 1].copy())
 
 
 SHOES = (
@@ -366,7 +368,7 @@ class UtZappos:
     split_seed: holdout.SplitSeed = 0
 
 
-def ut_zappos(options: UtZappos) -> dict[str, Listing]:
+def ut_zappos(options: UtZappos) -> dict[str, FileListing]:
     """ut_zappos: 50,025 shoes of 21 kinds with 126 binary attributes (UT-Zap50K), CCL-K paper section 3.2.
 
     The official folders ut-zap50k-images and ut-zap50k-data. As in appendix F.1: the 21
@@ -374,29 +376,31 @@ def ut_zappos(options: UtZappos) -> dict[str, Listing]:
     a seed (theirs is not given). Validation is cut from training. Shoes are wider than high: images are squashed, so
     that no toe or heel is cut off.
     """
-    rest, test = holdout.cut(_shoes(SHOE_DATA.find(), SHOE_IMAGES.find()), SHOE_TEST_SHARE, options.split_seed)
-    return holdout.with_val({"train": rest, "test": test}, options.val_share, options.split_seed)
+    rest, test = holdout.cut_off(
+        _shoe_listing(SHOE_DATA.find(), SHOE_IMAGES.find()), SHOE_TEST_SHARE, options.split_seed
+    )
+    return holdout.cut_off_val({"train": rest, "test": test}, options.val_share, options.split_seed)
 
 
-def _shoes(data: Path, images: Path) -> Listing:
+def _shoe_listing(data: Path, images: Path) -> FileListing:
     """List every shoe of both tables, with its image: `100627-72` is the file 100627.72.jpg."""
     kinds, attributes = data / "meta-data.csv", data / "meta-data-bin.csv"
-    table = label_files.read(kinds, ("CID", "SubCategory"))
-    binary = label_files.read(attributes, ("CID",))
+    table = label_files.read_text_table(kinds, ("CID", "SubCategory"))
+    binary = label_files.read_text_table(attributes, ("CID",))
     columns = [str(name) for name in binary if not str(name).startswith(("CID", "Category", "SubCategory"))]
     if len(columns) != SHOE_ATTRIBUTES:
         raise UserError(f"{attributes}: has {len(columns)} attributes, {SHOE_ATTRIBUTES} are needed. Get it again")
     if list(binary["CID"]) != list(table["CID"]):
         raise UserError(f"{attributes}: its CIDs are not those of {kinds.name} in their order. Get both again")
-    files = {file.stem.replace(".", "-"): file for file in listings.images_in(images)}
+    files = {file.stem.replace(".", "-"): file for file in file_lists.images_in(images)}
     absent = [cid for cid in table["CID"] if cid not in files]
     if absent:
         raise UserError(f"{images}: no image of {len(absent)} shoes, as {absent[0]}. Unpack the archive again")
-    target = label_files.codes(table["SubCategory"], kinds, "SubCategory", SHOES)
-    vectors = label_files.numbers(binary, columns, attributes)
+    target = label_files.encode_classes(table["SubCategory"], kinds, "SubCategory", SHOES)
+    vectors = label_files.columns_to_numbers(binary, columns, attributes)
     if not np.isin(vectors, (0.0, 1.0)).all():
         raise UserError(f"{attributes}: its attributes are not 0 or 1 everywhere. Get it again")
-    return Listing([files[cid] for cid in table["CID"]], target, None, vectors)
+    return FileListing([files[cid] for cid in table["CID"]], target, None, vectors)
 
 
 BIRDS, BIRD_ATTRIBUTES = 200, 312
@@ -420,17 +424,17 @@ class Cub:
     split_seed: holdout.SplitSeed = 0
 
 
-def cub(options: Cub) -> dict[str, Listing]:
+def cub(options: Cub) -> dict[str, FileListing]:
     """cub: 11,788 birds of 200 species with 312 attributes (CUB-200-2011), for the CCL-K paper's weak supervision.
 
     The official folder CUB_200_2011 with its split of 5,994 training and 5,794 test images. (Appendix F.2 of the paper
     goes on to 6,871 and 6,918 images, more than there are.) Validation is cut from training. Photographs are cropped
     to the square in their middle, as is usual for this data set.
     """
-    return holdout.with_val(_birds(CUB.find(), options.condition), options.val_share, options.split_seed)
+    return holdout.cut_off_val(_bird_splits(CUB.find(), options.condition), options.val_share, options.split_seed)
 
 
-def _birds(folder: Path, condition: str) -> dict[str, Listing]:
+def _bird_splits(folder: Path, condition: str) -> dict[str, FileListing]:
     names, classes, training = (
         _bird_column(folder / file, "image")
         for file in ("images.txt", "image_class_labels.txt", "train_test_split.txt")
@@ -439,21 +443,21 @@ def _birds(folder: Path, condition: str) -> dict[str, Listing]:
         raise UserError(f"{folder}: its three lists of images name different images. Unpack the archive again")
     label_files.check_files(names.values(), folder / "images.txt", "file")
     path = folder / "image_class_labels.txt"
-    target = label_files.codes(classes.values(), path, "class", [str(1 + index) for index in range(BIRDS)])
-    split = label_files.codes(training.values(), folder / "train_test_split.txt", "is_training", ("1", "0"))
+    target = label_files.encode_classes(classes.values(), path, "class", [str(1 + index) for index in range(BIRDS)])
+    split = label_files.encode_classes(training.values(), folder / "train_test_split.txt", "is_training", ("1", "0"))
     attributes = folder / "attributes"
     vectors = (
         _seen_attributes(attributes, list(names))
         if condition == "binary"
         else _attributes_of_species(attributes)[target]
     )
-    everything = Listing([folder / "images" / name for name in names.values()], target, None, vectors)
-    return listings.by_code(everything, split, ("train", "test"))
+    everything = FileListing([folder / "images" / name for name in names.values()], target, None, vectors)
+    return file_lists.split_by_code(everything, split, ("train", "test"))
 
 
 def _bird_column(path: Path, what: str) -> dict[str, str]:
     """Read a list of two columns: number and value."""
-    table = label_files.read(path, sep=" ", header=None, names=[what, "value"])
+    table = label_files.read_text_table(path, sep=" ", header=None, names=[what, "value"])
     return dict(zip(table[what], table["value"], strict=True))
 
 
@@ -487,12 +491,12 @@ def _seen_attributes(folder: Path, images: list[str]) -> NDArray[np.float32]:
 def _attributes_of_species(folder: Path) -> NDArray[np.float32]:
     """Read the share of people who see each attribute in each species, (200, 312); the file has percentages."""
     path = folder / "class_attribute_labels_continuous.txt"
-    table = label_files.read(path, sep=" ", header=None)
+    table = label_files.read_text_table(path, sep=" ", header=None)
     if table.shape != (BIRDS, BIRD_ATTRIBUTES):
         raise UserError(
             f"{path}: has {table.shape[0]} x {table.shape[1]} numbers, {BIRDS} x {BIRD_ATTRIBUTES} are needed"
         )
-    return label_files.numbers(table, list(table.columns), path) / np.float32(100)
+    return label_files.columns_to_numbers(table, list(table.columns), path) / np.float32(100)
 
 
 def _utkface_counts(options: Utkface) -> tuple[int, int]:
@@ -501,14 +505,22 @@ def _utkface_counts(options: Utkface) -> tuple[int, int]:
     return 2, 2
 
 
-def _two(options: Published | Drawn) -> tuple[int, int]:
+def _two_by_two(options: PublishedSplitOptions | DrawnSplitOptions) -> tuple[int, int]:
     return 2, 2
 
 
 ROWS: tuple[ListedImages[Any], ...] = (
-    ListedImages(bffhq, Published, "squash", lambda _: (BFFHQ,), _two, imagenet=True, aligned=lambda _: (0, 1)),
     ListedImages(
-        waterbirds, Published, "squash", lambda _: (WATERBIRDS,), _two, imagenet=True, aligned=lambda _: (0, 1)
+        bffhq, PublishedSplitOptions, "squash", lambda _: (BFFHQ,), _two_by_two, imagenet=True, aligned=lambda _: (0, 1)
+    ),
+    ListedImages(
+        waterbirds,
+        PublishedSplitOptions,
+        "squash",
+        lambda _: (WATERBIRDS,),
+        _two_by_two,
+        imagenet=True,
+        aligned=lambda _: (0, 1),
     ),
     ListedImages(celeba, Celeba, "crop", lambda _: (CELEBA_LABELS, CELEBA_PARTITION, CELEBA_IMAGES), _celeba_counts),
     ListedImages(utkface, Utkface, "squash", lambda _: (UTKFACE,), _utkface_counts, aligned=_utkface_aligned),
@@ -517,7 +529,7 @@ ROWS: tuple[ListedImages[Any], ...] = (
         DogsAndCats,
         "crop",
         lambda _: (ANIMALS, *ANIMAL_LISTS),
-        _two,
+        _two_by_two,
         aligned=lambda _: (1, 0),
     ),
     ListedImages(

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from typing_extensions import Doc
 
-from study.data.dataset import Dataset, Facts, Labelled, Labels, Split
+from study.data.dataset import Dataset, Facts, HasLabels, Split, SplitLabels
 from study.knobs import Range
 
 
@@ -29,9 +29,9 @@ def describe(options: Options) -> Facts:
     return Facts(classes=1, bias_classes=None, shape=(1,), title="the function's own data")
 
 
-def labels(options: Options) -> Mapping[str, Labelled]:
+def labels(options: Options) -> Mapping[str, HasLabels]:
     """Return splits without samples."""
-    return {name: Labels(np.zeros(0, np.int64)) for name in describe(options).splits}
+    return {name: SplitLabels(np.zeros(0, np.int64)) for name in describe(options).splits}
 
 
 def load(options: Options) -> Dataset:

@@ -7,15 +7,15 @@ are those of the data set.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import holdout, label_files
-from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Kind, Labels, Raw, Split
+from study.data.cache import load_cached
+from study.data.dataset import ColumnKind, Dataset, Facts, RawTable, Split, SplitLabels
 from study.data.source import Source
 from study.errors import UserError
 from study.knobs import Range
@@ -37,24 +37,14 @@ class TableOptions:
     val_share: Annotated[float, Range(above=0.0, high=0.5), Doc("share of all rows that is the validation split")] = (
         0.15
     )
-    aligned: Annotated[
-        Literal["by_number"] | None,
-        Doc(
-            "null: no group has a class of its own; `by_number`: the group of a class's number is its own, as in "
-            "studies of earlier versions"
-        ),
-    ] = None
-    sensitive_input: Annotated[bool, Doc("whether gender (adult) or race (compas) is among the inputs")] = True
 
-
-Keys = TypeVar("Keys", bound=TableOptions)
 
 Categories = Mapping[str, Sequence[str]]
 """Column names and the values that each may have, in the order of the one-hot columns."""
 
 
 @dataclass(frozen=True)
-class Rows:
+class UnsplitTable:
     """A table before it is split: `numbers` (N, K), `one_hot` (N, F - K), classes `target` and `bias` (N,)."""
 
     numbers: NDArray[np.float64]
@@ -64,26 +54,24 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class PeopleTable(Generic[Keys]):
+class PeopleTable:
     """A table about people, of the form that `study.data` asks of a module.
 
     Attributes:
-        rows: reads its rows, for these options.
+        rows: reads its rows.
         Options: its keys.
         SOURCES: its files; all are part of its fingerprint.
         title: its name in figures.
         numbers: its columns of numbers.
-        categories: its other columns with their values, for these options.
-        bias_classes: number of bias classes, for these options.
+        categories: its other columns with their values.
     """
 
-    rows: Callable[[Keys], Rows]
-    Options: type[Keys]
+    rows: Callable[[], UnsplitTable]
     SOURCES: tuple[Source, ...]
     title: str
     numbers: Sequence[str]
-    categories: Callable[[Keys], Categories]
-    bias_classes: Callable[[Keys], int]
+    categories: Categories
+    Options: type[TableOptions] = TableOptions
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.rows.__doc__)
@@ -93,25 +81,25 @@ class PeopleTable(Generic[Keys]):
         """Name of the data set in a study file."""
         return self.rows.__name__
 
-    def describe(self, options: Keys) -> Facts:
+    def describe(self, options: TableOptions) -> Facts:
         """Return the facts: two classes, and a row of one-hot and standardised numbers."""
-        width = len(self.numbers) + sum(len(values) for values in self.categories(options).values())
-        return Facts(classes=2, bias_classes=self.bias_classes(options), shape=(width,), title=self.title)
+        width = len(self.numbers) + sum(map(len, self.categories.values()))
+        return Facts(classes=2, bias_classes=2, shape=(width,), title=self.title)
 
-    def load(self, options: Keys) -> Dataset:
+    def load(self, options: TableOptions) -> Dataset:
         """Read the rows, encode, split."""
-        return cached(self.name, options, self.describe(options), lambda: self.labels(options), self.SOURCES)
+        return load_cached(self.name, options, self.describe(options), lambda: self.labels(options), self.SOURCES)
 
-    def labels(self, options: Keys) -> dict[str, Split]:
+    def labels(self, options: TableOptions) -> dict[str, Split]:
         """Split the whole table, which is read in less than a second."""
-        return split(self.rows(options), options)
+        return split_scaled(self.rows(), options)
 
-    def raw(self, options: Keys) -> Raw:
+    def raw(self, options: TableOptions) -> RawTable:
         """Split the rows before the numbers are standardised."""
-        return unscaled(self.rows(options), options)
+        return split_unscaled(self.rows(), options)
 
 
-def read(path: Path, columns: Sequence[str], empty: Collection[str] = (), **reading: Any) -> "pd.DataFrame":
+def read_columns(path: Path, columns: Sequence[str], empty: Collection[str] = (), **reading: Any) -> "pd.DataFrame":
     """Read these columns of a file, as text without surrounding spaces.
 
     Args:
@@ -121,7 +109,7 @@ def read(path: Path, columns: Sequence[str], empty: Collection[str] = (), **read
     Raises:
         UserError: the file is not a table, lacks a column, or lacks a value, as in a file that is cut short.
     """
-    table = label_files.read(path, usecols=list(columns), **reading)[list(columns)]
+    table = label_files.read_text_table(path, usecols=list(columns), **reading)[list(columns)]
     table = table.apply(lambda column: column.str.strip())
     for column in [name for name in columns if name not in empty]:
         lacking = table[column] == ""
@@ -133,13 +121,13 @@ def read(path: Path, columns: Sequence[str], empty: Collection[str] = (), **read
 def one_hot(frame: "pd.DataFrame", categories: Categories, path: Path) -> NDArray[np.float64]:
     """Encode each column one-hot, all side by side."""
     parts = [
-        np.eye(len(values))[label_files.codes(frame[column], path, column, values)]
+        np.eye(len(values))[label_files.encode_classes(frame[column], path, column, values)]
         for column, values in categories.items()
     ]
     return np.concatenate(parts, axis=1)
 
 
-def split(rows: Rows, options: TableOptions) -> dict[str, Split]:
+def split_scaled(rows: UnsplitTable, options: TableOptions) -> dict[str, Split]:
     """Split the rows at random; the numbers get mean 0 and deviation 1 over the training rows.
 
     Validation is drawn at random, too, or, with `val: unbiased`, in equal counts of each (class, bias class) from the
@@ -148,7 +136,7 @@ def split(rows: Rows, options: TableOptions) -> dict[str, Split]:
     Raises:
         UserError: too few rows.
     """
-    members = _members(rows, options)
+    members = _split_members(rows, options)
     train_numbers = rows.numbers[members["train"]]
     deviation = train_numbers.std(axis=0)
     scaled = (rows.numbers - train_numbers.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
@@ -156,25 +144,25 @@ def split(rows: Rows, options: TableOptions) -> dict[str, Split]:
     return {name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen]) for name, chosen in members.items()}
 
 
-def unscaled(rows: Rows, options: TableOptions) -> Raw:
-    """Split the rows as `split` does, without standardising the numbers."""
+def split_unscaled(rows: UnsplitTable, options: TableOptions) -> RawTable:
+    """Split the rows as `split_scaled` does, without standardising the numbers."""
     inputs = np.concatenate([rows.numbers, rows.one_hot], axis=1)
     splits = {
         name: Split(inputs[chosen], rows.target[chosen], rows.bias[chosen])
-        for name, chosen in _members(rows, options).items()
+        for name, chosen in _split_members(rows, options).items()
     }
-    kinds: tuple[Kind, ...] = ("number",) * rows.numbers.shape[1] + ("plain",) * rows.one_hot.shape[1]
-    return Raw(splits, kinds)
+    kinds: tuple[ColumnKind, ...] = ("number",) * rows.numbers.shape[1] + ("plain",) * rows.one_hot.shape[1]
+    return RawTable(splits, kinds)
 
 
-def _members(rows: Rows, options: TableOptions) -> dict[str, NDArray[np.int64]]:
+def _split_members(rows: UnsplitTable, options: TableOptions) -> dict[str, NDArray[np.int64]]:
     order = np.random.default_rng(options.split_seed).permutation(len(rows.target))
     first, second = (round(len(order) * share) for share in (1 - TEST_SHARE - options.val_share, 1 - TEST_SHARE))
     rest, test = order[:second], order[second:]
     train, val = rest[:first], rest[first:]
     if options.val == "unbiased":
-        cells = holdout.cells(Labels(rows.target[rest], rows.bias[rest]))
-        kept, held = holdout.balanced(cells, options.val_share / (1 - TEST_SHARE), options.split_seed)
+        cells = holdout.cell_of_sample(SplitLabels(rows.target[rest], rows.bias[rest]))
+        kept, held = holdout.balanced_split(cells, options.val_share / (1 - TEST_SHARE), options.split_seed)
         train, val = rest[kept], rest[held]
     members = {"train": train, "val": val, "test": test}
     if not all(len(chosen) for chosen in members.values()):
@@ -191,7 +179,7 @@ ADULT_NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss
 GENDERS = ("Female", "Male")
 INCOMES = ("<=50K", ">50K")
 
-CATEGORIES = {
+ADULT_CATEGORIES = {
     column: values.split()
     for column, values in {
         "workclass": "Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov Without-pay Never-worked ?",
@@ -230,44 +218,28 @@ ADULT_SOURCES = (
 )
 
 
-@dataclass(frozen=True)
-class Adult(TableOptions):
-    """Keys of the `data` section."""
-
-    unknown: Annotated[bool, Doc("keep people with an unknown (`?`) value: 48,842 instead of 45,222")] = True
-
-
-def _adult_categories(options: Adult) -> dict[str, list[str]]:
-    return {name: values for name, values in CATEGORIES.items() if options.sensitive_input or name != "sex"}
-
-
-def adult(options: Adult) -> Rows:
+def adult() -> UnsplitTable:
     """adult: whether a person of the 1994 US census earns more than 50K a year; sensitive attribute: gender."""
-    parts = [_adult_part(source.find(), options) for source in ADULT_SOURCES]
+    parts = [_adult_part(source.find()) for source in ADULT_SOURCES]
     fields = ("numbers", "one_hot", "target", "bias")
-    return Rows(*(np.concatenate([getattr(part, field) for part in parts]) for field in fields))
+    return UnsplitTable(*(np.concatenate([getattr(part, field) for part in parts]) for field in fields))
 
 
-def _adult_part(path: Path, options: Adult) -> Rows:
+def _adult_part(path: Path) -> UnsplitTable:
     # the test file begins with a line that is not a row, and its labels end in a full stop
-    frame = read(path, ADULT_COLUMNS, header=None, names=ADULT_COLUMNS, comment="|", skipinitialspace=True)
+    frame = read_columns(path, ADULT_COLUMNS, header=None, names=ADULT_COLUMNS, comment="|", skipinitialspace=True)
     frame["income"] = frame["income"].str.rstrip(".")
-    if not options.unknown:
-        frame = frame.loc[~(frame == "?").any(axis=1)]
-    return Rows(
-        label_files.numbers(frame, ADULT_NUMBERS, path).astype(np.float64),
-        one_hot(frame, _adult_categories(options), path),
-        label_files.codes(frame["income"], path, "income", INCOMES),
-        label_files.codes(frame["sex"], path, "sex", GENDERS),
+    return UnsplitTable(
+        label_files.columns_to_numbers(frame, ADULT_NUMBERS, path).astype(np.float64),
+        one_hot(frame, ADULT_CATEGORIES, path),
+        label_files.encode_classes(frame["income"], path, "income", INCOMES),
+        label_files.encode_classes(frame["sex"], path, "sex", GENDERS),
     )
 
 
 COMPAS_NUMBERS = ("age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
-RACES = {
-    "two": ("African-American", "Caucasian"),
-    "all": ("African-American", "Asian", "Caucasian", "Hispanic", "Native American", "Other"),
-}
-CHARGES, SEXES, OUTCOMES = ("F", "M"), ("Female", "Male"), ("0", "1")
+OUTCOMES, RACES = ("0", "1"), ("African-American", "Caucasian")
+COMPAS_CATEGORIES = {"sex": ("Female", "Male"), "c_charge_degree": ("F", "M"), "race": RACES}
 FILTER = ("days_b_screening_arrest", "is_recid", "c_charge_degree", "score_text")
 COMPAS_COLUMNS = (*dict.fromkeys([*COMPAS_NUMBERS, "sex", "race", *FILTER, "two_year_recid"]),)
 
@@ -281,41 +253,24 @@ COMPAS_SOURCES = (
 )
 
 
-@dataclass(frozen=True)
-class Compas(TableOptions):
-    """Keys of the `data` section."""
-
-    filtered: Annotated[bool, Doc("keep only the 6,172 of 7,214 rows that ProPublica's analysis keeps")] = True
-    races: Annotated[
-        Literal["two", "all"], Doc("`two`: African-American and Caucasian defendants; `all`: all six values")
-    ] = "two"
-
-
-def _compas_categories(options: Compas) -> dict[str, tuple[str, ...]]:
-    races = {"race": RACES[options.races]} if options.sensitive_input else {}
-    return {"sex": SEXES, "c_charge_degree": CHARGES, **races}
-
-
-def compas(options: Compas) -> Rows:
+def compas() -> UnsplitTable:
     """compas: whether a defendant is arrested again within two years; sensitive attribute: race.
 
-    ProPublica's table identifies people. Only the columns above are ever read from it: no name, date of birth or case.
+    The 5,278 African-American and Caucasian defendants that ProPublica's analysis keeps. Its table identifies people.
+    Only the columns above are ever read from it: no name, date of birth or case.
     """
     path = COMPAS_SOURCES[0].find()
-    frame = read(path, COMPAS_COLUMNS, empty=FILTER)
-    if options.filtered:
-        frame = frame.loc[_kept(frame)]
-    if options.races == "two":
-        frame = frame.loc[frame["race"].isin(RACES["two"])]
-    return Rows(
-        label_files.numbers(frame, COMPAS_NUMBERS, path).astype(np.float64),
-        one_hot(frame, _compas_categories(options), path),
-        label_files.codes(frame["two_year_recid"], path, "two_year_recid", OUTCOMES),
-        label_files.codes(frame["race"], path, "race", RACES[options.races]),
+    frame = read_columns(path, COMPAS_COLUMNS, empty=FILTER)
+    frame = frame.loc[_is_analysed_by_propublica(frame) & frame["race"].isin(RACES)]
+    return UnsplitTable(
+        label_files.columns_to_numbers(frame, COMPAS_NUMBERS, path).astype(np.float64),
+        one_hot(frame, COMPAS_CATEGORIES, path),
+        label_files.encode_classes(frame["two_year_recid"], path, "two_year_recid", OUTCOMES),
+        label_files.encode_classes(frame["race"], path, "race", RACES),
     )
 
 
-def _kept(frame: "pd.DataFrame") -> "pd.Series[bool]":
+def _is_analysed_by_propublica(frame: "pd.DataFrame") -> "pd.Series[bool]":
     """Select the rows of ProPublica's analysis: arrest near the screening, a known outcome, charge and score."""
     import pandas as pd
 
@@ -325,16 +280,8 @@ def _kept(frame: "pd.DataFrame") -> "pd.Series[bool]":
 
 
 ROWS = (
-    PeopleTable(adult, Adult, ADULT_SOURCES, "Adult", ADULT_NUMBERS, _adult_categories, lambda _: len(GENDERS)),
-    PeopleTable(
-        compas,
-        Compas,
-        COMPAS_SOURCES,
-        "COMPAS",
-        COMPAS_NUMBERS,
-        _compas_categories,
-        lambda options: len(RACES[options.races]),
-    ),
+    PeopleTable(adult, ADULT_SOURCES, "Adult", ADULT_NUMBERS, ADULT_CATEGORIES),
+    PeopleTable(compas, COMPAS_SOURCES, "COMPAS", COMPAS_NUMBERS, COMPAS_CATEGORIES),
 )
 
 SETS = {row.name: row for row in ROWS}

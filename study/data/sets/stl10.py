@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from typing_extensions import Doc
 
 from study.data import cifar, holdout
-from study.data.cache import cached, scratch
-from study.data.dataset import Dataset, Facts, Labels, Split
+from study.data.cache import load_cached, scratch_array
+from study.data.dataset import Dataset, Facts, Split, SplitLabels
 from study.data.source import Source
 from study.errors import UserError
 
@@ -40,60 +40,68 @@ def describe(options: Options) -> Facts:
     return Facts(10, None, SHAPE, unlabelled=options.unlabelled, **shown)  # type: ignore[arg-type]
 
 
-def labels(options: Options) -> dict[str, Labels]:
+def labels(options: Options) -> dict[str, SplitLabels]:
     """Return the classes of each split, -1 for the unlabelled images of training; no images are read."""
     folder = FOLDER.find()
-    train, test = (Labels(_labels(folder / f"{name}_y.bin", folder / f"{name}_X.bin")) for name in ("train", "test"))
-    splits = holdout.with_val({"train": train, "test": test}, options.val_share, options.split_seed)
+    train, test = (
+        SplitLabels(_read_classes(folder / f"{name}_y.bin", folder / f"{name}_X.bin")) for name in ("train", "test")
+    )
+    splits = holdout.cut_off_val({"train": train, "test": test}, options.val_share, options.split_seed)
     if options.unlabelled:
-        more = np.full(len(_images(folder / "unlabeled_X.bin")), -1, np.int64)
-        splits["train"] = Labels(np.concatenate([splits["train"].target, more]))
+        more = np.full(len(_map_images(folder / "unlabeled_X.bin")), -1, np.int64)
+        splits["train"] = SplitLabels(np.concatenate([splits["train"].target, more]))
     return splits
 
 
 def load(options: Options) -> Dataset:
     """Read the files, cut the validation split off, then add the unlabelled images."""
-    return cached("stl10", options, describe(options), lambda: _build(options), SOURCES)
+    return load_cached("stl10", options, describe(options), lambda: _build(options), SOURCES)
 
 
 def _build(options: Options) -> dict[str, Split]:
     folder = FOLDER.find()
-    whole = Split(np.array(_images(folder / "train_X.bin")), _labels(folder / "train_y.bin", folder / "train_X.bin"))
-    train, val = holdout.cut(whole, options.val_share, options.split_seed)
+    whole = Split(
+        np.array(_map_images(folder / "train_X.bin")), _read_classes(folder / "train_y.bin", folder / "train_X.bin")
+    )
+    train, val = holdout.cut_off(whole, options.val_share, options.split_seed)
     if options.unlabelled:
-        train = _extended(train, _images(folder / "unlabeled_X.bin"))
-    test = Split(np.array(_images(folder / "test_X.bin")), _labels(folder / "test_y.bin", folder / "test_X.bin"))
+        train = _append_unlabelled(train, _map_images(folder / "unlabeled_X.bin"))
+    test = Split(
+        np.array(_map_images(folder / "test_X.bin")), _read_classes(folder / "test_y.bin", folder / "test_X.bin")
+    )
     return {"train": train, "val": val, "test": test}
 
 
-def _extended(train: Split, more: NDArray[np.uint8]) -> Split:
+def _append_unlabelled(train: Split, more: NDArray[np.uint8]) -> Split:
     """Append images without a class to a split; on disk, since memory might not hold them."""
-    inputs = scratch((len(train) + len(more), *SHAPE))
+    inputs = scratch_array((len(train) + len(more), *SHAPE))
     inputs[: len(train)] = train.inputs
     inputs[len(train) :] = more
     return Split(inputs, np.concatenate([train.target, np.full(len(more), -1, np.int64)]))
 
 
-def _images(path: Path) -> NDArray[np.uint8]:
+def _map_images(path: Path) -> NDArray[np.uint8]:
     """Return a file's images, (N, 3, 96, 96), memory-mapped: in the file each channel lies column by column."""
-    size, image = _size(path), int(np.prod(SHAPE))
+    size, image = _file_bytes(path), int(np.prod(SHAPE))
     if size == 0 or size % image:
         raise UserError(f"{path}: {size} bytes are not a whole number of images of {image}: cut short. Get it again")
     return np.memmap(path, np.uint8, "r").reshape(-1, *SHAPE).transpose(0, 1, 3, 2)
 
 
-def _labels(path: Path, images: Path) -> NDArray[np.int64]:
+def _read_classes(path: Path, images: Path) -> NDArray[np.int64]:
     """Read classes 0 to 9 of a file that counts from 1."""
-    count = _size(images) // int(np.prod(SHAPE))
-    if _size(path) != count:
-        raise UserError(f"{path}: has {_size(path)} labels for the {count} images of {images.name}. Get both again")
+    count = _file_bytes(images) // int(np.prod(SHAPE))
+    if _file_bytes(path) != count:
+        raise UserError(
+            f"{path}: has {_file_bytes(path)} labels for the {count} images of {images.name}. Get both again"
+        )
     labels = np.fromfile(path, np.uint8).astype(np.int64)
     if not 1 <= labels.min() <= labels.max() <= 10:
         raise UserError(f"{path}: labels from {labels.min()} to {labels.max()}, allowed is 1 to 10")
     return labels - 1
 
 
-def _size(path: Path) -> int:
+def _file_bytes(path: Path) -> int:
     if not path.exists():
         raise UserError(f"{path}: not found; {path.parent} is not complete. Remove it and unpack the archive again")
     return path.stat().st_size

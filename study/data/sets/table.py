@@ -3,6 +3,7 @@
 Numbers are standardised with mean and deviation of the training rows, everything else is one-hot.
 """
 
+import shlex
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -12,23 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Doc
 
-from study.data import cache, findings, holdout, label_files, odd_columns, table_columns, table_format, user_data
-from study.data.cache import cached
-from study.data.dataset import Dataset, Facts, Kind, Labels, Raw, Split
-from study.data.findings import WITHOUT, Finding
-from study.data.odd_columns import RowNumbers
+from study.data import cache, holdout, label_files, odd_columns, table_columns, table_format, user_data
+from study.data.cache import load_cached
+from study.data.dataset import ColumnKind, Dataset, Facts, RawTable, Split, SplitLabels
+from study.data.leakage import LeakyColumn, find_leaky_columns
 from study.data.table_columns import Encoding, Faults
-from study.data.table_format import Format
-from study.data.telling import Telling, telling
+from study.data.table_findings import WITHOUT, Finding, Kind, key_with_values, leave_out, raise_refusals
+from study.data.table_format import TableFormat
 from study.errors import UserError
-from study.text import quoted, some
+from study.text import few_names, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(user_data.Options):
+class Options(user_data.UserDataOptions):
     """Keys of the `data` section."""
 
     path: Annotated[
@@ -41,13 +41,6 @@ class Options(user_data.Options):
     target: Annotated[str, Doc("column of the classes, whole numbers or names")]
     features: Annotated[tuple[str, ...], Doc("columns that are the inputs; empty: all that no other key names")] = ()
     without: Annotated[tuple[str, ...], Doc("columns that are no inputs, whatever else says that they are")] = ()
-    row_numbers: Annotated[
-        RowNumbers,
-        Doc(
-            "columns that count or name the rows, as an id, are no inputs unless `features` names them; `even_steps`: "
-            "whole numbers in even steps alone, as in studies of earlier versions"
-        ),
-    ] = "leave_out"
     key: Annotated[str | None, Doc("column of the keys by which `condition_file` names the rows")] = None
     missing: Annotated[
         Literal["error", "drop", "fill"],
@@ -62,7 +55,7 @@ class Options(user_data.Options):
 
 
 @dataclass(frozen=True)
-class _Read:
+class _ReadTable:
     """The file in the form in which it is used.
 
     Attributes:
@@ -79,7 +72,7 @@ class _Read:
 
     path: Path
     rows: "pd.DataFrame"
-    labels: user_data.Labels
+    labels: user_data.TableLabels
     features: list[str]
     splits: dict[str, NDArray[np.int64]]
     fills: bool
@@ -95,56 +88,60 @@ class _Read:
         return [name for name in self.features if name not in self.named] or self.features
 
     @cached_property
-    def telling(self) -> tuple[Telling, ...]:
+    def leaky_columns(self) -> tuple[LeakyColumn, ...]:
         """Inputs that predict the class alone."""
         train = self.splits["train"]
-        values, words = odd_columns.values_of(self.rows.iloc[train], self.features)
+        values, words = odd_columns.numeric_values(self.rows.iloc[train], self.features)
         groups = None if self.groups is None else self.groups[train]
-        return tuple(telling(values, words, self.labels.target[train], groups))
+        return tuple(find_leaky_columns(values, words, self.labels.target[train], groups))
 
 
 def describe(options: Options) -> Facts:
     """Read the facts from the file."""
-    return _facts(_read(options))
+    return _table_facts(_read_table(options))
 
 
 def load(options: Options) -> Dataset:
     """Encode and split the rows."""
     places = files(options)
-    with cache.unchanged(places):  # from before the rows are read until their content is known
-        table = _read(options)
-        _examined.cache_clear()  # a process that has loaded its data asks no more
-        _typed.cache_clear()
-        return cached("table", options, _facts(table), lambda: _splits(table, _fitted(table)), places)
+    with cache.check_unchanged(places):  # from before the rows are read until their content is known
+        table = _read_table(options)
+        _examine.cache_clear()  # a process that has loaded its data asks no more
+        _cached_rows.cache_clear()
+        return load_cached(
+            "table", options, _table_facts(table), lambda: _encoded_splits(table, _fit_encoding(table)), places
+        )
 
 
-def raw(options: Options) -> Raw:
+def raw(options: Options) -> RawTable:
     """Split the rows before anything is fitted to them; a text is its number among those of its column, by alphabet."""
-    table = _read(options)
-    columns, kinds = [np.zeros((len(table.rows), 0))], list[Kind]()
+    table = _read_table(options)
+    columns, kinds = [np.zeros((len(table.rows), 0))], list[ColumnKind]()
     for name in table.features:
         column = table.rows[name]
-        if table_columns.is_number(column):
+        if table_columns.is_numeric(column):
             kinds.append("number")
-            columns.append(table_columns.numbers(column)[:, None])
+            columns.append(table_columns.numeric_column(column)[:, None])
         else:
             kinds.append("word")
             texts = column.astype(str).str.strip().to_numpy(str)
             columns.append(np.unique(texts, return_inverse=True)[1].astype(np.float64)[:, None])
     whole = Split(np.concatenate(columns, 1), table.labels.target, table.labels.bias, table.labels.condition)
-    return Raw({name: holdout.take(whole, members) for name, members in table.splits.items()}, tuple(kinds))
+    return RawTable(
+        {name: holdout.select_samples(whole, members) for name, members in table.splits.items()}, tuple(kinds)
+    )
 
 
 def together(options: Options) -> NDArray[np.int64] | None:
     """Return a group label of each training and validation row, in this order: a group stays in one fold."""
-    table = _read(options)
-    return None if table.groups is None else table.groups[_learn(table)]
+    table = _read_table(options)
+    return None if table.groups is None else table.groups[_train_and_val_rows(table)]
 
 
 def files(options: Options) -> list[Path]:
     """List the table, and the file of conditions where there is one."""
-    more = [label_files.locate(options.condition_file)] if options.condition_file else []
-    return [label_files.locate(options.path), *more]
+    more = [label_files.find_path(options.condition_file)] if options.condition_file else []
+    return [label_files.find_path(options.path), *more]
 
 
 def encoding(options: Options) -> Encoding:
@@ -152,8 +149,10 @@ def encoding(options: Options) -> Encoding:
 
     With folds these are all rows outside test, as in the final training.
     """
-    table = _read(options)
-    return _fitted(table if options.folds is None else replace(table, splits={"train": _learn(table)}))
+    table = _read_table(options)
+    return _fit_encoding(
+        table if options.folds is None else replace(table, splits={"train": _train_and_val_rows(table)})
+    )
 
 
 def encoded(options: Options, encoding: Encoding) -> tuple[Dataset, Faults]:
@@ -162,44 +161,44 @@ def encoded(options: Options, encoding: Encoding) -> tuple[Dataset, Faults]:
     Returns:
         The data set of the rows that it can encode, and the faults of the others, by row of the file from 0.
     """
-    table = _read(replace(options, features=tuple(column.name for column in encoding)), encoding)
-    facts = user_data.facts(table.labels, (table_columns.width(encoding),), table.splits)
-    return Dataset(facts, _splits(table, encoding)), table.unreadable
+    table = _read_table(replace(options, features=tuple(column.name for column in encoding)), encoding)
+    facts = user_data.facts_of_labels(table.labels, (table_columns.encoded_width(encoding),), table.splits)
+    return Dataset(facts, _encoded_splits(table, encoding)), table.unreadable
 
 
 def reading(options: Options) -> list[str]:
     """Describe how each column is read, in a few lines."""
-    table = _read(options)
-    known = table_format.given(vars(options))
-    names = label_files.names(table.path, known)
-    used = {*table.features, *table.left_out, *user_data.label_columns(options, names, table.path)}
-    without = _without(options, label_files.header(table.path, known), names)
+    table = _read_table(options)
+    known = table_format.format_from_keys(vars(options))
+    names = label_files.column_names(table.path, known)
+    used = {*table.features, *table.left_out, *user_data.columns_named_by_keys(options, names, table.path)}
+    without = _left_out_columns(options, label_files.read_header(table.path, known), names)
     dropped = [name for name in names if name in without]
     unnamed = [name for name in names if name not in used and name not in dropped]
     return [
-        *table_format.told(table.path, known),
-        *table_columns.reading(table.rows, table.features),
-        *([f"  left out, as they count the rows: {some(table.left_out)}"] if table.left_out else []),
-        *([f"  left out, as data.without names them: {some(dropped)}"] if dropped else []),
-        *([f"  left out, as data.features does not name them: {some(unnamed)}"] if unnamed else []),
+        *table_format.describe_format(table.path, known),
+        *table_columns.describe_inputs(table.rows, table.features),
+        *([f"  left out, as they count the rows: {few_names(table.left_out)}"] if table.left_out else []),
+        *([f"  left out, as data.without names them: {few_names(dropped)}"] if dropped else []),
+        *([f"  left out, as data.features does not name them: {few_names(unnamed)}"] if unnamed else []),
     ]
 
 
-def labels(options: Options) -> dict[str, Labels]:
+def labels(options: Options) -> dict[str, SplitLabels]:
     """Return the labels of each split's rows."""
-    table = _read(options)
-    found = Labels(table.labels.target, table.labels.bias)
-    return {name: holdout.take(found, members) for name, members in table.splits.items()}
+    table = _read_table(options)
+    found = SplitLabels(table.labels.target, table.labels.bias)
+    return {name: holdout.select_samples(found, members) for name, members in table.splits.items()}
 
 
 def notes(options: Options) -> list[str]:
     """Say what was decided about the rows by no key."""
-    table = _read(options)
+    table = _read_table(options)
     found = []
     if options.group:
         found += user_data.group_notes(options.group, table.rows[options.group].tolist(), table.splits)
     if repeated := table.rows.duplicated(table.compared).sum():
-        across = user_data.copied(table.splits, table_columns.equal_rows(table.rows, table.compared))
+        across = user_data.count_copies(table.splits, table_columns.number_equal_rows(table.rows, table.compared))
         kept = "" if table.same is not None else "; so few values make rows equal by chance, they are not kept together"
         told = f"some are in several splits: {across}{kept}" if across else "they stay in one split"
         found.append(f"{repeated} of {len(table.rows)} rows have the inputs of another one: {told}")
@@ -208,7 +207,7 @@ def notes(options: Options) -> list[str]:
 
 def columns(options: Options) -> list[Finding]:
     """Find what is notable about the columns that are read: those that predict the class, are left out, or are odd."""
-    return _found(_read(options), options)
+    return _column_findings(_read_table(options), options)
 
 
 def survey(options: Options) -> list[Finding]:
@@ -216,191 +215,206 @@ def survey(options: Options) -> list[Finding]:
 
     Rows without a class do not count, and other gaps are looked at as values of their own.
     """
-    path = label_files.locate(options.path)
-    form = table_format.given(vars(options))
-    of_target = user_data.columns_of(options.target, label_files.names(path, form), path)
-    labels = label_files.read(path, known=form, usecols=of_target)
-    target = user_data.number_target(labels, options, path)
+    path = label_files.find_path(options.path)
+    form = table_format.format_from_keys(vars(options))
+    of_target = user_data.split_column_names(options.target, label_files.column_names(path, form), path)
+    labels = label_files.read_text_table(path, known=form, usecols=of_target)
+    target = user_data.number_target_finding(labels, options, path)
     thresholds = tuple(map(float, target.values)) if target else options.target_bins
-    examined = _examined_now(replace(options, target_bins=thresholds), is_survey=True)
+    examined = _examine_now(replace(options, target_bins=thresholds), is_survey=True)
     found = [*([target] if target else []), *examined.findings]
     known = {one.column for one in found}
-    return found + [one for one in (_found(examined.read, options) if examined.read else []) if one.column not in known]
+    return found + [
+        one for one in (_column_findings(examined.table, options) if examined.table else []) if one.column not in known
+    ]
 
 
-def _found(table: _Read, options: Options) -> list[Finding]:
-    found = [_of_telling(one, options) for one in table.telling]
+def _column_findings(table: _ReadTable, options: Options) -> list[Finding]:
+    leaky = [one for one in table.leaky_columns if one.predicts_nearly_all or options.bias is None]
+    found = [_leakage_finding(one, options) for one in leaky]
     for key in ("target", "bias"):
-        found += _copies(table, options, key, "odd")
+        found += _copy_findings(table, options, key, "odd")
     told = {one.column for one in found}
     found = [one for place, one in enumerate(found) if one.column not in {before.column for before in found[:place]}]
-    found += [odd_columns.counts_rows(name) for name in table.left_out]
+    found += [odd_columns.row_number_finding(name) for name in table.left_out]
     found += [
-        replace(odd_columns.counts_rows(name), problem="counts the rows and is an input, as data.features names it")
+        replace(
+            odd_columns.row_number_finding(name), problem="counts the rows and is an input, as data.features names it"
+        )
         for name in table.named
     ]
-    found += [one for one in odd_columns.odd(table.rows, table.features) if one.column not in told]
+    found += [one for one in odd_columns.find_odd_columns(table.rows, table.features) if one.column not in told]
     if table.labels.is_number:
-        number = user_data.number_target(table.rows, options, table.path)
+        number = user_data.number_target_finding(table.rows, options, table.path)
         found += [replace(number, kind="odd")] if number else []
     if options.features and options.split is None:
-        found += [replace(one, kind="odd") for one in table_columns.of_split(table.rows, table.features)]
-    found += odd_columns.small_groups(options.bias, table.labels) if options.bias else []
+        found += [replace(one, kind="odd") for one in table_columns.split_naming_findings(table.rows, table.features)]
+    found += odd_columns.find_small_groups(options.bias, table.labels) if options.bias else []
     return found
 
 
-def _copies(table: _Read, options: Options, key: Literal["target", "bias"], kind: findings.Kind) -> list[Finding]:
+def _copy_findings(table: _ReadTable, options: Options, key: Literal["target", "bias"], kind: Kind) -> list[Finding]:
     """Find the inputs that are another spelling of the class, or of the bias."""
-    named = user_data.columns_of(getattr(options, key), table.rows.columns, table.path)
+    named = user_data.split_column_names(getattr(options, key), table.rows.columns, table.path)
     codes = getattr(table.labels, key)
-    return odd_columns.one_to_one(table.rows, table.features, codes, f"data.{key}", named, kind)
+    return odd_columns.find_one_to_one(table.rows, table.features, codes, f"data.{key}", named, kind)
 
 
-def _of_telling(one: Telling, options: Options) -> Finding:
-    """Make the finding about a column that predicts the class alone.
+def _leakage_finding(one: LeakyColumn, options: Options) -> Finding:
+    """Make the finding about a column that predicts the class alone, or may be a bias.
 
     It is only a remark if the column is named as an input, or not far above the others.
     """
-    if one.is_far and one.name not in options.features:
-        return findings.out(one.name, str(one), "telling", "keep it by naming it in data.features")
-    remedy = f"If it is known only after the class is: {findings.setting(WITHOUT, (one.name,))}"
+    bias = f"{key_with_values('data.bias', (one.name,))} (study init: --bias {shlex.quote(one.name)})"
+    if not one.predicts_nearly_all:
+        return Finding(one.name, str(one), f"If it will not in use, it is a bias: {bias}", "odd")
+    if one.stands_out and one.name not in options.features:
+        as_bias = f", or name it as the bias by {bias}" if one.has_few_values and options.bias is None else ""
+        return leave_out(one.name, str(one), "telling", f"keep it by naming it in data.features{as_bias}")
+    remedy = f"If it is known only after the class is: {key_with_values(WITHOUT, (one.name,))}"
     return Finding(one.name, str(one), remedy, "odd", WITHOUT, (one.name,))
 
 
-def _learn(table: _Read) -> NDArray[np.int64]:
+def _train_and_val_rows(table: _ReadTable) -> NDArray[np.int64]:
     """Return the training rows, then the validation rows."""
     return np.concatenate([table.splits["train"], table.splits["val"]])
 
 
-def _facts(table: _Read) -> Facts:
+def _table_facts(table: _ReadTable) -> Facts:
     width = sum(
-        1 if table_columns.is_number(table.rows[name]) else table.rows[name].nunique() for name in table.features
+        1 if table_columns.is_numeric(table.rows[name]) else table.rows[name].nunique() for name in table.features
     )
-    told = tuple(f"column {quoted(one.name)} {one}" for one in table.telling if one.is_far)
-    return replace(user_data.facts(table.labels, (width,), table.splits), telling=told)
+    told = tuple(
+        f"column {quoted(one.name)} {one}" for one in table.leaky_columns if one.stands_out and one.predicts_nearly_all
+    )
+    return replace(user_data.facts_of_labels(table.labels, (width,), table.splits), telling=told)
 
 
-def _read(options: Options, encoding: Encoding = ()) -> _Read:
-    examined = _examined_now(options, encoding)
-    findings.check(examined.path, examined.findings)
-    assert examined.read is not None  # nothing was refused
-    return examined.read
+def _read_table(options: Options, encoding: Encoding = ()) -> _ReadTable:
+    examined = _examine_now(options, encoding)
+    raise_refusals(examined.path, examined.findings)
+    assert examined.table is not None  # nothing was refused
+    return examined.table
 
 
 @lru_cache(1)
-def _typed(
+def _cached_rows(
     path: Path,
     types: tuple[tuple[str, type], ...],
-    known: Format,
+    known: TableFormat,
     marks: tuple[str, ...],
-    states: tuple[cache.State | None, ...],
+    states: tuple[cache.FileState | None, ...],
 ) -> "pd.DataFrame":
     """Cache the rows as pandas reads them: other keys may change meanwhile."""
     rows = label_files.read_typed(path, known, na_values=list(marks), dtype=dict(types))
-    return label_files.without_marks(rows, marks)
+    return label_files.blank_marks(rows, marks)
 
 
 @dataclass(frozen=True)
-class _Examined:
-    """A file with all findings that refuse it; `read` is None where nothing is left to be read."""
+class _TableExamination:
+    """A file with all findings that refuse it; `table` is None where nothing is left to be read."""
 
     path: Path
     findings: tuple[Finding, ...]
-    read: _Read | None
+    table: _ReadTable | None
 
 
-def _examined_now(options: Options, encoding: Encoding = (), is_survey: bool = False) -> _Examined:
-    return _examined(options, encoding, cache.states(files(options)), is_survey)
+def _examine_now(options: Options, encoding: Encoding = (), is_survey: bool = False) -> _TableExamination:
+    return _examine(options, encoding, cache.file_states(files(options)), is_survey)
 
 
 @lru_cache(1)
-def _examined(
+def _examine(
     options: Options,
     encoding: Encoding,
-    states: tuple[cache.State | None, ...],
+    states: tuple[cache.FileState | None, ...],
     is_survey: bool,
-) -> _Examined:
-    """Read the file as `_read` does, but collect what refuses it instead of raising it.
+) -> _TableExamination:
+    """Read the file as `_read_table` does, but collect what refuses it instead of raising it.
 
     Cached: a command asks several times, and a large file takes seconds.
     """
-    path = label_files.locate(options.path)
-    known = table_format.given(vars(options))
-    names = label_files.names(path, known)
-    used = user_data.label_columns(options, names, path)
-    label_files.need(names, options.without, path)
+    path = label_files.find_path(options.path)
+    known = table_format.format_from_keys(vars(options))
+    names = label_files.column_names(path, known)
+    used = user_data.columns_named_by_keys(options, names, path)
+    label_files.check_columns(names, options.without, path)
     _check_keys(options, names, path)
     as_text = [name for name in used if name not in options.condition]
-    dtype: dict[str, type] = {**table_columns.texts(encoding), **dict.fromkeys([*as_text, *options.words], str)}
-    rows = _typed(path, tuple(dtype.items()), known, options.missing_marks, cache.states([path]))
-    label_files.need(rows.columns, options.words, path)
+    dtype: dict[str, type] = {**table_columns.text_dtypes(encoding), **dict.fromkeys([*as_text, *options.words], str)}
+    rows = _cached_rows(path, tuple(dtype.items()), known, options.missing_marks, cache.file_states([path]))
+    label_files.check_columns(rows.columns, options.words, path)
     texts = {name: label_files.as_text(rows[name]) for name in dict.fromkeys([*as_text, *options.words])}
-    rows = table_columns.with_columns(rows, texts)
-    header = label_files.header(path, known)
-    findings.check(path, table_columns.of_header(header, used))
+    rows = table_columns.replace_columns(rows, texts)
+    header = label_files.read_header(path, known)
+    raise_refusals(path, table_columns.header_findings(header, used))
     features = list(options.features) or [str(name) for name in rows.columns if name not in used]
-    features = [name for name in features if name not in _without(options, header, names)]
-    label_files.need(rows.columns, features, path)
-    found = list(table_columns.of_header(header, used, features))
-    features = _but(features, found)
-    left_out = named = odd_columns.row_numbers(rows, features, options.row_numbers)
+    features = [name for name in features if name not in _left_out_columns(options, header, names)]
+    label_files.check_columns(rows.columns, features, path)
+    found = list(table_columns.header_findings(header, used, features))
+    features = _without_refused(features, found)
+    left_out = named = odd_columns.row_number_columns(rows, features)
     if not options.features:
-        found += table_columns.without_name(header, names)
+        found += table_columns.unnamed_column_findings(header, names)
         found = [one for one in found if one.values[0] not in options.without]
-        found += table_columns.of_split(rows, features) if options.split is None else []
+        found += table_columns.split_naming_findings(rows, features) if options.split is None else []
         left_out, named = (left_out, ()) if len(left_out) < len(features) else ((), left_out)  # the only one is meant
         features = [name for name in features if name not in left_out]
     else:
-        left_out, named = (), named if options.row_numbers == "leave_out" else ()
+        left_out = ()
     if not features and not found:
         raise UserError(f"{path}: no column is left for the inputs; name some in data.features")
     rows = rows[list(dict.fromkeys([*used, *features]))]
     if options.bias_gaps == "unknown":
-        rows = _with_gaps(rows, user_data.columns_of(options.bias, rows.columns, path))
-    features = _but(features, found)
+        rows = _labels_as_text(rows, user_data.split_column_names(options.bias, rows.columns, path))
+    features = _without_refused(features, found)
     lacks_labels = not is_survey and options.missing != "drop" and bool(rows[used].isna().any(axis=None))
-    rows, unreadable = _sound(rows, encoding, options, path)
-    rows, doubts = _complete(rows, used, options, [name for name in features if name not in dtype], path, is_survey)
+    rows, unreadable = _encodable_rows(rows, encoding, options, path)
+    rows, doubts = _apply_missing_rule(
+        rows, used, options, [name for name in features if name not in dtype], path, is_survey
+    )
     found += doubts
-    features = _but(features, found)
-    found += [one for name in features for one in table_columns.no_input(rows[name])]
+    features = _without_refused(features, found)
+    found += [one for name in features for one in table_columns.unusable_input_findings(rows[name])]
     if lacks_labels:
-        return _Examined(path, tuple(found), None)
+        return _TableExamination(path, tuple(found), None)
     try:
-        read = _labelled(path, rows, options, _but(features, found), left_out, named, unreadable, is_survey)
+        read = _add_labels(
+            path, rows, options, _without_refused(features, found), left_out, named, unreadable, is_survey
+        )
     except UserError as error:
         if not found:
             raise
-        return _Examined(path, (*found, Finding("", str(error).removeprefix(f"{path}: "), "")), None)
+        return _TableExamination(path, (*found, Finding("", str(error).removeprefix(f"{path}: "), "")), None)
     if not options.features:
-        found += _copies(read, options, "target", "refused")
-    return _Examined(path, tuple(found), read)
+        found += _copy_findings(read, options, "target", "refused")
+    return _TableExamination(path, tuple(found), read)
 
 
 def _check_keys(options: Options, names: list[str], path: Path) -> None:
     """Refuse inputs that another key excludes."""
     if both := [name for name in options.features if name in options.without]:
         raise UserError(f"data.features: has {both[0]!r} in it, which data.without leaves out")
-    for column in user_data.columns_of(options.target, names, path):
+    for column in user_data.split_column_names(options.target, names, path):
         if column in options.features:
             raise UserError(f"data.features: has the target {column!r} in it")
     if options.group in options.features:
         raise UserError(f"data.features: has the group {options.group!r} in it, which is no input")
 
 
-def _without(options: Options, header: list[str], names: list[str]) -> set[str]:
+def _left_out_columns(options: Options, header: list[str], names: list[str]) -> set[str]:
     """Return the columns of `data.without`, and those that pandas has renamed since their name is there twice."""
     named = {name for written, name in zip(header, names, strict=True) if written in options.without}
     return {*options.without, *named}
 
 
-def _but(features: list[str], found: list[Finding]) -> list[str]:
+def _without_refused(features: list[str], found: list[Finding]) -> list[str]:
     """Return the inputs without those that are refused."""
     refused = {one.column for one in found} | {name for one in found if one.key == WITHOUT for name in one.values}
     return [name for name in features if name not in refused]
 
 
-def _labelled(
+def _add_labels(
     path: Path,
     rows: "pd.DataFrame",
     options: Options,
@@ -409,19 +423,21 @@ def _labelled(
     named: tuple[str, ...],
     unreadable: Faults,
     is_survey: bool,
-) -> _Read:
+) -> _ReadTable:
     """Add labels and splits to the rows."""
     samples = [str(name) for name in rows[options.key]] if options.key else None
-    labels = user_data.labels(rows, path, options, samples)
+    labels = user_data.read_labels(rows, path, options, samples)
     inputs = [name for name in features if name not in named]
-    same = table_columns.to_keep_together(rows, inputs or features) if features else None
-    labels, splits = user_data.divided(rows, path, options, labels, same)
+    same = table_columns.group_repeated_rows(rows, inputs or features) if features else None
+    labels, splits = user_data.divide_rows(rows, path, options, labels, same)
     fills = is_survey or options.missing == "fill"
-    groups = holdout.together(user_data.group_codes(rows, options, path), same)
-    return _Read(path, rows, labels, features, splits, fills, left_out, named, same, groups, unreadable)
+    groups = holdout.merge_groups(user_data.group_codes(rows, options, path), same)
+    return _ReadTable(path, rows, labels, features, splits, fills, left_out, named, same, groups, unreadable)
 
 
-def _sound(rows: "pd.DataFrame", encoding: Encoding, options: Options, path: Path) -> tuple["pd.DataFrame", Faults]:
+def _encodable_rows(
+    rows: "pd.DataFrame", encoding: Encoding, options: Options, path: Path
+) -> tuple["pd.DataFrame", Faults]:
     """Return the rows that an encoding can encode, and the faults of the others.
 
     Rows with missing values that are dropped anyway do not count.
@@ -430,21 +446,21 @@ def _sound(rows: "pd.DataFrame", encoding: Encoding, options: Options, path: Pat
         return rows, {}
     if options.missing == "drop":
         rows = rows.mask(rows.isin([np.inf, -np.inf])).dropna()
-    problems = table_columns.rows(rows, encoding, user_data.decimal_of(options, path))[1]
+    problems = table_columns.encode_rows(rows, encoding, user_data.decimal_mark(options, path))[1]
     if len(problems) == len(rows):
-        why = "; ".join(table_columns.summary(problems)) or "each has a missing value"
+        why = "; ".join(table_columns.summarise_faults(problems)) or "each has a missing value"
         raise UserError(f"{path}: the model can take none of its rows: {why}. Is it a table of the same kind?")
     numbers = {int(rows.index[place]): problem for place, problem in problems.items()}
     return rows.drop(index=[*numbers]), numbers
 
 
-def _with_gaps(rows: "pd.DataFrame", labelled: list[str]) -> "pd.DataFrame":
+def _labels_as_text(rows: "pd.DataFrame", labelled: list[str]) -> "pd.DataFrame":
     """Write labels in these columns as text, empty where they are missing."""
     labels = rows[labelled].convert_dtypes().astype(object)  # whole numbers stay whole beside a gap
     return rows.assign(**labels.where(labels.notna(), "").astype(str))
 
 
-def _complete(
+def _apply_missing_rule(
     rows: "pd.DataFrame", labels: list[str], options: Options, features: list[str], path: Path, is_survey: bool
 ) -> tuple["pd.DataFrame", list[Finding]]:
     """Apply the rule for missing values to the rows, and find what refuses some; infinite numbers count as missing.
@@ -461,27 +477,31 @@ def _complete(
         rows = rows.dropna(subset=labels if is_survey else None)
         if rows.empty:
             empty = [quoted(str(name)) for name in whole if whole[name].isna().all()]
-            why = f". Empty in every row: {some(empty)}; leave them out by data.without" if empty else ""
+            why = f". Empty in every row: {few_names(empty)}; leave them out by data.without" if empty else ""
             raise UserError(f"{path}: every row has a value that is {what}; data.missing: drop leaves none{why}")
-    decimal = user_data.decimal_of(options, path)
-    known = table_format.given(vars(options))
-    rows, found = table_columns.with_numbers(rows, features, lambda row: label_files.place(path, row, known), decimal)
+    decimal = user_data.decimal_mark(options, path)
+    known = table_format.format_from_keys(vars(options))
+    rows, found = table_columns.parse_numbers(
+        rows, features, lambda row: label_files.row_place(path, row, known), decimal
+    )
     rows = rows.reset_index(drop=True)
     counts = {str(name): int(rows[name].isna().sum()) for name in must}
     if gaps := [f"{quoted(name)} ({count})" for name, count in counts.items() if count]:
         remedy = "Labels are not filled; set data.missing to drop" if missing == "fill" else "Set data.missing"
-        problem = f"values are {what} in {some(gaps)} of {len(rows)} rows"
+        problem = f"values are {what} in {few_names(gaps)} of {len(rows)} rows"
         found.append(Finding("", problem, f"{remedy}, or mend them", key="data.missing", values=("drop",)))
-    texts = [name for name in rows if not table_columns.is_number(rows[name])]
+    texts = [name for name in rows if not table_columns.is_numeric(rows[name])]
     filled = rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, table_columns.MISSING))
     return filled.astype(dict.fromkeys(texts, str)), found
 
 
-def _fitted(table: _Read) -> Encoding:
-    return tuple(table_columns.fitted(table.rows[name], table.splits["train"], table.fills) for name in table.features)
+def _fit_encoding(table: _ReadTable) -> Encoding:
+    return tuple(
+        table_columns.fit_column(table.rows[name], table.splits["train"], table.fills) for name in table.features
+    )
 
 
-def _splits(table: _Read, encoding: Encoding) -> dict[str, Split]:
-    rows, labels = table_columns.encoded(table.rows, encoding, str(table.path)), table.labels
+def _encoded_splits(table: _ReadTable, encoding: Encoding) -> dict[str, Split]:
+    rows, labels = table_columns.encode_faultless_rows(table.rows, encoding, str(table.path)), table.labels
     whole = Split(rows, labels.target, labels.bias, labels.condition)
-    return {name: holdout.take(whole, members) for name, members in table.splits.items()}
+    return {name: holdout.select_samples(whole, members) for name, members in table.splits.items()}

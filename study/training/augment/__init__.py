@@ -1,4 +1,4 @@
-"""Augmentations by name: which data each suits, a row of `SUITS`, and what it does, a case of `_operations`.
+"""Augmentations by name: which data each suits, a row of `WHY_UNSUITED`, and what it does, a case of `_operations`.
 
 Batched on the device of the data: every sample has random parameters of its own, drawn from a generator on that device,
 and nothing is read back from there. PyTorch alone, no further library.
@@ -19,12 +19,20 @@ if TYPE_CHECKING:
 
 
 class Augmentation(Protocol):
-    """Function that makes views of a batch; see `build`."""
+    """Function that makes views of a batch; see `build_augmentation`."""
 
     def __call__(self, batch: "Tensor", generator: "torch.Generator", views: int = 1) -> "Tensor": ...
 
 
-__all__ = ["Augmentation", "build", "evaluation_resize", "is_random", "names", "output_shape", "suits"]
+__all__ = [
+    "Augmentation",
+    "build_augmentation",
+    "evaluation_resize",
+    "is_random",
+    "names",
+    "output_shape",
+    "why_unsuited",
+]
 
 
 def _images(facts: Facts) -> str | None:
@@ -42,7 +50,7 @@ def _tables(facts: Facts) -> str | None:
     return None if facts.is_table else "is for tables, the data set has images"
 
 
-SUITS: dict[str, Callable[[Facts], str | None]] = {
+WHY_UNSUITED: dict[str, Callable[[Facts], str | None]] = {
     "bias_con": _colour_images,
     "corrupt_columns": _tables,
     "crop_flip": _images,
@@ -58,7 +66,7 @@ CROPS = ("crop_flip", "simclr", "simclr_blur")
 
 
 def _operations(name: str, options: TrainOptions) -> "Sequence[Operation]":
-    """Return the operations of an augmentation of `SUITS`."""
+    """Return the operations of an augmentation of `WHY_UNSUITED`."""
     from study.training.augment.operations import (
         ColourJitter,
         Corruption,
@@ -91,7 +99,7 @@ def _operations(name: str, options: TrainOptions) -> "Sequence[Operation]":
 
 def names() -> list[str]:
     """List every augmentation that `train.augmentation` may name."""
-    return list(SUITS)
+    return list(WHY_UNSUITED)
 
 
 def is_random(name: str) -> bool:
@@ -99,13 +107,13 @@ def is_random(name: str) -> bool:
     return name != "none"
 
 
-def suits(name: str, facts: Facts) -> str | None:
+def why_unsuited(name: str, facts: Facts) -> str | None:
     """Say why an augmentation cannot be used with a data set; None if it can."""
-    reason = SUITS[_known(name)](facts)
+    reason = WHY_UNSUITED[_known_name(name)](facts)
     return None if reason is None else f"{name!r} {reason}"
 
 
-def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentation:
+def build_augmentation(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentation:
     """Build the augmentation for samples of a shape.
 
     It takes a batch, images (B, C, H, W) float32 in [0, 1] or rows (B, F) float32, a generator on the same device and
@@ -119,7 +127,7 @@ def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentat
     _check_suits(name, shape)
     import torch
 
-    operations = tuple(_operations(_known(name), options))
+    operations = tuple(_operations(_known_name(name), options))
 
     @torch.no_grad()
     def augmentation(batch: "Tensor", generator: "torch.Generator", views: int = 1) -> "Tensor":
@@ -135,7 +143,7 @@ def build(name: str, shape: tuple[int, ...], options: TrainOptions) -> Augmentat
 
 
 def output_shape(name: str, shape: tuple[int, ...], options: TrainOptions) -> tuple[int, ...]:
-    """Return the shape of a view of a sample of this shape; raises as `build`."""
+    """Return the shape of a view of a sample of this shape; raises as `build_augmentation`."""
     _check_suits(name, shape)
     side = options.crop_size if name in CROPS else None
     return shape if side is None else (shape[0], side, side)
@@ -156,12 +164,14 @@ def evaluation_resize(images: "Tensor", size: int | None) -> "Tensor":
 def _check_suits(name: str, shape: tuple[int, ...]) -> None:
     """Raise UserError where there is no augmentation of this name, or it cannot be applied to this shape."""
     facts = Facts(classes=2, bias_classes=None, shape=shape)
-    if (reason := suits(name, facts)) is not None:
-        suitable = [other for other in names() if suits(other, facts) is None]
+    if (reason := why_unsuited(name, facts)) is not None:
+        suitable = [other for other in names() if why_unsuited(other, facts) is None]
         raise UserError(f"train.augmentation: {reason}. Allowed: {', '.join(suitable)}")
 
 
-def _known(name: str) -> str:
-    if name not in SUITS:
-        raise UserError(f"train.augmentation: {name!r} given. {nearest(name, SUITS)}Allowed: {', '.join(SUITS)}")
+def _known_name(name: str) -> str:
+    if name not in WHY_UNSUITED:
+        raise UserError(
+            f"train.augmentation: {name!r} given. {nearest(name, WHY_UNSUITED)}Allowed: {', '.join(WHY_UNSUITED)}"
+        )
     return name

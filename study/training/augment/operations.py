@@ -18,7 +18,7 @@ from torch.nn.functional import conv2d, grid_sample, pad
 Operation = Callable[[Tensor, torch.Generator], Tensor]
 
 
-class Constant:
+class DeviceConstant:
     """A tensor that is copied to each device once."""
 
     def __init__(self, values: Tensor) -> None:
@@ -36,7 +36,7 @@ def uniform(generator: torch.Generator, *shape: int, low: float = 0.0, high: flo
     return torch.empty(shape, device=generator.device).uniform_(low, high, generator=generator)
 
 
-def chosen(generator: torch.Generator, batch: int, probability: float) -> Tensor:
+def draw_mask(generator: torch.Generator, batch: int, probability: float) -> Tensor:
     """Draw a mask (B,): 1 for the samples that an operation is applied to, 0 for the others, float32."""
     return torch.empty(batch, device=generator.device).bernoulli_(probability, generator=generator)
 
@@ -48,7 +48,7 @@ FAR = 1e4
 """Factor by which a pixel outside its box is moved away from it: out of reach of every interpolation."""
 
 
-class Boxes(NamedTuple):
+class CropBoxes(NamedTuple):
     """A crop per sample, float32 of whole pixels; the first row is vertical, the second horizontal.
 
     Attributes:
@@ -82,10 +82,12 @@ class ResizedCrop:
         batch, _, height, width = images.shape
         boxes = random_boxes(generator, batch, (height, width), self.scale, self.ratio)
         size = (height, width) if self.size is None else (self.size, self.size)
-        return resized_crop(images, boxes, size, chosen(generator, batch, self.flip), self.interpolation)
+        return resized_crop(images, boxes, size, draw_mask(generator, batch, self.flip), self.interpolation)
 
 
-def random_boxes(generator: torch.Generator, batch: int, size: tuple[int, int], scale: float, ratio: float) -> Boxes:
+def random_boxes(
+    generator: torch.Generator, batch: int, size: tuple[int, int], scale: float, ratio: float
+) -> CropBoxes:
     """Draw boxes inside images of `size` (height, width), distributed as torchvision's, without its loop."""
     height, width = size
     root = uniform(generator, BOX_TRIES, batch, low=scale * height * width, high=height * width).sqrt_()
@@ -93,17 +95,17 @@ def random_boxes(generator: torch.Generator, batch: int, size: tuple[int, int], 
     tried = torch.empty(BOX_TRIES + 1, 2, batch, device=generator.device)
     torch.div(root, stretch, out=tried[:BOX_TRIES, 0])
     torch.mul(root, stretch, out=tried[:BOX_TRIES, 1])
-    tried[BOX_TRIES, 0], tried[BOX_TRIES, 1] = _largest(height, width, ratio)  # where none of the tries fits
-    places = _pair(height + 1.0, width + 1.0, generator.device)
+    tried[BOX_TRIES, 0], tried[BOX_TRIES, 1] = _largest_box(height, width, ratio)  # where none of the tries fits
+    places = _both_directions(height + 1.0, width + 1.0, generator.device)
     fits = (places - tried.round_()).mul_(tried).amin(1).gt_(0.0)  # both sides: 1 to all of the image's
     first = fits.argmax(0)
     sides = tried.gather(0, first.expand(1, 2, batch))[0]
     place = uniform(generator, 2, batch).masked_fill_(first == BOX_TRIES, 0.49999)  # of the middle two the first
-    return Boxes((places - sides).mul_(place).floor_(), sides)
+    return CropBoxes((places - sides).mul_(place).floor_(), sides)
 
 
 def resized_crop(
-    images: Tensor, boxes: Boxes, size: tuple[int, int], flip: Tensor, interpolation: Interpolation = "bilinear"
+    images: Tensor, boxes: CropBoxes, size: tuple[int, int], flip: Tensor, interpolation: Interpolation = "bilinear"
 ) -> Tensor:
     """Crop images (B, C, H, W) in [0, 1] to boxes, resize them to `size` and mirror those whose `flip` (B,) is 1.
 
@@ -111,8 +113,7 @@ def resized_crop(
 
     Resizing is linear and separable: rows and columns each have a matrix (output, input) of interpolation weights.
     Cropping and flipping change only the weights, and products of small matrices are fast on CPU and GPU alike. A grid
-    of
-    sampling points would have no antialiasing.
+    of sampling points would have no antialiasing.
     """
     batch, channels, height, width = images.shape
     weights = interpolation_weights(boxes, (height, width), size, flip, interpolation)
@@ -124,7 +125,7 @@ def resized_crop(
 
 
 def interpolation_weights(
-    boxes: Boxes, inputs: tuple[int, int], outputs: tuple[int, int], flip: Tensor, interpolation: Interpolation
+    boxes: CropBoxes, inputs: tuple[int, int], outputs: tuple[int, int], flip: Tensor, interpolation: Interpolation
 ) -> Tensor:
     """Return weights (2, B, O, I) that resize boxes from `inputs` to `outputs` pixels, for rows and for columns.
 
@@ -135,7 +136,7 @@ def interpolation_weights(
         flip: (B,), 1 for the samples whose columns are mirrored.
     """
     device = boxes.sides.device
-    to = _pair(*outputs, device)
+    to = _both_directions(*outputs, device)
     step = boxes.sides / to  # input pixels per output pixel
     reach = step.clamp(min=1.0)
     step[1].addcmul_(step[1], flip, value=-2.0)  # its negative where the columns are mirrored
@@ -166,14 +167,14 @@ def _cubic(distance: Tensor) -> Tensor:
     return far_square.sub_(near.mul_(2.0).add_(1.0).mul_(near_square), alpha=2.0)
 
 
-def _pair(vertical: float, horizontal: float, device: torch.device) -> Tensor | float:
+def _both_directions(vertical: float, horizontal: float, device: torch.device) -> Tensor | float:
     """Return one number for both directions where they are equal, else a tensor (2, 1)."""
     if vertical == horizontal:
         return vertical
     return torch.linspace(vertical, horizontal, 2, device=device)[:, None]
 
 
-def _largest(height: int, width: int, ratio: float) -> tuple[float, float]:
+def _largest_box(height: int, width: int, ratio: float) -> tuple[float, float]:
     """Return the largest height and width in an image that keep the ratio within its bounds."""
     return float(min(height, round(width * ratio))), float(min(width, round(height * ratio)))
 
@@ -207,12 +208,12 @@ def rotate(images: Tensor, degrees: Tensor) -> Tensor:
 RED, GREEN, BLUE = 0.2989, 0.587, 0.114
 CHANGES = BRIGHTNESS, CONTRAST, SATURATION = 0, 1, 2
 ORDERS = list(permutations(CHANGES))
-FROM_CHANNELS = Constant(2.0 - torch.tensor([0.0, 1 / 3, 2 / 3]))
+FROM_CHANNELS = DeviceConstant(2.0 - torch.tensor([0.0, 1 / 3, 2 / 3]))
 """Turns from red, green and blue on to red on the circle of hues, plus one: positive with any hue and shift."""
 TINY = 1e-12
 
 
-def _effects(weights: list[float]) -> Constant:
+def _colour_effects(weights: list[float]) -> DeviceConstant:
     """Return what each change adds to a colour per unit of its amount, (6, 3, C + 1, C): by order (`ORDERS`) and place.
 
     With a factor of 1 + amount, brightness adds amount * x, contrast amount * (x - the image's mean grey), saturation
@@ -225,11 +226,11 @@ def _effects(weights: list[float]) -> Constant:
     grey, itself, nothing = torch.tensor([weights]), torch.eye(channels), torch.zeros(1, channels)
     rows = {BRIGHTNESS: (itself, nothing), CONTRAST: (itself, -grey), SATURATION: (itself - grey, nothing)}
     changes = {change: torch.cat(parts) for change, parts in rows.items()}
-    return Constant(torch.stack([torch.stack([changes[change] for change in order]) for order in ORDERS]))
+    return DeviceConstant(torch.stack([torch.stack([changes[change] for change in order]) for order in ORDERS]))
 
 
-EFFECTS = {1: _effects([1.0]), 3: _effects([RED, GREEN, BLUE])}
-UNCHANGED = {channels: Constant(torch.eye(channels + 1, channels)) for channels in EFFECTS}
+EFFECTS = {1: _colour_effects([1.0]), 3: _colour_effects([RED, GREEN, BLUE])}
+UNCHANGED = {channels: DeviceConstant(torch.eye(channels + 1, channels)) for channels in EFFECTS}
 
 
 @dataclass(frozen=True)
@@ -250,11 +251,11 @@ class ColourJitter:
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
         batch = len(images)
-        draws = uniform(generator, 4, batch, low=-1.0).mul_(chosen(generator, batch, self.probability))
+        draws = uniform(generator, 4, batch, low=-1.0).mul_(draw_mask(generator, batch, self.probability))
         order = torch.randint(len(ORDERS), (batch,), generator=generator, device=generator.device)
         # Samples are shuffled, so that the hue's place in the order is random though it goes by place in the batch.
         shuffled = uniform(generator, batch).argsort()
-        changed = jitter(images.index_select(0, shuffled), draws, order, self.strength, self.hue)
+        changed = jitter_colours(images.index_select(0, shuffled), draws, order, self.strength, self.hue)
         return torch.empty_like(changed).index_copy_(0, shuffled, changed)
 
 
@@ -265,7 +266,7 @@ class Greyscale:
     probability: float = 0.2
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
-        applied = chosen(generator, len(images), self.probability)
+        applied = draw_mask(generator, len(images), self.probability)
         return torch.lerp(images, luminance(images), applied[:, None, None, None])
 
 
@@ -276,7 +277,7 @@ def luminance(images: Tensor) -> Tensor:
     return (images[:, :1] * RED).add_(images[:, 1:2], alpha=GREEN).add_(images[:, 2:], alpha=BLUE)
 
 
-def jitter(images: Tensor, draws: Tensor, order: Tensor, strength: float, hue: float) -> Tensor:
+def jitter_colours(images: Tensor, draws: Tensor, order: Tensor, strength: float, hue: float) -> Tensor:
     """Apply four changes to each image, in an order of its own; the images given are overwritten.
 
     The hue is shifted in all images at once. The three other changes are applied around it: the images of the first
@@ -361,7 +362,7 @@ class GaussianBlur:
         low, high = self.sigma
         sigma = uniform(generator, len(images), low=low, high=high)
         radius = max(1, int(self.share * min(images.shape[2:])) // 2)
-        return blur(images, sigma.mul_(chosen(generator, len(images), self.probability)), radius)
+        return blur(images, sigma.mul_(draw_mask(generator, len(images), self.probability)), radius)
 
 
 def blur(images: Tensor, sigma: Tensor, radius: int) -> Tensor:

@@ -8,11 +8,11 @@ import pytest
 
 DRAWN = """
 import sys, threading
-from study.analysis.figures.style import new, styled
+from study.analysis.figures.style import new_figure, styled
 
 @styled
 def draw():
-    return new("a title", 2.0)
+    return new_figure("a title", 2.0)
 
 assert "IPython" not in sys.modules
 thread = threading.Thread(target=__import__, args=("IPython",))

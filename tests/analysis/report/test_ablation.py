@@ -10,8 +10,8 @@ from study.analysis.figures.result_figures import ablation as drawn
 from study.analysis.report.page import Page
 from study.analysis.report.page import to_markdown as page_markdown
 from study.analysis.report.sections import TITLE, ablation_section, report_page
-from study.analysis.statistics.ablation_effects import ablation_effects, lines_of
-from study.home.events import Ablating
+from study.analysis.statistics.ablation_effects import ablation_effects, effect_rows
+from study.home.events import AblationRequested
 from study.ranking import Results
 from study.spec import load_study
 
@@ -79,7 +79,9 @@ def test_which_seeds_judge_is_told(writer, seeds, confirmed, words):
 
 def test_what_has_not_run_is_told(writer):
     study = begun(writer())
-    study.append(Ablating(trial=1, steps=[["method.alpha"], ["method.lambda", "method.epsilon"]], first=5, seeds=2))
+    study.append(
+        AblationRequested(trial=1, steps=[["method.alpha"], ["method.lambda", "method.epsilon"]], first=5, seeds=2)
+    )
     study.trial("ablation", [0.5], seed=5, params={"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0})
     record = study.record()
     text = said(SPEC, record)
@@ -93,7 +95,7 @@ def test_without_an_ablation_there_is_no_section(writer, frozen, spec):
     assert ablation_section(Results(spec, frozen)) is None
     assert drawn(Results(spec, frozen)) is None
     study = begun(writer())
-    study.append(Ablating(trial=1, steps=[["method.alpha"]], first=5, seeds=2))
+    study.append(AblationRequested(trial=1, steps=[["method.alpha"]], first=5, seeds=2))
     assert ablation_section(Results(SPEC, study.record())) is None
 
 
@@ -138,5 +140,5 @@ def test_the_frame_is_written_as_markdown_latex_csv_and_json(writer):
     lines = to_csv(frame).splitlines()
     assert lines[0] == "part,configuration,column,metric,mean,sd,n,remark"
     assert len(lines) == 1 + 2 * 14
-    plain = json.loads(json.dumps(lines_of(ablation_effects(Results(SPEC, record))), allow_nan=False))
+    plain = json.loads(json.dumps(effect_rows(ablation_effects(Results(SPEC, record))), allow_nan=False))
     assert {key for key in plain[0] if plain[0][key] is None} == {"effect", "low", "high"}

@@ -11,12 +11,12 @@ from study.analysis.figures import FIGURES
 from study.analysis.report.caveats import NoNumber, NotAllStarted
 from study.analysis.report.page import Text
 from study.analysis.report.result_sentences import Cost, Groups, Readings
-from study.analysis.report.sections import groups, report_page
-from study.analysis.statistics.next_step import Enough, NotToldApart, SeedsNeeded, next_steps
+from study.analysis.report.sections import group_paragraphs, report_page
+from study.analysis.statistics.next_step import NoStepLeft, NotToldApart, SeedsNeeded, next_steps
 from study.home.record import StudyRecord
 from study.metrics import METRICS
 from study.ranking import Results, summary
-from study.ranking.documents import text_of
+from study.ranking.documents import join_statements
 from study.spec import StudySpec
 
 ONE = quickstart("search.confirm={top: 0}", "search.trials=4", "train.epochs=2", "search.early_stopping={name: none}")
@@ -27,7 +27,7 @@ CONFIRMED = quickstart("search.confirm={top: 1, seeds: 3}", "train.epochs=1", "s
 
 
 def lines(spec: StudySpec, told: StudyRecord) -> list[str]:
-    return summary.lines(summary.summary(Results(spec, told)))
+    return summary.summary_lines(summary.summarise(Results(spec, told)))
 
 
 def test_the_page_says_what_its_metric_is() -> None:
@@ -58,14 +58,14 @@ TOP = "search.confirm={top: 1, seeds: 3}"
 @pytest.mark.parametrize(
     ("trials", "gains", "why"),
     [
-        (10, (0.10, 0.11, 0.12), Enough(10, False, True, "")),
-        (2, (0.10, 0.11, 0.12), Enough(2, False, True, "")),
-        (1, (0.10, 0.11, 0.12), Enough(1, False, True, "")),
+        (10, (0.10, 0.11, 0.12), NoStepLeft(10, False, True, "")),
+        (2, (0.10, 0.11, 0.12), NoStepLeft(2, False, True, "")),
+        (1, (0.10, 0.11, 0.12), NoStepLeft(1, False, True, "")),
         (10, (-0.10, 0.001, 0.11), SeedsNeeded(10, None, None, 10)),
     ],
 )
 def test_it_is_enough_only_where_it_can_be_told(
-    trials: int, gains: tuple[float, ...], why: Enough | SeedsNeeded
+    trials: int, gains: tuple[float, ...], why: NoStepLeft | SeedsNeeded
 ) -> None:
     told = record(
         Told("baseline", [0.5]),
@@ -91,13 +91,13 @@ def test_a_space_that_is_used_up_asks_for_no_more_trials() -> None:
         "search.space={method.alpha: {choices: [0.1, 0.2]}}", "search.baseline=null", "search.trials=2", TOP
     )
     (step,) = next_steps(Results(spec, told))
-    assert step.why == Enough(2, True, True, "")
+    assert step.why == NoStepLeft(2, True, True, "")
 
 
 @pytest.mark.parametrize("enough", ["stop", None])
 def test_what_ended_a_search_is_said(enough: str | None) -> None:
     told = record(Told("baseline", [0.5, 0.5]), Told("search", [0.6, 0.7]))
-    told.enough = enough
+    told.search_ended_by = enough
     assert only(NotAllStarted, Results(ONE, told)) == NotAllStarted(2, 4, enough)
 
 
@@ -110,9 +110,9 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     found = said(Groups, Results(ONE, told))
     (group,) = found[0].found.worst
     assert (group.name, group.right, group.samples) == ("class 'cat' with bias class 'light'", 2.0, 8)
-    assert (found[0].side.label, found[0].found.split, len(found[0].found.sizes)) == ("trial 0", "val", 3)
-    worst, compared, named, error = groups(Results(ONE, told))
-    assert worst == text_of(found)
+    assert (found[0].arm.label, found[0].found.split, len(found[0].found.sizes)) == ("trial 0", "val", 3)
+    worst, compared, named, error = group_paragraphs(Results(ONE, told))
+    assert worst == join_statements(found)
     assert "equalized_odds is no number: of class 'dog' no two groups have samples" in compared
     assert named.startswith("Groups by name: group_0_0: class 'cat', bias class 'dark'; group_0_1: ")
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
@@ -121,7 +121,7 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     assert (
         "On val equalized_odds compares groups of the classes 'cat', 'dog'; equal_opportunity compares groups of the "
         "class 'dog'."
-    ) in list(groups(Results(ONE, gap)))
+    ) in list(group_paragraphs(Results(ONE, gap)))
 
 
 def test_a_search_whose_best_is_the_baseline_gained_nothing() -> None:

@@ -1,17 +1,23 @@
 """Where configurations ran on folds, sentences speak of folds, and of the samples of all folds together."""
 
+import copy
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from course import Course
 from folded import Judges, folded
 from told_studies import only, statements
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.caveats import Gain
+from study.analysis.report.conclusions import Gain
 from study.analysis.report.page import to_markdown
+from study.analysis.report.reference_sentences import ReferenceStays
 from study.analysis.report.sections import report_page
+from study.home.events import ReferenceFitted
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.difference import side_of
+from study.ranking.difference import to_arm
 from study.spec import StudySpec
 
 
@@ -27,23 +33,40 @@ def test_conclusions_name_folds_and_give_the_value_of_all_samples(confirmed: tup
     spec, record = confirmed
     results = Results(spec, record)
     gain = only(Gain, results)
-    assert gain.best.spread("val/accuracy").mean == results.candidates[0].joined.metrics["val/accuracy"]
-    assert (gain.best.seeds("val/accuracy"), gain.best.over) == ([1, 2, 3], "folds and seeds")
+    assert gain.best.statistics("val/accuracy").mean == results.ranked_search[0].joined.metrics["val/accuracy"]
+    assert (gain.best.seeds("val/accuracy"), gain.best.repeated_over) == ([1, 2, 3], "folds and seeds")
     assert not any("over seeds" in str(one) for one in statements(results))
 
 
 def test_the_difference_of_two_is_that_of_the_same_samples(confirmed: tuple[StudySpec, StudyRecord]) -> None:
     spec, record = confirmed
-    reference, best = Results(spec, record).sides
-    gain = best.against(reference, spec.metric)
+    reference, best = Results(spec, record).compared_arms
+    gain = best.difference_to(reference, spec.metric)
     ours, theirs = best.joined, reference.joined
     assert gain.value == pytest.approx(ours.metrics[spec.metric] - theirs.metrics[spec.metric])
-    assert gain.paired
+    assert gain.is_paired
     low, high = gain.interval
     assert low < gain.value < high
-    assert side_of(spec, Results(spec, record).baseline).over == "folds and seeds"
+    assert to_arm(spec, Results(spec, record).baseline).repeated_over == "folds and seeds"
     # two independent networks: the error is about that of two binomials
     assert gain.error == pytest.approx((2 * 0.25 / 1438) ** 0.5, rel=0.3)
+
+
+@pytest.mark.parametrize(("ahead", "is_clear"), [(0.001, False), (0.3, True)])
+def test_a_reference_that_leads_is_told_from_the_best_by_the_samples_of_all_folds(
+    confirmed: tuple[StudySpec, StudyRecord], ahead: float, is_clear: bool
+) -> None:
+    spec, record = confirmed
+    best = Results(spec, record).compared_arms[1].joined
+    value, drawn = best.metrics[spec.metric] + ahead, len(best.draws[spec.metric])
+    draws = [*np.random.default_rng(0).normal(value, 0.01, drawn)]
+    fitted = ReferenceFitted("logistic_regression", {spec.metric: value}, 1.0, draws={spec.metric: draws}, time=90.0)
+    referenced = replace(spec, search=spec.search.model_copy(update={"references": True}))
+    found = copy.deepcopy(record)
+    found.apply(fitted)
+    stays = only(ReferenceStays, Results(referenced, found))
+    assert stays.is_clear_against(stays.arm) is is_clear
+    assert ("may be luck" in str(stays)) is not is_clear
 
 
 def test_no_section_of_the_report_speaks_of_fresh_seeds(confirmed: tuple[StudySpec, StudyRecord]) -> None:

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 from helpers import Told, quickstart, write_ledger
+from markupsafe import escape
 
 from study.analysis.figures import FIGURES
 from study.analysis.report.front_section import printed_front
-from study.analysis.report.page import Picture, Table
+from study.analysis.report.page import Picture, Table, to_html
 from study.analysis.report.rules_section import TITLE
 from study.analysis.report.sections import report_page
 from study.analysis.statistics.next_step import is_over_baseline
@@ -18,7 +19,7 @@ from study.commands.status import document, lines, overview, table
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results, summary
-from study.ranking.selection import Choice
+from study.ranking.selection import Selection
 from study.spec import StudySpec, load_study
 
 GAP = "val/equalized_odds"
@@ -27,15 +28,11 @@ SEARCH = [(0.7, 0.2), (0.9, 0.3), (0.9, 0.02), (0.85, 0.01)]
 FRESH = [(0.7, 0.2), (0.903, 0.3), (0.90, 0.02), (0.80, 0.03)]
 """The baseline; the most accurate; the fair one; one that the fresh seeds take from the front."""
 
-CHOSEN = {"first": 1, "knee": 2, "{name: limit, limits: [val/equalized_odds <= 0.1]}": 2}
 
-
-def studied(
-    tmp_path: Path, rule: str, fresh: Sequence[tuple[float, float]] = FRESH
-) -> tuple[StudyFolder, StudySpec, StudyRecord]:
+def studied(tmp_path: Path, fresh: Sequence[tuple[float, float]] = FRESH) -> tuple[StudyFolder, StudySpec, StudyRecord]:
     metrics = f"search.metric=[val/accuracy, {GAP}]"
     confirm, early = "search.confirm={top: 3, seeds: 2, rules: true}", "search.early_stopping={name: none}"
-    spec = quickstart(metrics, "train.epochs=1", early, confirm, f"search.choose={rule}", "search.trials=4")
+    spec = quickstart(metrics, "train.epochs=1", early, confirm, "search.trials=4")
     told = []
     for number, (accuracy, gap) in enumerate(SEARCH):
         told.append(Told("search" if number else "baseline", [accuracy], params=PARAMS[number], further={GAP: gap}))
@@ -46,17 +43,14 @@ def studied(
             told.append(
                 Told("confirm", [value], params=params, further={GAP: gap}, seed=seed, repeats=number, tested=tested)
             )
-    folder = Home(tmp_path / "home").create(spec)
+    folder = Home(tmp_path / "home").create_study(spec)
     write_ledger(folder.ledger_file, *told)
     return folder, spec, StudyRecord.load(folder.ledger_file)
 
 
-@pytest.mark.parametrize("rule", CHOSEN)
-def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_the_rule(
-    tmp_path: Path, rule: str
-) -> None:
-    folder, spec, record = studied(tmp_path, rule)
-    number, words = CHOSEN[rule], spec.objective.rule
+def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_the_rule(tmp_path: Path) -> None:
+    folder, spec, record = studied(tmp_path)
+    number, words = 1, "the best val/accuracy"
     page = report_page(Results(spec, record), {"front", "seeds"})
     assert page.sections[0].title == "Front"
     picture, shown = page.sections[0].blocks[:2]
@@ -65,7 +59,10 @@ def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_th
     assert isinstance(shown, Table)
     trials = list(shown.frame["trial"])
     assert trials == [f"{each}, chosen" if each == number else str(each) for each in (1, 2)]
-    result = dict(page.lead)["Result"]
+    sentences = dict(page.lead)["Result"]
+    html = to_html(page, {"front": b"", "seeds": b""})
+    assert [f"<li>{escape(one)}</li>" in html for one in sentences] == [False, *[True] * (len(sentences) - 1)]
+    result = " ".join(sentences)
     assert result.index("the front is trial 1") < result.index(f"Of the front trial {number} is chosen")
     assert words in result
     note = " ".join(block.text for block in page.sections[0].blocks[2:])  # type: ignore[union-attr]
@@ -80,25 +77,25 @@ def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_th
     origin = load_study(str(folder.best_file)).origin
     assert origin is not None
     assert words in origin["chosen_by"]
-    told = summary.summary(Results(spec, record))
-    assert (told.sides["best"].trial, told.chosen_by) == (number, words)
+    told = summary.summarise(Results(spec, record))
+    assert (told.arms["best"].trial, told.chosen_by) == (number, words)
     assert [each.trial for each in told.front or ()] == [1, 2]
     assert any(f"best, {words}: trial {number}" in line for line in lines(document(folder)))
     home = Home(tmp_path / "home")
-    assert f"{spec.objective.choose.name} of the front" in table(home, overview(home))
+    assert "the best val/accuracy of the front" in table(home, overview(home))
     figure = FIGURES["front"](Results(spec, record))
     assert figure is not None
-    assert figure.get_suptitle().startswith(f"Trial {number}, best by {spec.objective.choose.name}")
+    assert figure.get_suptitle().startswith(f"Trial {number}, best by first metric")
     assert [axes.get_title(loc="left").split(",")[0] for axes in figure.axes] == ["the search"] + ["fresh seeds"] * 2
     figure.draw_without_rendering()
 
 
 def test_the_values_of_the_front_are_those_that_it_was_judged_by(tmp_path: Path) -> None:
-    folder, spec, record = studied(tmp_path, "first")
+    folder, spec, record = studied(tmp_path)
     front = printed_front(Results(spec, record))
     assert list(front[f"{GAP} (lower is better) on fresh seeds"]) == ["0.300 ± 0.000", "0.020 ± 0.000"]
     assert list(front["test/accuracy on fresh seeds"]) == ["89.3 ± 0.0%", "89.0 ± 0.0%"]
-    files = export(folder, Results(spec, record), tmp_path / "front.yaml", Choice(pareto=spec.objective.metrics))
+    files = export(folder, Results(spec, record), tmp_path / "front.yaml", Selection(pareto=spec.objective.metrics))
     assert [file.candidate.trial.number for file in files] == [1, 2]
     listed = printed_configurations(Results(spec, record))
     assert list(listed["trial"]) == ["1", "2", "3", "0 (baseline)"]
@@ -118,7 +115,7 @@ def test_the_values_of_the_front_are_those_that_it_was_judged_by(tmp_path: Path)
 def test_a_baseline_is_the_best_of_several_metrics_only_where_nothing_else_is_on_the_front(
     baseline: tuple[float, float], others: list[tuple[float, float]], told: bool | None, tmp_path: Path
 ) -> None:
-    _, spec, record = studied(tmp_path, "first", [baseline, *others])
+    _, spec, record = studied(tmp_path, [baseline, *others])
     assert is_over_baseline(Results(spec, record)) is told
 
 
@@ -128,7 +125,7 @@ def test_a_baseline_is_the_best_of_several_metrics_only_where_nothing_else_is_on
         ((0.3, 0.3, 0.1), 1.0, "trial 2 is the best in every metric: "),
         ((0.1, 0.1, 0.1), 1.0, "none is better than trial 2 in any metric: "),
         ((0.3, 0.3, 0.1), 0.2, f"trial 2 alone keeps {GAP} <= 0.2: "),
-        ((0.05, 0.3, 0.02), 0.2, f"trial 2 is the best in every metric, of those that keep {GAP} <= 0.2: "),
+        ((0.05, 0.3, 0.02), 0.2, f"and of those that keep {GAP} <= 0.2, trial 2 is the best in every metric: "),
     ],
 )
 def test_a_front_of_one_point_is_said_to_be_no_more_than_it_is(
@@ -142,10 +139,10 @@ def test_a_front_of_one_point_is_said_to_be_no_more_than_it_is(
         Told("search" if number else "baseline", [value], params=PARAMS[number], further={GAP: gap})
         for number, (value, gap) in enumerate(pairs)
     ]
-    folder = Home(tmp_path / "home").create(spec)
+    folder = Home(tmp_path / "home").create_study(spec)
     write_ledger(folder.ledger_file, *trials)
     page = report_page(Results(spec, StudyRecord.load(folder.ledger_file)), {"front"})
-    assert said in dict(page.lead)["Result"]
+    assert said in " ".join(dict(page.lead)["Result"])
     picture = page.sections[0].blocks[0]
     assert isinstance(picture, Picture)
     assert picture.caption.startswith("Each mark")

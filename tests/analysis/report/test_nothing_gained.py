@@ -3,21 +3,19 @@
 import pytest
 
 from study.analysis.report.caveats import ALIGNED, CONFLICTING, ERROR, GainUnseen, why_nothing_gained
-from study.home.record import Epoch, TrialRecord
-from study.home.trial_record import Stretch
-from study.ranking.difference import Side
+from study.home.record import EpochMetrics, TrialRecord
+from study.ranking.difference import Arm
 from study.spec import load_study
 
 
-def side(label: str, accuracy: float, known: tuple[float, ...] = ()) -> Side:
+def arm(label: str, accuracy: float, known: tuple[float, ...] = ()) -> Arm:
     """Two seeds of a configuration, two points apart, with what is known of aligned and conflicting samples."""
     metrics = dict(zip((ALIGNED, CONFLICTING, ERROR), known, strict=False))
-    epochs = [Epoch(1, {"val/accuracy": accuracy + change, **metrics}) for change in (-0.01, 0.01)]
+    epochs = [EpochMetrics(1, {"val/accuracy": accuracy + change, **metrics}) for change in (-0.01, 0.01)]
     trials = [
-        TrialRecord(0, "confirm", {}, seed, stretches=[Stretch(state="complete", reports=[epoch])])
-        for seed, epoch in enumerate(epochs)
+        TrialRecord(0, "confirm", {}, seed, state="complete", reports=[epoch]) for seed, epoch in enumerate(epochs)
     ]
-    return Side(label, 0, trials, load_study("fairkl_digits"))
+    return Arm(label, 0, trials, load_study("fairkl_digits"))
 
 
 @pytest.mark.parametrize(
@@ -31,5 +29,5 @@ def side(label: str, accuracy: float, known: tuple[float, ...] = ()) -> Side:
     ],
 )
 def test_the_reason_is_computed(best: float, known: tuple[float, ...], error: float | bool | None) -> None:
-    reason = why_nothing_gained(load_study("fairkl_digits"), side("baseline", 0.5, known), side("trial 1", best))
+    reason = why_nothing_gained(load_study("fairkl_digits"), arm("baseline", 0.5, known), arm("trial 1", best))
     assert reason == (None if error is False else GainUnseen(error))

@@ -1,15 +1,19 @@
 """The lead of a report: each sentence where its numbers carry it, and the next step by its rule."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from helpers import Told, quickstart, record
-from told_studies import AGAINST, fresh, only, over, said, traded
+from told_studies import AGAINST, LIMITED, broken_anew, fresh, level, measured, only, over, said, traded
 
 from study.analysis.report import result_sentences
-from study.analysis.report.caveats import Change, Gain, RulesPick
+from study.analysis.report.conclusions import Change, Gain, NotNeeded, RulesPick
 from study.analysis.report.front_section import ChosenOfFront, FrontGain, OnFront, front_note, printed_front
 from study.analysis.report.result_sentences import (
     AmongRivals,
     BestCame,
+    BrokenAnew,
     Command,
     Cost,
     Limit,
@@ -19,12 +23,22 @@ from study.analysis.report.result_sentences import (
     ToRunnerUp,
     TradeOff,
 )
-from study.analysis.report.sections import groups
-from study.analysis.statistics.next_step import AtEdge, Enough, NotToldApart, PositionInSearch, StepReason, next_steps
+from study.analysis.report.sections import group_paragraphs
+from study.analysis.statistics import formatting
+from study.analysis.statistics.next_step import (
+    AtEdge,
+    NoStepLeft,
+    NotToldApart,
+    PositionInSearch,
+    StepReason,
+    next_steps,
+)
+from study.home.events import GroupCells
 from study.home.record import StudyRecord
 from study.metrics import selection_rules
 from study.ranking import Results
-from study.ranking.documents import plain
+from study.ranking.difference import Difference
+from study.ranking.documents import to_plain
 from study.spec import StudySpec
 
 PLAIN = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.confirm={top: 2, seeds: 3}")
@@ -55,9 +69,9 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     cost = only(Cost, results)
     assert (cost.configurations, cost.pruned, cost.further, cost.epochs, cost.gpu_hours) == (11, 0, 9, 20, 0.0)
     assert only(Readings, results).times == 0
-    assert only(Enough, results) == Enough(10, False, True, "")
+    assert only(NoStepLeft, results) == NoStepLeft(10, False, True, "")
     document = result_sentences.document(results)
-    assert plain(document)["runner_up"]["trial"] == 2
+    assert to_plain(document)["runner_up"]["trial"] == 2
     printed = result_sentences.lines(document, but=("Result",))
     assert printed[0].startswith("how sure  ")
     assert all(len(line) <= result_sentences.WIDTH for line in printed)
@@ -96,7 +110,7 @@ def test_two_seeds_that_do_not_tell_are_not_said_to_be_within_a_spread() -> None
                       "search.confirm={top: 1, seeds: 2}")  # fmt: skip
     results = Results(spec, over(*TRIALS, *confirmed([0.5, 0.6], [0.8, 0.7])))
     change = only(Change, results).difference
-    assert (change.value, change.is_vague) == (pytest.approx(0.2), True)
+    assert (change.value, change.is_unclear_for_few_seeds) == (pytest.approx(0.2), True)
     assert only(Gain, results).verdict == "open"
 
 
@@ -114,7 +128,7 @@ def test_what_is_alike_on_every_seed_asks_for_no_more() -> None:
     found = over(*TRIALS, *confirmed([0.3] * 3, [0.7, 0.7 + 1e-16, 0.7], [0.7] * 3))
     assert first_step(PLAIN, found)[0] == "enough"
     rivals = only(ToRunnerUp, Results(PLAIN, found)).rivals
-    assert (rivals.runner_up.number, rivals.gap.value, rivals.gap.is_alike) == (2, 0.0, True)
+    assert (rivals.runner_up.number, rivals.gap.value, rivals.gap.has_zero_width) == (2, 0.0, True)
 
 
 def test_what_the_best_was_worth_as_a_rules_pick_is_no_matter_of_luck() -> None:
@@ -124,13 +138,13 @@ def test_what_the_best_was_worth_as_a_rules_pick_is_no_matter_of_luck() -> None:
     trials = [Told("search", [0.5 + 0.01 * (number == 4)]) for number in range(10)]
     again = [Told("rule", [0.4 + 0.1 * seed], seed=seed, repeats=4, tested={"test/accuracy": 0.3}) for seed in (1, 2)]
     results = Results(spec, over(*trials, *again))
-    side = only(RulesPick, results).side
-    assert (side.number, side.seeds("val/accuracy")) == (4, [1, 2])
-    assert [spread.mean for name in ("val/accuracy", "test/accuracy") if (spread := side.spread(name))] == [
+    arm = only(RulesPick, results).arm
+    assert (arm.number, arm.seeds("val/accuracy")) == (4, [1, 2])
+    assert [spread.mean for name in ("val/accuracy", "test/accuracy") if (spread := arm.statistics(name))] == [
         pytest.approx(0.55),
         pytest.approx(0.3),
     ]
-    assert [step.why for step in next_steps(results)] == [Enough(10, False, False, "")]
+    assert [step.why for step in next_steps(results)] == [NoStepLeft(10, False, False, "")]
 
 
 def test_a_rules_pick_without_a_baseline_on_its_seeds_is_to_be_confirmed() -> None:
@@ -167,9 +181,9 @@ def test_the_place_of_the_best_is_not_taken_for_its_number() -> None:
 def test_the_splits_error_is_said_of_the_side_that_it_is_of() -> None:
     errors = {"val/worst_group_accuracy": 0.4, "val/worst_group_accuracy_standard_error": 0.03}
     told = [Told("baseline", [0.5], further=errors), Told("search", [0.6], further=errors)]
-    for trials, side in ((told[:1], "the baseline"), (told, "trial 1"), ([Told("final", [0.5], further=errors)], "")):
-        text = list(groups(Results(PLAIN, record(*trials))))[-1]
-        assert f"standard error of the value of {side or 'the final training'}, because" in text
+    for trials, arm in ((told[:1], "the baseline"), (told, "trial 1"), ([Told("final", [0.5], further=errors)], "")):
+        text = list(group_paragraphs(Results(PLAIN, record(*trials))))[-1]
+        assert f"standard error of the value of {arm or 'the final training'}, because" in text
 
 
 VALUES = [place / 20 for place in range(9)]
@@ -213,20 +227,20 @@ def test_the_lead_speaks_of_all_metrics_and_of_limits_that_are_broken() -> None:
     results = Results(spec, found)
     gains = only(FrontGain, results).gains
     assert gains["val/equalized_odds"].value == pytest.approx(-0.25)
-    assert gains["val/equalized_odds"].clear is None, "one seed"
+    assert gains["val/equalized_odds"].is_clear is None, "one seed"
     chosen, front = only(ChosenOfFront, results), only(OnFront, results)
     assert (chosen.chosen[0].trial.number, chosen.is_result) == (1, True)
     assert [candidate.trial.number for candidate, _ in front.front] == [1, 2]
     limit = only(Limit, results)
-    assert [(side.label, spread.mean) for side, spread in limit.broken] == [("baseline", 0.3)]
-    assert [(side.label, spread.mean) for side, spread in limit.kept] == [("trial 1", 0.05)]
+    assert [(arm.label, spread.mean) for arm, spread in limit.breaking] == [("baseline", 0.3)]
+    assert [(arm.label, spread.mean) for arm, spread in limit.keeping] == [("trial 1", 0.05)]
     assert not said(AmongRivals, results), "a front has no single best"
     assert said(BestCame, results) == [BestCame(PositionInSearch(2, 3), "front")]
     front = printed_front(Results(spec, found))
     assert list(front["trial"]) == ["1, chosen", "2"]
     note = front_note(Results(spec, found))
     assert note.startswith("No other configuration beats one of these in every metric on the validation split")
-    assert "Test was read for none of these 2." in note
+    assert "for none of these 2." in note
 
 
 def test_a_front_has_its_test_values_beside_it() -> None:
@@ -278,8 +292,8 @@ def test_the_trade_off_says_what_rose_what_fell_and_which_configuration_is_milde
     trade_off = only(TradeOff, results)
     assert list(trade_off.changes) == ["test/aligned_accuracy", "test/accuracy"], "the result tells the study's own"
     aligned, overall = trade_off.changes.values()
-    assert (aligned.value, aligned.is_alike) == (pytest.approx(-0.34), True)
-    assert (overall.value, overall.clear, overall.is_alike) == (pytest.approx(-0.29), True, False)
+    assert (aligned.value, aligned.has_zero_width) == (pytest.approx(-0.34), True)
+    assert (overall.value, overall.is_clear, overall.has_zero_width) == (pytest.approx(-0.29), True, False)
     milder = only(Milder, results)
     assert (milder.trial, milder.value, milder.accuracy, milder.least) == (2, 0.45, 0.90, 0.87)
 
@@ -290,6 +304,64 @@ def test_a_summary_begins_with_the_studys_metric_and_leaves_out_groups_of_a_few_
 ) -> None:
     known = [f"{split}/{name}" for split in ("val", "test") for name in ("accuracy", "worst_group_accuracy", "auc")]
     cells = {"test": [[40, smallest], [0, 40]]}
-    shown = selection_rules.leading(["val/auc"], known, cells)
+    shown = selection_rules.summary_metrics(["val/auc"], known, cells)
     assert shown[:3] == ["test/auc", "val/auc", "test/accuracy"]
     assert ("test/worst_group_accuracy" in shown) == is_shown
+
+
+def test_what_led_the_search_and_breaks_a_limit_on_fresh_seeds_is_told() -> None:
+    broken = only(BrokenAnew, Results(LIMITED, broken_anew(0.2)))
+    assert (broken.arm.number, broken.limit.metric) == (1, "val/equalized_odds")
+    assert broken.statistics.mean == pytest.approx(0.2)
+    assert said(BrokenAnew, Results(LIMITED, broken_anew(0.08))) == []
+
+
+@pytest.mark.parametrize(
+    ("conflicting", "error", "is_told"), [(0.9, 0.008, True), (0.86, 0.008, False), (0.9, 0.03, False)]
+)
+def test_where_the_baseline_follows_no_bias_debiasing_is_not_needed(
+    conflicting: float, error: float, is_told: bool
+) -> None:
+    found = said(NotNeeded, Results(AGAINST, level(conflicting, error)))
+    assert [one.split for one in found] == ["test"] * is_told
+    assert said(NotNeeded, Results(AGAINST, traded())) == []
+
+
+def test_where_it_is_not_known_whether_the_best_is_better_nobody_is_told_that_debiasing_is_not_needed() -> None:
+    off = (-0.003, 0.0, 0.003)
+    found = over(
+        measured("baseline", 0.9, 0.91, 0.9, error=0.008),
+        measured("search", 0.99, 0.99, 0.99, error=0.003),
+        *(measured("confirm", 0.9 + by, 0.91, 0.9, seed, 0.008, repeats=0) for seed, by in enumerate(off, 1)),
+        measured("confirm", 0.99, 0.99, 0.99, 1, 0.003, repeats=1),
+    )
+    assert said(NotNeeded, Results(AGAINST, found)) == []
+
+
+def test_with_two_metrics_too_a_guess_has_no_gain_to_its_credit() -> None:
+    shares = {"val/unbiased_accuracy": 0.52, "val/unbiased_accuracy_standard_error": 0.04}
+    spec = quickstart("search.metric=[val/accuracy, val/equalized_odds]", "search.confirm={top: 1, seeds: 3}")
+    off = (-0.003, 0.0, 0.003)
+
+    def told(stage: str, value: float, odds: float, seed: int = 0, **given: Any) -> Told:
+        return Told(stage, [value], seed=seed, further={**shares, "val/equalized_odds": odds}, **given)
+
+    found = over(
+        told("baseline", 0.6, 0.3),
+        told("search", 0.8, 0.2, params={"method.alpha": 0.5}),
+        *(told("confirm", 0.6 + by, 0.3 + by, seed, repeats=0) for seed, by in enumerate(off, 1)),
+        *(told("confirm", 0.8 - by, 0.2 + by, seed, repeats=1) for seed, by in enumerate(off, 1)),
+    )
+    found.groups = GroupCells({"val": [[40, 8], [6, 30]]}, aligned=(0, 1))
+    gain = only(FrontGain, Results(spec, found))
+    assert gain.is_guess
+    assert any(one.is_clear for one in gain.gains.values())
+    assert "beyond the spread" not in str(gain)
+    assert "beyond the spread" in str(replace(gain, is_guess=False))
+    worse = {"val/accuracy": Difference(-0.2, (-0.3, -0.1), True)}
+    assert "beyond the spread" in str(replace(gain, gains=worse)), "a loss is told of a guess, too"
+
+
+def test_a_count_and_its_interval_are_whole_numbers() -> None:
+    gap = Difference(1848.0, (1840.6, 1855.4), n_candidates=1, error=3.0, degrees_of_freedom=2.0)
+    assert formatting.interval("val/params", gap) == "+1841 to +1855"

@@ -6,7 +6,7 @@ from study.analysis.report.caveats import caveats
 from study.analysis.report.sections import report_page
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.documents import text_of
+from study.ranking.documents import join_statements
 from study.spec import StudySpec, load_study
 
 
@@ -32,9 +32,9 @@ def record(writer) -> StudyRecord:
 
 
 def said(spec: StudySpec, record: StudyRecord) -> str:
-    """All of the report, with the captions of all figures."""
-    page = report_page(Results(spec, record), ("slice", "optimization_history"))
-    return f"{page} {text_of(caveats(Results(spec, record)))}"
+    """All of the report, with the caption of the learning curves."""
+    page = report_page(Results(spec, record), ("learning_curves",))
+    return f"{page} {join_statements(caveats(Results(spec, record)))}"
 
 
 def test_replicates_are_not_called_fresh_or_one_seed(replicated, record):
@@ -43,14 +43,12 @@ def test_replicates_are_not_called_fresh_or_one_seed(replicated, record):
     assert "one seed" not in text
     assert "The search saw these seeds and chose by them: no seed is fresh" in text
     assert "widened because the best was chosen among 2 configurations by the same trials" in text
-    assert "Each mark is one complete trial of the search (mean over its 3 seeds); the dashed line" in text
 
 
 def test_fresh_seeds_are_said_to_be_fresh(spec, frozen):
     text = said(spec, frozen)
     assert "The seeds are fresh" in text
     assert "chosen among 2 configurations by the same trials" in text
-    assert "Each mark is one complete trial of the search; the dashed line" in text
 
 
 def test_one_seed_that_chose_is_said_to_have_chosen(spec, writer):

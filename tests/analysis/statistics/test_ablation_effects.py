@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.analysis.statistics.ablation_effects import effects
-from study.ranking.ablation_steps import configurations
+from study.ranking.ablation_steps import needed_configurations
 
 EXACT = {frozenset(): 0.50, frozenset({0}): 0.60, frozenset({1}): 0.55, frozenset({0, 1}): 0.75}
 LUCK = {3: 0.0, 4: 0.01, 5: -0.02}
@@ -38,7 +38,7 @@ def test_effects_by_hand():
 @settings(max_examples=40)
 def test_the_steps_of_the_path_sum_to_the_gain_whatever_the_values(count: int, seeds: int, at: int):
     rng = np.random.default_rng(at)
-    values = {moved: dict(enumerate(rng.uniform(0, 1, seeds))) for moved in configurations(count)}
+    values = {moved: dict(enumerate(rng.uniform(0, 1, seeds))) for moved in needed_configurations(count)}
     found = effects(values, words(count))
     (gain,) = of(found, "gain")
     assert sum(effect.difference.value for effect in of(found, "path")) == pytest.approx(gain.difference.value)
@@ -84,7 +84,7 @@ def test_a_large_worth_is_found_with_its_sign_and_its_interaction():
     truth = worth(20.0, -10.0, both=15.0)
     found = effects(drawn(truth, 2, 5, np.random.default_rng(2)), words(2))
     for part in ("path", "adding", "removing", "interaction"):
-        clear = [effect.difference.clear for effect in of(found, part)]
+        clear = [effect.difference.is_clear for effect in of(found, part)]
         signs = [np.sign(effect.difference.value) for effect in of(found, part)]
         assert clear == [True, True]
         assert signs == [np.sign(value) for value in truths(truth, 2, part)]

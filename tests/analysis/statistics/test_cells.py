@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from study.analysis import ablation, sensitivity, trials_frame
-from study.analysis.statistics.cell_tables import STATISTICS, Cell, cell
+from study.analysis.statistics.cell_tables import STATISTICS, MetricCell, make_cell
 from study.errors import UserError
-from study.ranking import Results, spread
+from study.ranking import Results, seed_statistics
 
 SPEC = quickstart()
 METRIC = "val/accuracy"
@@ -114,9 +114,9 @@ def test_a_metric_that_no_trial_has_yet_gives_empty_cells() -> None:
 
 
 def test_equal_numbers_are_one_configuration_and_true_is_not_1() -> None:
-    assert cell(frame(told(1.0, 0.6), told(1, 0.7)), METRIC).repeated == 1
-    assert cell(frame(told(1, 0.6), told(True, 0.7)), METRIC).values == (0.6, 0.7)
-    assert cell(frame(), METRIC) == Cell(METRIC)
+    assert make_cell(frame(told(1.0, 0.6), told(1, 0.7)), METRIC).repeated == 1
+    assert make_cell(frame(told(1, 0.6), told(True, 0.7)), METRIC).values == (0.6, 0.7)
+    assert make_cell(frame(), METRIC) == MetricCell(METRIC)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_every_trial_is_in_one_cell_and_counted_once(trials: list[Told]) -> None
 def test_statistics_are_those_of_the_values(trials: list[Told]) -> None:
     found = ablation(frame(*trials), ["method.alpha", "method.lambda"], METRIC)
     for _, row in found.iterrows():
-        expected = spread(row["values"])
+        expected = seed_statistics(row["values"])
         if expected is None:
             assert row["n"] == 0
             assert math.isnan(row["mean"])

@@ -4,7 +4,7 @@ import pytest
 
 from study.analysis.statistics.next_step import rivals
 from study.ranking import Results
-from study.ranking.difference import chosen_quantile
+from study.ranking.difference import selection_adjusted_t
 from study.spec import load_study
 
 
@@ -32,9 +32,9 @@ CLEAR = ((0.80, 0.81, 0.82), (0.79, 0.805, 0.80), (0.30, 0.305, 0.33), (0.78, 0.
 def test_what_cannot_be_told_from_the_best_and_the_runner_up_in_pairs(of_four, writer):
     found = rivals(Results(of_four, study_of(writer, *CLEAR)))
     assert (found.undecided, found.runner_up.number) == ((4, 2), 4)
-    assert (found.gap.paired, found.gap.n_candidates) == (True, 4)
+    assert (found.gap.is_paired, found.gap.n_candidates) == (True, 4)
     assert found.gap.value == pytest.approx(0.01)
-    reach = chosen_quantile(0.975, 2, 4) * 0.026457513 / 3**0.5  # 0.02, -0.02 and 0.03 by seed
+    reach = selection_adjusted_t(0.975, 2, 4) * 0.026457513 / 3**0.5  # 0.02, -0.02 and 0.03 by seed
     assert found.gap.interval == pytest.approx((0.01 - reach, 0.01 + reach))
 
 

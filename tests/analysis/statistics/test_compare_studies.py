@@ -4,21 +4,22 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers import Told, quickstart, record
 from typer.testing import CliRunner
 
 from study.analysis.report.page import markdown_table
-from study.analysis.statistics.compare_studies import compare, left_out, printed_comparison
+from study.analysis.statistics.compare_studies import compare, printed_comparison, what_is_left_out
 from study.cli import app
 from study.commands.final_training import final_study
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.difference import chosen_quantile
-from study.ranking.documents import plain
+from study.ranking.difference import selection_adjusted_t
+from study.ranking.documents import to_plain
 from study.spec import StudySpec
 
 FEW = replace(quickstart("search.trials=3"), name="few")
@@ -64,7 +65,9 @@ def test_what_no_study_has_is_no_row() -> None:
 
 
 def test_it_is_plain_json() -> None:
-    first, second = json.loads(json.dumps(plain(compare([Results(FEW, RAN), Results(LONG, BEGUN)])), allow_nan=False))
+    first, second = json.loads(
+        json.dumps(to_plain(compare([Results(FEW, RAN), Results(LONG, BEGUN)])), allow_nan=False)
+    )
     assert first["best"]["metrics"]["val/accuracy"] == {"mean": 0.7, "sd": pytest.approx(0.02**0.5), "n": 2}
     assert first["gain"]["val/accuracy"]["difference"] == pytest.approx(0.2)
     assert second["gain"] == {}
@@ -90,6 +93,13 @@ def with_data(fingerprint: str) -> StudyRecord:
             [Results(FEW, RAN), Results(replace(quickstart("search.metric=val/equalized_odds"), name="fair"), RAN)],
             "different metric cannot be compared. few: val/accuracy; fair: val/equalized_odds",
         ),
+        (  # no metric would help
+            [
+                Results(FEW, RAN),
+                Results(replace(quickstart("search.metric=val/equalized_odds"), name="fair"), with_data("other")),
+            ],
+            "different data cannot be compared. few: .* d; fair: .* other$",
+        ),
         ([Results(FEW, RAN), Results(LONG, StudyRecord())], "long: has not begun yet"),
         ([Results(FEW, RAN), Results(final_study(LONG, [1], "trained"), RAN)], "trained: is a final training"),
     ],
@@ -99,11 +109,62 @@ def test_what_does_not_compare_is_refused(studies, said) -> None:
         compare(studies)
 
 
+FAIR = replace(quickstart("search.metric=val/equalized_odds"), name="fair")
+
+
+def both(accuracy: float, odds: float, metric: str) -> StudyRecord:
+    """A study's record whose one trial has both metrics; `metric` is the study's."""
+    values = {"val/accuracy": accuracy, "val/equalized_odds": odds}
+    return record(Told("baseline", [values.pop(metric)], metric=metric, further=values))
+
+
+def test_studies_of_different_metrics_are_compared_by_one_that_all_have() -> None:
+    studies = [
+        Results(FEW, both(0.7, 0.2, "val/accuracy")),
+        Results(FAIR, both(0.6, 0.1, "val/equalized_odds")),
+    ]
+    with pytest.raises(UserError, match=r"--metric val/accuracy$"):
+        compare(studies)
+    with pytest.raises(UserError, match=r"val/acc: .*Did you mean 'val/accuracy'"):
+        compare(studies, "val/acc")
+    compared = compare(studies, "val/accuracy")
+    rows = printed_comparison(compared, "val/accuracy").set_index("")
+    assert rows.loc["best val/accuracy"].tolist() == ["70.0% (1)", "60.0% (1)"]
+    assert not [name for name in rows.index if "equalized_odds" in name and "search" not in name]
+    (told,) = what_is_left_out(studies, "val/accuracy")
+    assert "not both were chosen by val/accuracy" in told
+
+
+def test_final_trainings_which_chose_nothing_are_compared_by_any_metric() -> None:
+    finals = [
+        Results(
+            replace(final_study(FEW, [0, 1, 2]), name=name),
+            record(
+                *(Told("final", [0.7], seed=seed, further={"val/log_loss": one}) for seed, one in enumerate(losses))
+            ),
+        )
+        for name, losses in (("one", (0.5, 0.6, 0.7)), ("two", (0.3, 0.41, 0.49)))
+    ]
+    assert compare(finals, "val/log_loss")[1].against["val/log_loss"].difference == pytest.approx(-0.2)
+    assert "chosen" not in " ".join(what_is_left_out(finals, "val/log_loss"))
+
+
+def test_bests_are_not_compared_by_a_metric_that_did_not_choose_them() -> None:
+    one = study(0.70, 0.72, 0.76, further={"val/ece": 0.1})
+    two = study(0.75, 0.78, 0.80, name="long", further={"val/ece": 0.2})
+    told = markdown_table(printed_comparison(compare([one, two], "val/ece"), "val/ece"))
+    assert "best val/ece" in told
+    assert "minus that of" not in told
+    (line,) = what_is_left_out([one, two], "val/ece")
+    assert "not both were chosen by val/ece" in line
+    assert not list(what_is_left_out([one, two], "val/accuracy"))
+
+
 def test_the_command(spec: StudySpec, frozen_ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STUDY_HOME", str(tmp_path))
     for name, seed in (("one", 0), ("two", 5)):
         search = spec.search.model_copy(update={"seed": seed})
-        shutil.copy(frozen_ledger, Home(tmp_path).create(replace(spec, name=name, search=search)).ledger_file)
+        shutil.copy(frozen_ledger, Home(tmp_path).create_study(replace(spec, name=name, search=search)).ledger_file)
     printed_lines = CliRunner().invoke(app, ["compare", "one", "two"]).stdout.splitlines()
     assert printed_lines[0] == "|  | one | two |"
     assert "| gain test/accuracy | +20.0 points (+14.4 to +25.6) | +20.0 points (+14.4 to +25.6) |" in printed_lines
@@ -113,15 +174,15 @@ def test_the_command(spec: StudySpec, frozen_ledger: Path, tmp_path: Path, monke
     assert isinstance(CliRunner().invoke(app, ["compare", "one"]).exception, UserError)
 
 
-def study(*values: float, name: str = "few", seeds: tuple[int, ...] = (1, 2, 3)) -> Results:
+def study(*values: float, name: str = "few", seeds: tuple[int, ...] = (1, 2, 3), **told: Any) -> Results:
     """A study whose best, trial 1, has these values on fresh seeds."""
     confirmed = [
-        Told("confirm", [value - 0.3 * (repeats == 0)], seed=seed, repeats=repeats, params={})
+        Told("confirm", [value - 0.3 * (repeats == 0)], seed=seed, repeats=repeats, params={}, **told)
         for repeats in (0, 1)
         for seed, value in zip(seeds, values, strict=True)
     ]
-    told = [Told("baseline", [0.4], params={}), Told("search", [0.7], params={}), *confirmed]
-    return Results(replace(quickstart("search.confirm={top: 1, seeds: 3}"), name=name), record(*told))
+    searched = [Told("baseline", [0.4], params={}, **told), Told("search", [0.7], params={}, **told)]
+    return Results(replace(quickstart("search.confirm={top: 1, seeds: 3}"), name=name), record(*searched, *confirmed))
 
 
 def test_the_bests_of_two_studies_are_compared_seed_by_seed() -> None:
@@ -131,7 +192,7 @@ def test_the_bests_of_two_studies_are_compared_seed_by_seed() -> None:
     found = second.against["val/accuracy"]
     assert found.difference == pytest.approx(0.05)
     assert (found.paired, found.among) == (True, 4)
-    reach = chosen_quantile(0.975, 2, 4) * 0.01 / 3**0.5  # 0.05, 0.06 and 0.04
+    reach = selection_adjusted_t(0.975, 2, 4) * 0.01 / 3**0.5  # 0.05, 0.06 and 0.04
     assert found.interval == pytest.approx([0.05 - reach, 0.05 + reach])
     assert "best val/accuracy, minus that of few" in markdown_table(printed_comparison([first, second]))
 
@@ -145,7 +206,7 @@ def test_on_other_seeds_or_splits_the_bests_are_not_compared() -> None:
         documents = compare([one, other])
         assert documents[1].against == {}
         reason = "share fewer than two seeds" if other.spec.data_sections == one.spec.data_sections else "splits differ"
-        told = list(left_out([one, other]))
+        told = list(what_is_left_out([one, other]))
         assert told[0].startswith("Left out: the difference of long to few, as")
         assert reason in told[0]
         assert "minus that of" not in markdown_table(printed_comparison(documents))

@@ -86,7 +86,7 @@ def test_a_running_trial_has_no_seconds(spec, writer):
 def test_the_example_of_load(spec, frozen_ledger, tmp_path, monkeypatch):
     """It is run on a home that holds the frozen study."""
     monkeypatch.setenv("STUDY_HOME", str(tmp_path))
-    folder = Home(tmp_path).create(replace(spec, name="mine"))
+    folder = Home(tmp_path).create_study(replace(spec, name="mine"))
     shutil.copy(frozen_ledger, folder.ledger_file)
     (example,) = doctest.DocTestFinder().find(load, "load", globs={})
     told = io.StringIO()

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from study.analysis.figures.result_figures import title
+from study.analysis.figures.result_figures import importance_title
 from study.analysis.report.page import to_markdown
 from study.analysis.report.sections import report_page
-from study.analysis.statistics.importance import MIN_TRIALS, explained, importances
+from study.analysis.statistics.importance import MIN_TRIALS, compute_importances, importances
 from study.ranking import Results
 from study.spec import StudySpec, load_study
-from study.spec.distributions import at, distributions
+from study.spec.optuna_distributions import space_distributions, value_at
 
 DOMAINS = {
     "a float key between whole numbers": ("method.lambda", "{low: 0, high: 2}"),
@@ -36,10 +36,11 @@ def searched(key: str, domain: str) -> StudySpec:
 
 def draws(spec: StudySpec, count: int) -> list[dict[str, object]]:
     """Parameters that the study's own samplers could give, spread over the space."""
-    by_key = distributions(spec.space)
+    by_key = space_distributions(spec.space)
     shifts = {key: place * 0.382 for place, key in enumerate(by_key)}
     return [
-        {key: at(one, (number * 0.618 + shifts[key]) % 1.0) for key, one in by_key.items()} for number in range(count)
+        {key: value_at(one, (number * 0.618 + shifts[key]) % 1.0) for key, one in by_key.items()}
+        for number in range(count)
     ]
 
 
@@ -48,7 +49,7 @@ def test_a_parameter_is_weighed_whatever_its_values_are(key, domain, writer):
     spec, study = searched(key, domain), writer()
     for number, params in enumerate(draws(spec, MIN_TRIALS)):
         study.trial("search", [0.3, 0.4, 0.5, 0.5 + number % 5 / 10], params=params)
-    found = explained(Results(spec, study.record()))
+    found = compute_importances(Results(spec, study.record()))
     assert found.trials == {"method.alpha": MIN_TRIALS, key: MIN_TRIALS}
     parts = [*found.shares.values(), found.interactions, found.remainder]
     assert sum(part.value for part in parts) == pytest.approx(1.0)
@@ -60,7 +61,7 @@ def test_the_report_says_why_importance_is_missing(writer):
     said = (
         "Not shown: how important each parameter is. The reason: 29 trials of the search have a value, 30 are needed."
     )
-    assert said in to_markdown(report_page(Results(spec, record), {"slice"}))
+    assert said in to_markdown(report_page(Results(spec, record), {"learning_curves"}))
     assert said not in to_markdown(report_page(Results(spec, record), {"parameters": "each", "importance": "shown"}))
 
 
@@ -78,16 +79,18 @@ def study_of(writer, response, count=60, stop=()):
 
 def test_what_only_two_explain_together_is_no_parameters_own(writer):
     spec, study = searched("method.lambda", "{low: 0, high: 2}"), writer()
-    by_key, generator = distributions(spec.space), np.random.default_rng(0)
+    by_key, generator = space_distributions(spec.space), np.random.default_rng(0)
     for units in generator.random((80, 2)):
-        params = {key: at(one, unit) for (key, one), unit in zip(by_key.items(), units, strict=True)}
+        params = {key: value_at(one, unit) for (key, one), unit in zip(by_key.items(), units, strict=True)}
         value = 0.5 + 0.3 * (2 * units[0] - 1) * (2 * units[1] - 1) + generator.normal(0, 0.02)
         study.trial("search", [0.3, 0.4, 0.5, value], params=params)
-    found = explained(Results(spec, study.record()))
+    found = compute_importances(Results(spec, study.record()))
     assert all(share.value < 0.05 for share in found.shares.values())
     assert found.interactions.value > 0.9
-    assert title(spec, found).startswith("No parameter alone surely explains 10% of the variance of val/accuracy")
-    assert "; interactions explain " in title(spec, found)
+    assert importance_title(spec, found).startswith(
+        "No parameter alone surely explains 10% of the variance of val/accuracy"
+    )
+    assert "; interactions explain " in importance_title(spec, found)
 
 
 @pytest.mark.slow
@@ -96,14 +99,14 @@ def test_pruned_trials_have_no_value_and_the_title_says_what_that_leaves(writer)
         return 0.3 + 0.4 * alpha
 
     spec, record = study_of(writer, response, stop=[number for number in range(60) if (number * 0.618) % 1.0 < 0.5])
-    found = explained(Results(spec, record))
+    found = compute_importances(Results(spec, record))
     assert found.trials["method.alpha"] == 30
     frame = importances(Results(spec, record))
     assert next(iter(frame.index)) == "method.alpha"
     assert frame.loc["method.alpha", ["low", "trials"]].to_list() == [found.shares["method.alpha"].low, 30]
-    assert title(spec, found).startswith("method.alpha alone explains ")
-    assert title(spec, found).endswith(" among the trials that early stopping let through")
+    assert importance_title(spec, found).startswith("method.alpha alone explains ")
+    assert importance_title(spec, found).endswith(" among the trials that early stopping let through")
     few, record = study_of(writer, response, count=40, stop=range(36))
     with pytest.warns(UserWarning, match="importance: .*needed"):
         assert importances(Results(few, record)).empty
-    assert explained(Results(few, record)).missing == "4 trials of the search have a value, 30 are needed"
+    assert compute_importances(Results(few, record)).missing == "4 trials of the search have a value, 30 are needed"

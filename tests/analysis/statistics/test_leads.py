@@ -10,7 +10,7 @@ from helpers import Told, quickstart, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from study.analysis.statistics.debiasing_metrics import sampling_error, worst_group
+from study.analysis.statistics.debiasing_metrics import n_samples, sampling_error, worst_group
 from study.analysis.statistics.next_step import (
     MOST_SEEDS,
     TrialFailed,
@@ -20,18 +20,18 @@ from study.analysis.statistics.next_step import (
     power,
     seeds_needed,
 )
-from study.home.events import Closed, Groups
+from study.home.events import GroupCells, SessionClosed
 from study.ranking import Results
-from study.ranking.difference import Difference, chosen_quantile
+from study.ranking.difference import Difference, selection_adjusted_t, to_arm
 
 
 def test_a_study_that_a_failed_trial_stopped_goes_on_by_running_it_again() -> None:
     found = record(Told("baseline", [0.5], "failed"), Told("search", [0.6]))
-    found.trials[0].kind, found.trials[0].reason = "BUG", "RuntimeError: my own"
-    found.apply(Closed("failed"))
+    found.trials[0].failure_kind, found.trials[0].reason = "BUG", "RuntimeError: my own"
+    found.apply(SessionClosed("failed"))
     [step] = next_steps(Results(quickstart(), found))
     assert isinstance(step.why, TrialFailed)
-    assert (step.why.trial, step.why.why) == (0, found.trials[0].why)
+    assert (step.why.trial, step.why.why) == (0, found.trials[0].end_reason)
     assert step.command == "study resume quickstart --failed"
 
 
@@ -72,7 +72,7 @@ def test_the_power_is_that_of_the_noncentral_t() -> None:
 
 @given(st.integers(2, 20), st.floats(0, 1), st.integers(1, 6))
 def test_a_range_of_seeds_is_in_order_and_its_step_within_reach(seeds: int, share: float, among: int) -> None:
-    limit = chosen_quantile(0.975, seeds - 1, among)
+    limit = selection_adjusted_t(0.975, seeds - 1, among)
     found = seeds_needed(open_gap(share * limit * 0.999, seeds - 1, among), seeds)
     ends = [end or MOST_SEEDS + 1 for end in (found.fewest, found.middle, found.most)]
     assert seeds < ends[0] <= ends[1] <= ends[2]
@@ -125,17 +125,44 @@ def test_the_worst_group_its_size_and_how_far_it_may_be_off() -> None:
     tested = {"test/worst_group_accuracy": 0.5, "test/accuracy": 1.0, "test/equalized_odds": 0.1, **groups}
     errors = {"val/worst_group_accuracy": 0.4, "val/worst_group_accuracy_standard_error": 0.03}
     spec, found = quickstart(), record(Told("final", [0.5], tested=tested, further=errors))
-    side = Results(spec, found).final_side
-    assert side is not None
-    assert worst_group(found, side, "test") is None
-    assert sampling_error(found, side, "test/worst_group_accuracy") is None
-    found.groups = Groups({"test": [[50, 25], [0, 100]]}, ["cat", "dog"], ["dark", "light"])
-    told = worst_group(found, side, "test")
+    arm = Results(spec, found).final_arm
+    assert arm is not None
+    assert worst_group(found, arm, "test") is None
+    assert sampling_error(found, arm, "test/worst_group_accuracy") is None
+    found.groups = GroupCells({"test": [[50, 25], [0, 100]]}, ["cat", "dog"], ["dark", "light"])
+    told = worst_group(found, arm, "test")
     assert told is not None
     assert [(group.name, group.samples) for group in told.worst] == [("class 'cat' with bias class 'light'", 25)]
-    assert sampling_error(found, side, "test/worst_group_accuracy") == pytest.approx(0.1)
-    assert sampling_error(found, side, "test/accuracy") == pytest.approx(math.sqrt(176 / 177 / 177 / 175))
-    assert sampling_error(found, side, "val/worst_group_accuracy") == 0.03
-    assert sampling_error(found, side, "test/equalized_odds") is None
+    assert sampling_error(found, arm, "test/worst_group_accuracy") == pytest.approx(0.1)
+    assert sampling_error(found, arm, "test/accuracy") == pytest.approx(math.sqrt(176 / 177 / 177 / 175))
+    assert sampling_error(found, arm, "val/worst_group_accuracy") == 0.03
+    assert sampling_error(found, arm, "test/equalized_odds") is None
     assert told.sizes == (25, 50, 100)
-    assert worst_group(found, side, "val") is None
+    assert worst_group(found, arm, "val") is None
+
+
+@pytest.mark.parametrize(
+    ("aligned", "conflicting"), [((0, 1), 36), ((1, 0), 165), (None, None), ((0, -1), 126), ((-1, -1), 201)]
+)
+def test_samples_that_conflict_are_counted_by_the_class_that_each_bias_class_goes_with(
+    aligned: tuple[int, ...] | None, conflicting: int | None
+) -> None:
+    found = record(Told("search", [0.6]))
+    found.groups = GroupCells({"val": [[75, 30], [6, 90]]}, aligned=aligned)
+    arm = to_arm(quickstart(), Results(quickstart(), found).ranked_all[0])
+    counted = [n_samples(found, arm, "val", f"{name}_accuracy") for name in ("aligned", "conflicting")]
+    assert counted == [None if conflicting is None else 201 - conflicting, conflicting]
+
+
+def test_more_bias_classes_than_classes_are_counted_too() -> None:
+    found = record(Told("search", [0.6]))
+    found.groups = GroupCells({"val": [[75, 30, 1], [6, 90, 2]]}, aligned=(0, 1, 1))
+    arm = to_arm(quickstart(), Results(quickstart(), found).ranked_all[0])
+    assert n_samples(found, arm, "val", "conflicting_accuracy") == 30 + 1 + 6
+
+
+def test_ledgers_of_earlier_versions_number_bias_classes_as_the_classes() -> None:
+    assert GroupCells.from_sizes({"val": [[75, 30], [6, 90]]}).aligned == range(2)
+    assert GroupCells.from_sizes({"val": [[75, 30, 1], [6, 90, 2]]}).aligned is None
+    assert GroupCells.from_sizes({"val": [[75, 30], [6, 90]], "aligned": None}).aligned is None
+    assert GroupCells.from_sizes({"val": [[75, 30], [6, 90]], "aligned": [1, 0]}).aligned == [1, 0]

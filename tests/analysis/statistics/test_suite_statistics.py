@@ -8,7 +8,7 @@ from benchmarks.simulations import suites
 from scipy import stats
 
 from study.analysis.statistics.suite_cells import (
-    average,
+    average_estimates,
     difference,
     estimate,
     leaders,
@@ -29,17 +29,17 @@ def test_an_estimate_is_a_mean_with_students_interval() -> None:
 def test_an_average_has_the_error_of_its_parts() -> None:
     """Two parts of two values: the interval of their mean is half that of Welch's sum."""
     one, other = [0.70, 0.74], [0.50, 0.60]
-    found = average([estimate(one), estimate(other)])
+    found = average_estimates([estimate(one), estimate(other)])
     assert found is not None
     errors = [stdev(values) / math.sqrt(2) for values in (one, other)]
     assert found.error == pytest.approx(math.hypot(*errors) / 2)
     test = stats.ttest_ind(one, [-value for value in other], equal_var=False)
     assert found.freedom == pytest.approx(test.df)
-    assert average([estimate(one), None]) is None
-    flat = average([estimate([0.5, 0.5]), estimate([0.7, 0.7])])
+    assert average_estimates([estimate(one), None]) is None
+    flat = average_estimates([estimate([0.5, 0.5]), estimate([0.7, 0.7])])
     assert flat is not None
     assert flat.interval() == (pytest.approx(0.6), pytest.approx(0.6))
-    lonely = average([estimate([0.5]), estimate([0.7, 0.7])])
+    lonely = average_estimates([estimate([0.5]), estimate([0.7, 0.7])])
     assert lonely is not None
     assert lonely.error is None
 

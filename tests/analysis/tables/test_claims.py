@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from study.analysis.statistics.cell_tables import Cell
+from study.analysis.statistics.cell_tables import MetricCell
 from study.analysis.tables.paper_comparison import best, better, decreasing, increasing
 
 
-def cell(*values: float, metric: str = "test/accuracy") -> Cell:
-    return Cell(metric, values)
+def cell(*values: float, metric: str = "test/accuracy") -> MetricCell:
+    return MetricCell(metric, values)
 
 
 LOW, MIDDLE, HIGH = cell(0.10, 0.11, 0.12), cell(0.50, 0.51, 0.52), cell(0.90, 0.91, 0.92)
@@ -43,8 +43,8 @@ def test_of_a_gap_less_is_better_and_of_a_mean_squared_error_more() -> None:
 
 
 def test_cells_that_share_their_seeds_are_compared_seed_by_seed() -> None:
-    one = Cell("test/accuracy", (0.61, 0.72, 0.83), seeds=(0, 1, 2))
-    other = Cell("test/accuracy", (0.59, 0.70, 0.80), seeds=(0, 1, 2))
+    one = MetricCell("test/accuracy", (0.61, 0.72, 0.83), seeds=(0, 1, 2))
+    other = MetricCell("test/accuracy", (0.59, 0.70, 0.80), seeds=(0, 1, 2))
     assert better(one, other).p == pytest.approx(
         stats.ttest_rel(one.values, other.values, alternative="greater").pvalue
     )

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from study.analysis import ablation, sensitivity, to_csv, to_latex, to_markdown, trials_frame
 from study.analysis.statistics import formatting
-from study.analysis.statistics.cell_tables import Cell
+from study.analysis.statistics.cell_tables import MetricCell
 from study.analysis.tables.formats import latex
 from study.analysis.tables.paper_comparison import better, claims_table, compare_with_paper, decreasing
-from study.analysis.tables.printed_table import Entry, Grid
-from study.ranking import Results, SeedStatistics, spread
+from study.analysis.tables.printed_table import Grid, PrintedEntry
+from study.ranking import Results, SeedStatistics, seed_statistics
 
 SPEC = quickstart()
 METRIC = "val/accuracy"
@@ -126,7 +126,13 @@ def test_csv_is_not_rounded() -> None:
 
 def test_no_text_in_the_csv_is_a_formula() -> None:
     """Of a table that is made by hand, too; its numbers stay."""
-    grid = Grid(("kind",), [("=1+2",), ("-0.5",)], ("",), [("@x",)], ((Entry(METRIC, remark="+y"),), (Entry(METRIC),)))
+    grid = Grid(
+        ("kind",),
+        [("=1+2",), ("-0.5",)],
+        ("",),
+        [("@x",)],
+        ((PrintedEntry(METRIC, remark="+y"),), (PrintedEntry(METRIC),)),
+    )
     rows = list(csv.reader(io.StringIO(to_csv(grid))))
     assert [row[:2] for row in rows[1:]] == [["'=1+2", "'@x"], ["-0.5", "'@x"]]
     assert rows[1][-1] == "'+y"
@@ -136,7 +142,7 @@ def test_what_is_no_share_is_no_percent() -> None:
     grid = Grid(("",), [], ("",), [], [])
     numbers = {(103.25, 0.5): "103.2 ± 0.5", (0.00123456, 0.00002): "0.001235 ± 0.000020", (0.0, None): "0.000"}
     for (mean, deviation), printed in numbers.items():
-        assert grid.number(Entry("test/condition_mse", SeedStatistics(mean, deviation, 3))) == printed
+        assert grid.number(PrintedEntry("test/condition_mse", SeedStatistics(mean, deviation, 3))) == printed
 
 
 def test_nothing_but_text_comes_through_latex() -> None:
@@ -153,13 +159,13 @@ def test_an_empty_study_has_an_empty_table() -> None:
 
 
 OURS = {
-    ("CE", "0.99"): Cell("test/accuracy", (0.60, 0.61, 0.62), seeds=(1, 2, 3)),
-    ("CE", "0.9"): Cell("test/accuracy", (0.90,), seeds=(1,)),
-    ("new", "0.99"): Cell("test/accuracy", (0.80, 0.801, 0.802), seeds=(1, 2, 3)),
-    ("new", "0.9"): Cell("test/accuracy"),
+    ("CE", "0.99"): MetricCell("test/accuracy", (0.60, 0.61, 0.62), seeds=(1, 2, 3)),
+    ("CE", "0.9"): MetricCell("test/accuracy", (0.90,), seeds=(1,)),
+    ("new", "0.99"): MetricCell("test/accuracy", (0.80, 0.801, 0.802), seeds=(1, 2, 3)),
+    ("new", "0.9"): MetricCell("test/accuracy"),
 }
 PAPER = {
-    place: Entry("test/accuracy", SeedStatistics(mean, deviation, 3), source="paper")
+    place: PrintedEntry("test/accuracy", SeedStatistics(mean, deviation, 3), source="paper")
     for place, mean, deviation in [
         (("CE", "0.99"), 0.7, 0.01),
         (("CE", "0.9"), 0.9, 0.01),
@@ -214,10 +220,10 @@ NUMBERS = st.none() | st.sampled_from([0.5, 0.5001, 0.25]) | st.floats(0, 1)
 @settings(max_examples=30)
 @given(st.lists(st.lists(NUMBERS, min_size=3, max_size=3), min_size=1, max_size=4))
 def test_marks_are_those_of_the_printed_numbers(drawn: list[list[float | None]]) -> None:
-    entries = [[Entry(METRIC, spread([value])) for value in line] for line in drawn]
+    entries = [[PrintedEntry(METRIC, seed_statistics([value])) for value in line] for line in drawn]
     grid = Grid(("",), [(str(row),) for row in range(len(drawn))], ("",), [("a",), ("b",), ("c",)], entries)
     for line in grid.marked("row").entries:
-        printed = [float(grid.number(entry)) for entry in line if entry.spread]
+        printed = [float(grid.number(entry)) for entry in line if entry.statistics]
         best = {float(grid.number(entry)) for entry in line if entry.mark == "best"}
         second = {float(grid.number(entry)) for entry in line if entry.mark == "second"}
         ranks = sorted(set(printed), reverse=True)

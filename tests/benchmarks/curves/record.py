@@ -30,8 +30,8 @@ from study import data
 from study.data import Dataset
 from study.home import folder
 from study.spec import StudySpec, load_study
-from study.spec.document import parse
-from study.sweep.search_stage import SuggestionSource
+from study.spec.yaml_document import parse_yaml
+from study.sweep.search_stage import UntriedSuggestions
 from study.training import DivergedError, Trial
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -84,9 +84,9 @@ STUDIES = {
 def configurations(of: Recorded, spec: StudySpec, count: int) -> list[dict[str, Any]]:
     """The first `count` of a study's, see above."""
     given = [*([spec.search.baseline] if spec.search.baseline is not None else []), *spec.search.enqueue][:count]
-    sampler = SuggestionSource(load_study(of.file, [*of.settings, "search.sampler=qmc"]))
+    sampler = UntriedSuggestions(load_study(of.file, [*of.settings, "search.sampler=qmc"]))
     for number, params in enumerate(given):
-        sampler.adopt(number, params, given=True)
+        sampler.adopt(number, params)
     drawn = (sampler.ask(number) for number in range(len(given), count))
     return [dict(params) for params in [*given, *drawn] if params is not None]
 
@@ -104,7 +104,7 @@ def curve(trial: Trial) -> tuple[Epochs, float]:
 
 def names_of(spec: StudySpec) -> list[str]:
     """The metrics that a study's table has."""
-    known = [name for name in METRICS if all(name in of_data for of_data in spec.available)]
+    known = [name for name in METRICS if all(name in of_data for of_data in spec.available_metrics)]
     first = list(dict.fromkeys([spec.metric, spec.test_metric]))
     others = [f"{split}/{name}" for name in known for split in ("val", "test")]
     return [*first, *(name for name in others if name not in first)]
@@ -119,7 +119,7 @@ def kept(of: Recorded, spec: StudySpec, names: Sequence[str], path: Path) -> dic
     if not path.exists():
         return {}
     table = Table.load(path)
-    before, now = parse(table.study, str(path)), parse(spec.to_yaml(), of.file)
+    before, now = parse_yaml(table.study, str(path)), parse_yaml(spec.to_yaml(), of.file)
     if any(before.values[section] != now.values[section] for section in TRAINED):
         print(f"{path.name} is of other trials: everything is trained anew")
         return {}

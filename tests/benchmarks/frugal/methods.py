@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 from optuna.distributions import CategoricalDistribution
 
-from study.home.events import State
+from study.home.events import TrialState
 from study.spec import StudySpec
-from study.spec.distributions import at, distributions, unit
-from study.spec.load import papers_configurations
+from study.spec.load import paper_configurations
 from study.spec.objective import Score
+from study.spec.optuna_distributions import space_distributions, unit_coordinate, value_at
 from study.spec.schema import EarlyStopping as Rule
-from study.sweep.early_stopping import early_stopping
-from study.sweep.history import TrialEnd
-from study.sweep.search_stage import SuggestionSource
+from study.sweep.early_stopping import EarlyStopping
+from study.sweep.optuna_history import TrialEnd
+from study.sweep.search_stage import UntriedSuggestions
 
 
 class Production:
     """The sampler and the rule of a study, told of everything as a study's search tells them."""
 
     def __init__(self, spec: StudySpec) -> None:
-        self.spec, self.sampler, self.rule = spec, SuggestionSource(spec), early_stopping(spec)
+        self.spec, self.sampler, self.rule = spec, UntriedSuggestions(spec), EarlyStopping(spec)
         self.courses: dict[int, list[tuple[int, Score]]] = {}
 
     def propose(self, number: int) -> dict[str, Any]:
@@ -42,7 +42,7 @@ class Production:
             return self._ended(number, "complete", score)
         return self._ended(number, "pruned", None) if self.rule.should_prune(number, epoch, score) else "on"
 
-    def _ended(self, number: int, state: State, score: Score | None) -> str:
+    def _ended(self, number: int, state: TrialState, score: Score | None) -> str:
         self.sampler.tell(TrialEnd(number, state, self.courses[number], score))
         return "end"
 
@@ -90,7 +90,7 @@ def papers_first(make: Make) -> Make:
     """A search that begins with the papers' configurations, as one with `enqueue: papers` does."""
 
     def begun(spec: StudySpec) -> Production:
-        search, given = make(spec), papers_configurations(spec.space, spec.sections)
+        search, given = make(spec), paper_configurations(spec.space, spec.sections)
         drawn = search.propose
         search.propose = lambda number: given[number] if number < len(given) else drawn(number)  # type: ignore[method-assign]
         return search
@@ -103,7 +103,11 @@ def fading(make: Make, half_life: float = 4.0, spread: float = 0.2) -> Make:
     a prior that fades (PriorBand, Mallik et al. 2023): normal on the scale of 0 to 1, every second choice theirs."""
 
     def begun(spec: StudySpec) -> Production:
-        search, given, domains = make(spec), papers_configurations(spec.space, spec.sections), distributions(spec.space)
+        search, given, domains = (
+            make(spec),
+            paper_configurations(spec.space, spec.sections),
+            space_distributions(spec.space),
+        )
         drawn = search.propose
 
         def propose(number: int) -> dict[str, Any]:
@@ -117,13 +121,13 @@ def fading(make: Make, half_life: float = 4.0, spread: float = 0.2) -> Make:
             def near(key: str, _: Any) -> Any:
                 domain = domains[key]
                 if key not in centre or (isinstance(domain, CategoricalDistribution) and draw.random() < 0.5):
-                    return centre.get(key, at(domain, draw.random()))
+                    return centre.get(key, value_at(domain, draw.random()))
                 if isinstance(domain, CategoricalDistribution):
-                    return at(domain, draw.random())
-                place = unit(domain, centre[key]) + spread * draw.standard_normal()  # type: ignore[arg-type]
-                return at(domain, min(max(place, 0.0), 1.0))
+                    return value_at(domain, draw.random())
+                place = unit_coordinate(domain, centre[key]) + spread * draw.standard_normal()  # type: ignore[arg-type]
+                return value_at(domain, min(max(place, 0.0), 1.0))
 
-            return spec.space.walk(near)
+            return spec.space.suggest_params(near)
 
         search.propose = propose  # type: ignore[method-assign]
         return search
@@ -137,12 +141,9 @@ METHODS: dict[str, Make] = {
     "gp": search("gp"),
     "random + asha": search("random", "asha"),
     "tpe + asha": search("tpe", "asha"),
-    "tpe + median": search("tpe", "median"),
-    "tpe + hyperband": search("tpe", "hyperband"),
     "tpe + asha at half": at_half("tpe"),
     "papers, random": papers_first(search("random")),
     "papers, tpe + asha": papers_first(search("tpe", "asha")),
-    "papers, tpe + hyperband": papers_first(search("tpe", "hyperband")),
     "papers, tpe + asha at half": papers_first(at_half("tpe")),
     "fading prior, random": fading(search("random")),
     "fading prior, tpe + asha": fading(search("tpe", "asha")),

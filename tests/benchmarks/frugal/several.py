@@ -18,12 +18,12 @@ import numpy as np
 from scipy.stats import rankdata
 
 from study.spec import StudySpec
-from study.spec.document import parse
-from study.spec.load import resolved
+from study.spec.load import spec_of_resolved
 from study.spec.objective import Score
+from study.spec.yaml_document import parse_yaml
 from tests.benchmarks.frugal.__main__ import CURVES
 from tests.benchmarks.frugal.game import following
-from tests.benchmarks.frugal.methods import Production, at_half, search
+from tests.benchmarks.frugal.methods import Production, search
 from tests.benchmarks.frugal.table import Array, Table, recorded, without_baseline
 
 SHARES = (0.1, 0.25, 0.5, 1.0)
@@ -32,9 +32,6 @@ SIGNS = np.array([1.0, -1.0])
 METHODS = {
     "random": search("random"),
     "tpe": search("tpe"),
-    "nsga2": search("nsga2"),
-    "random, asha at half": at_half("random"),
-    "tpe, asha at half": at_half("tpe"),
 }
 
 
@@ -45,8 +42,8 @@ def both(path: Path) -> tuple[Table, Array]:
         names = [str(name) for name in file["metrics"]]
         values = file["values"].astype(float)[..., [names.index(name) for name in METRICS]]
     search_ = table.spec.search.model_copy(update={"metric": list(METRICS), "trials": 24, "sampler": "random"})
-    document = parse(replace(table.spec, search=search_).to_yaml(), str(path))
-    return replace(table, spec=resolved(document)), np.nan_to_num(SIGNS * values, nan=-1.0)
+    document = parse_yaml(replace(table.spec, search=search_).to_yaml(), str(path))
+    return replace(table, spec=spec_of_resolved(document)), np.nan_to_num(SIGNS * values, nan=-1.0)
 
 
 def area(gains: Array, worst: Array) -> float:

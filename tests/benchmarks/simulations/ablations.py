@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from study.analysis.statistics.ablation_effects import Effect, EffectKind, StepWords, effects
-from study.ranking.ablation_steps import Moved, configurations
+from study.ranking.ablation_steps import MovedSteps, needed_configurations
 from study.ranking.difference import difference
 
 from .row import Row
@@ -13,7 +13,7 @@ from .row import Row
 SEED, NOISE = 2.0, 1.0
 """Standard deviations of what a seed does to all configurations, and of what it does to one; correlated by 0.8."""
 
-Truth = Callable[[Moved], float]
+Truth = Callable[[MovedSteps], float]
 
 
 def worth(*steps: float, both: float = 0.0) -> Truth:
@@ -21,12 +21,12 @@ def worth(*steps: float, both: float = 0.0) -> Truth:
     return lambda moved: sum(steps[place] for place in moved) + (both if {0, 1} <= moved else 0.0)
 
 
-def drawn(truth: Truth, count: int, seeds: int, rng: np.random.Generator) -> dict[Moved, dict[int, float]]:
+def drawn(truth: Truth, count: int, seeds: int, rng: np.random.Generator) -> dict[MovedSteps, dict[int, float]]:
     """The metric by seed of each configuration of an ablation of so many steps."""
     shared = SEED * rng.standard_normal(seeds)
     return {
         moved: dict(enumerate(truth(moved) + shared + NOISE * rng.standard_normal(seeds)))
-        for moved in configurations(count)
+        for moved in needed_configurations(count)
     }
 
 
@@ -103,7 +103,7 @@ def claims(truth: Truth, what: str, count: int, seeds: int, draws: int, rng: np.
         wrong += any(_is_clear(effect) and _value(effect) * value <= 0 for effect, value in for_path)
         interacting += any(map(_is_clear, of(found, "interaction")))
         alone = (difference(values[frozenset({place})], values[frozenset()]) for place in range(count))
-        wrong_single += any(one is not None and bool(one.clear) for one in alone)
+        wrong_single += any(one is not None and bool(one.is_clear) for one in alone)
     simulated = f"{what}; {count} steps, {seeds} seeds"
     null = not any(worths)
     told = "a step beyond the spread, step by step" + ("" if null else ", with the wrong sign")
@@ -167,7 +167,7 @@ def rows(draws: int) -> Iterator[Row]:
 
 
 def _is_clear(effect: Effect) -> bool:
-    return bool(effect.difference and effect.difference.clear)
+    return bool(effect.difference and effect.difference.is_clear)
 
 
 def _value(effect: Effect) -> float:

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from study.analysis.report.caveats import Gain, conclusions
-from study.analysis.statistics.compare_studies import against
+from study.analysis.report.conclusions import Gain, conclusions
+from study.analysis.statistics.compare_studies import differences_to_first
 from study.analysis.statistics.next_step import rivals
-from study.home.record import Epoch, StudyRecord, TrialRecord
-from study.home.trial_record import Stretch
+from study.home.record import EpochMetrics, StudyRecord, TrialRecord
 from study.ranking import Results
 from study.ranking.difference import difference
 from study.spec import StudySpec, load_study
@@ -156,12 +155,10 @@ def _record(values: np.ndarray) -> StudyRecord:
 
     def add(stage: Any, value: float, seed: int, repeats: int | None = None) -> None:
         number = len(record.trials)
-        report = Epoch(1, {"val/accuracy": float(value)})
-        record.trials[number] = TrialRecord(
-            number, stage, {}, seed, repeats, stretches=[Stretch(state="complete", reports=[report])]
-        )
+        report = EpochMetrics(1, {"val/accuracy": float(value)})
+        record.trials[number] = TrialRecord(number, stage, {}, seed, repeats, state="complete", reports=[report])
         if repeats is not None:
-            record._repeats.setdefault(repeats, []).append(number)  # as the ledger's reader does
+            record._repeats_by_trial.setdefault(repeats, []).append(number)  # as the ledger's reader does
 
     for place in range(len(values)):
         add("search" if place else "baseline", 0.7, 0)
@@ -205,7 +202,7 @@ def _between(draws: int) -> Iterator[Row]:
             spec, record = study_of(replace(truth, top=2 * truth.top + 1), seed)
             kept = {name: _only(record, first, truth.top) for name, first in (("one", 0), ("two", truth.top + 1))}
             one, two = (Results(replace(_spec(truth.top, truth.seeds), name=name), kept[name]) for name in kept)
-            gap = against(one, two)[spec.metric]
+            gap = differences_to_first(one, two)[spec.metric]
             inside += gap.interval is not None and gap.interval[0] <= 0 <= gap.interval[1]
         said = f"no difference; {truth}, in each of two studies"
         yield Row("95% interval, best - best of another study", "compare", said, "at least 95%", 0.95, 1.0,
@@ -215,12 +212,12 @@ def _between(draws: int) -> Iterator[Row]:
 def _only(record: StudyRecord, first: int, top: int) -> StudyRecord:
     """A study of a baseline and `top` configurations of another one, which begin with number `first`."""
     values = [
-        [trial.reports[-1]["val/accuracy"] for trial in record.repeats_of(number)]
+        [trial.reports[-1]["val/accuracy"] for trial in record.repeat_trials(number)]
         for number in range(first, first + top + 1)
     ]
     return _record(np.array(values, float))
 
 
 def _mean(record: StudyRecord, number: int) -> float:
-    values = [trial.reports[-1]["val/accuracy"] for trial in record.repeats_of(number)]
+    values = [trial.reports[-1]["val/accuracy"] for trial in record.repeat_trials(number)]
     return float(np.mean([value for value in values if value is not None]))

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.figures.result_figures import title
-from study.analysis.statistics.frame import varied
-from study.analysis.statistics.importance import MIN_TRIALS, Importances, Share, explained
-from study.home.record import Epoch, StudyRecord, TrialRecord
-from study.home.trial_record import Stretch
+from study.analysis.figures.result_figures import importance_title
+from study.analysis.statistics.frame import varied_domains
+from study.analysis.statistics.importance import MIN_TRIALS, Importances, Share, compute_importances
+from study.home.record import EpochMetrics, StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
-from study.spec.distributions import at, distributions
+from study.spec.optuna_distributions import space_distributions, value_at
 
 from .row import Row
 
@@ -40,9 +39,9 @@ def spec() -> StudySpec:
 
 def drawn(trials: int, generator: np.random.Generator) -> tuple[Array, list[dict[str, Any]]]:
     """Uniform coordinates (trials, parameters) in the space, and the parameters there."""
-    of_space, keys = distributions(spec().space), list(varied(spec()))
+    of_space, keys = space_distributions(spec().space), list(varied_domains(spec()))
     units = generator.random((trials, len(keys)))
-    return units, [{key: at(of_space[key], one) for key, one in zip(keys, row, strict=True)} for row in units]
+    return units, [{key: value_at(of_space[key], one) for key, one in zip(keys, row, strict=True)} for row in units]
 
 
 def response(kind: str, units: Array) -> Array:
@@ -80,8 +79,8 @@ def study(kind: str, trials: int, seed: int) -> StudyRecord:
     values = response(kind, units) + generator.normal(0, NOISE, trials)
     record = StudyRecord()
     for number, (one, value) in enumerate(zip(params, values, strict=True)):
-        record.trials[number] = TrialRecord(number, "search", one, 0, stretches=[Stretch(state="complete")])
-        record.trials[number].now.reports = [Epoch(1, {"val/accuracy": float(value)})]
+        record.trials[number] = TrialRecord(number, "search", one, 0, state="complete")
+        record.trials[number].reports = [EpochMetrics(1, {"val/accuracy": float(value)})]
     return record
 
 
@@ -91,7 +90,7 @@ def fanova(record: StudyRecord) -> dict[str, float]:
 
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    told, domains = optuna.create_study(direction="maximize"), distributions(spec().space)
+    told, domains = optuna.create_study(direction="maximize"), space_distributions(spec().space)
     for trial in record.trials.values():
         value = float(trial.reports[-1]["val/accuracy"])
         told.add_trial(optuna.create_trial(value=value, params=trial.params, distributions=domains))
@@ -109,7 +108,9 @@ def rows(draws: int) -> Iterator[Row]:
     for kind in KINDS:
         for trials in (MIN_TRIALS, 100, 300):
             yield from _rows(kind, trials, searches)
-    silent = [bool(explained(Results(spec(), study("additive", MIN_TRIALS - 1, seed))).shares) for seed in range(5)]
+    silent = [
+        bool(compute_importances(Results(spec(), study("additive", MIN_TRIALS - 1, seed))).shares) for seed in range(5)
+    ]
     yield Row(
         "any importance", WHERE, f"additive, {MIN_TRIALS - 1} trials", "never", 0.0, 0.0, float(np.mean(silent)), 5
     )
@@ -120,7 +121,7 @@ def _rows(kind: str, trials: int, searches: int) -> Iterator[Row]:
     truth, inside, both, wrong, errors, optuna_errors = f"{kind}, {trials} trials", [], [], [], [], []
     for seed in range(searches):
         record = study(kind, trials, seed)
-        found = explained(Results(spec(), record))
+        found = compute_importances(Results(spec(), record))
         inside += [_holds(found.shares[key], one) for key, one in zip(keys, alone, strict=True)]
         assert found.interactions is not None
         both.append(_holds(found.interactions, interactions))
@@ -158,4 +159,4 @@ def _holds(share: Share, truth: float) -> bool:
 def _untrue(found: Importances, truth: dict[str, float]) -> bool:
     """Whether the title says that a parameter explains what it does not."""
     first = next(iter(found.shares))
-    return title(spec(), found).startswith(first) and truth[first] < found.shares[first].low
+    return importance_title(spec(), found).startswith(first) and truth[first] < found.shares[first].low

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.analysis.statistics.debiasing_metrics import sampling_error
-from study.analysis.statistics.next_step import MOST_SEEDS, POWER, came, edges, power, rivals, seeds_needed
-from study.home.events import Groups
+from study.analysis.statistics.next_step import MOST_SEEDS, POWER, edges, position_of_best, power, rivals, seeds_needed
+from study.home.events import GroupCells
 from study.ranking import Results
-from study.ranking.difference import Difference, Side, difference
+from study.ranking.difference import Arm, Difference, difference
 from study.spec import StudySpec
 
 from .row import Row
@@ -60,7 +60,7 @@ def seeds(draws: int, rng: np.random.Generator, of: Sequence[tuple[int, float, i
     for pilot, size, among in of:
         gains = rng.normal(size, 1.0, (draws, among, pilot))
         found = [_gap(gain[gain.mean(1).argmax()], among) for gain in gains]
-        open_ones = [gap for gap in found if gap.clear is False and gap.value > 0]
+        open_ones = [gap for gap in found if gap.is_clear is False and gap.value > 0]
         least = next((n for n in range(pilot + 1, MOST_SEEDS + 1) if power(size, n, among) >= POWER), MOST_SEEDS + 1)
         inside = []
         for gap in open_ones:
@@ -100,7 +100,7 @@ def _followed(values: Floats) -> bool | None:
     ran = 3
     while True:
         gap = _gap(values[:ran])
-        if gap.clear:
+        if gap.is_clear:
             return gap.value > 0
         needed = seeds_needed(gap, ran)
         if needed.middle is None or ran == MOST_SEEDS:
@@ -167,7 +167,7 @@ def nothing_better(draws: int, rng: np.random.Generator) -> Row:
     for _ in range(draws):
         told = search(spec, int(rng.integers(2, 30)), flat, rng)
         values = [one.values[0] or 0.0 for one in told]
-        when = came(Results(spec, record(*told)))
+        when = position_of_best(Results(spec, record(*told)))
         right.append(when is not None and (when.place, when.of) == (int(np.argmax(values)) + 1, len(values)))
     statement = "the best came as the k-th of n"
     return row(LEAD, statement, "2 to 29 trials", "always", 1.0, 1.0, right)
@@ -178,7 +178,7 @@ def more_trials(draws: int, rng: np.random.Generator) -> Row:
     spec, better = searched(2), []
     while len(better) < draws:
         told = search(spec, 36, lambda places: -0.6 * ((places - 0.4) ** 2).sum(1), rng)
-        when = came(Results(spec, record(*told[:24])))
+        when = position_of_best(Results(spec, record(*told[:24])))
         if when is not None and when.late:
             values = [one.values[0] or 0.0 for one in told]
             better.append(max(values[24:]) > max(values[:24]))
@@ -212,11 +212,11 @@ def split_error(draws: int, rng: np.random.Generator) -> Row:
     """How often the true accuracy lies within two of them."""
     spec, cells = quickstart(), [[300, 60], [40, 300]]
     told = record(Told("final", [0.5]))
-    told.groups = Groups({"test": cells})
+    told.groups = GroupCells({"test": cells}, aligned=(0, 1))
     true, inside = 0.8, []
     for right in rng.binomial(100, true, draws):
-        told.trials[0].now.tested = {"test/conflicting_accuracy": right / 100}
-        side = Side("final training", 0, [told.trials[0]], spec)
+        told.trials[0].test_metrics = {"test/conflicting_accuracy": right / 100}
+        side = Arm("final training", 0, [told.trials[0]], spec)
         error = sampling_error(told, side, "test/conflicting_accuracy")
         assert error is not None
         inside.append(abs(right / 100 - true) <= 1.96 * error)

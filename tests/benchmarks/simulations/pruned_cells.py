@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.analysis import ablation, trials_frame
-from study.analysis.statistics.frame import varied
-from study.home.record import Epoch, StudyRecord, TrialRecord
-from study.home.trial_record import Stretch
+from study.analysis.statistics.frame import varied_domains
+from study.home.record import EpochMetrics, StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
-from study.spec.distributions import at, distributions
 from study.spec.objective import Score
-from study.sweep.early_stopping import early_stopping
+from study.spec.optuna_distributions import space_distributions, value_at
+from study.sweep.early_stopping import EarlyStopping
 
 from .row import Row
 
@@ -38,9 +37,7 @@ SPACE = (
 )
 RULES = {
     "asha": "{name: asha, grace: 3, reduction: 3}",
-    "asha, 3 brackets": "{name: asha, grace: 1, reduction: 3, brackets: 3}",
     "asha from epoch 1": "{name: asha, grace: 1, reduction: 3}",
-    "median": "{name: median, grace: 3}",
 }
 EPOCHS = 27
 RECORDED = Path(__file__).parent.parent / "selection_curves.npz"
@@ -92,7 +89,7 @@ def spec_of(rule: str, epochs: int, metric: str = "val/accuracy", space: str = S
 
 def stopped(spec: StudySpec, curves: Array, params: list[dict[str, Any]]) -> Search:
     """The search in which these trials ran, of which `curves` (trials, epochs) holds the metric in every epoch."""
-    rule, epochs = early_stopping(spec), curves.shape[1]
+    rule, epochs = EarlyStopping(spec), curves.shape[1]
     pace = np.random.default_rng(0).uniform(0.7, 1.3, len(curves))
     events = [(pace[trial], trial, 1) for trial in range(min(SLOTS, len(curves)))]
     heapq.heapify(events)
@@ -111,22 +108,22 @@ def stopped(spec: StudySpec, curves: Array, params: list[dict[str, Any]]) -> Sea
     trials = {}
     for number, last in enumerate(lasts):
         state = "complete" if last == epochs else "pruned"
-        trial = TrialRecord(number, "search", params[number], 0, stretches=[Stretch(state=state)])
-        trial.now.reports = _reports(spec, curves[number, :last])
+        trial = TrialRecord(number, "search", params[number], 0, state=state)
+        trial.reports = _reports(spec, curves[number, :last])
         trials[number] = trial
     return Search(spec, StudyRecord(trials=trials), curves[:, -1])
 
 
-def _reports(spec: StudySpec, values: Any) -> list[Epoch]:
-    return [Epoch(epoch, {spec.metric: float(value)}) for epoch, value in enumerate(values, start=1)]
+def _reports(spec: StudySpec, values: Any) -> list[EpochMetrics]:
+    return [EpochMetrics(epoch, {spec.metric: float(value)}) for epoch, value in enumerate(values, start=1)]
 
 
 def drawn(spec: StudySpec, trials: int, generator: np.random.Generator) -> tuple[Array, list[dict[str, Any]]]:
     """Uniform coordinates (trials, parameters) in the space, and the parameters there."""
-    of_space = distributions(spec.space)
-    units = generator.random((trials, len(varied(spec))))
-    keys = list(varied(spec))
-    return units, [{key: at(of_space[key], one) for key, one in zip(keys, row, strict=True)} for row in units]
+    of_space = space_distributions(spec.space)
+    units = generator.random((trials, len(varied_domains(spec))))
+    keys = list(varied_domains(spec))
+    return units, [{key: value_at(of_space[key], one) for key, one in zip(keys, row, strict=True)} for row in units]
 
 
 def simulated(kind: str, rule: str, trials: int, seed: int) -> Search:
@@ -173,7 +170,7 @@ def above(searches: Iterator[Search]) -> list[bool]:
     found: list[bool] = []
     for search in searches:
         frame, full = (trials_frame(Results(search.spec, record)) for record in (search.record, search.full))
-        for key in varied(search.spec):
+        for key in varied_domains(search.spec):
             ours, truth = (ablation(one, key, search.spec.metric) for one in (frame, full))
             both = ours.assign(truth=truth["mean"])[(ours["pruned"] > 0) & (ours["n"] > 0)]
             found += (both["mean"] > both["truth"]).to_list()
@@ -182,11 +179,8 @@ def above(searches: Iterator[Search]) -> list[bool]:
 
 KINDS = (
     ("own ends", "asha", 100),
-    ("own ends", "median", 60),
     ("many never learn", "asha", 100),
-    ("many never learn", "median", 60),
     ("crossing curves", "asha", 100),
-    ("crossing curves", "median", 60),
 )
 """Simulated searches: of which kind, with which rule, of how many trials."""
 
@@ -198,8 +192,7 @@ def rows(draws: int) -> Iterator[Row]:
         searches = (simulated(kind, rule, trials, seed) for seed in range(max(3, draws // 100)))
         cells[kind != "crossing curves"] += above(searches)
     for data, metric in RECORDINGS:
-        for rule in ("asha", "median"):
-            cells[False] += above(recorded(data, metric, RULES[rule]))
+        cells[False] += above(recorded(data, metric, RULES["asha"]))
     for truth, promised, least, found in (
         ("trials that lead early end ahead", "in most cells", 0.5, cells[True]),
         ("crossing curves, and all recorded ones", "nothing", 0.0, cells[False]),

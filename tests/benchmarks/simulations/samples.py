@@ -14,16 +14,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from study.analysis.statistics.debiasing_metrics import guesses
+from study.analysis.report.conclusions import NotNeeded, conclusions
+from study.analysis.statistics.debiasing_metrics import no_better_than_chance
 from study.commands.plan import FEW_SAMPLES
-from study.home.events import Groups
-from study.home.record import Epoch, TrialRecord
-from study.home.trial_record import Stretch
-from study.metrics.worst_group import wilson
+from study.home.events import GroupCells
+from study.home.record import EpochMetrics, TrialRecord
+from study.metrics.worst_group_statement import wilson_interval
 from study.ranking import Results
-from study.ranking.summary import TEST_BEST, beside
-from study.training.counts import Counts
-from study.training.metrics import COMPUTED, Outcome
+from study.ranking.summary import BEST_ON_TEST_TEXT, metrics_at_other_epochs
+from study.training.counts import PredictionCounts
+from study.training.metrics import COMPUTED, ScoredPredictions
 from study.training.standard_errors import ERRORS
 
 from .row import Row
@@ -49,23 +49,24 @@ def rows(draws: int) -> Iterator[Row]:
     yield smallest_group(draws)
     yield from cards(draws)
     yield from guessing(draws)
+    yield from level(draws)
     yield blind(draws)
     yield from plans(draws)
     yield from chosen(draws)
 
 
-def counted(generator: np.random.Generator, cells: Any, accuracy: Any) -> Counts:
+def counted(generator: np.random.Generator, cells: Any, accuracy: Any) -> PredictionCounts:
     """A model with these accuracies in the cells of a split of two classes, both (2, 2)."""
     right = generator.binomial(np.array(cells), np.array(accuracy)).astype(float)
     table = np.zeros((2, 3, 2))
     for y in range(2):
         table[y, :2, y], table[y, :2, 1 - y] = right[y], np.array(cells)[y] - right[y]
     own = torch.eye(2, dtype=torch.float64)
-    return Counts(torch.from_numpy(table), torch.stack([1 - own, own]))
+    return PredictionCounts(torch.from_numpy(table), torch.stack([1 - own, own]))
 
 
-def value(counts: Counts, name: str) -> float:
-    return float(COMPUTED[name](Outcome(counts, None, torch.empty(0))))
+def value(counts: PredictionCounts, name: str) -> float:
+    return float(COMPUTED[name](ScoredPredictions(counts, None, torch.empty(0))))
 
 
 def reported_errors(draws: int) -> Iterator[Row]:
@@ -100,7 +101,7 @@ def smallest_group(draws: int) -> Row:
 def cards(draws: int) -> Iterator[Row]:
     for true, count in ((0.5, 10), (0.8, 30), (0.95, 100)):
         right = np.random.default_rng(count).binomial(count, true, draws)
-        inside = [low <= true <= high for low, high in (wilson(one / count, count) for one in right.tolist())]
+        inside = [low <= true <= high for low, high in (wilson_interval(one / count, count) for one in right.tolist())]
         truth = f"{count} samples of a group, accuracy {100 * true:.0f}%"
         yield Row(
             "95% interval of a group's accuracy",
@@ -128,11 +129,43 @@ def guessing(draws: int) -> Iterator[Row]:
             metric, error = "val/unbiased_accuracy", float(ERRORS["unbiased_accuracy"](counts))
             further = {metric: value(counts, "unbiased_accuracy"), f"{metric}_standard_error": error}
             told = record(Told("search", [0.9], further=further))
-            told.groups = Groups({"val": [list(row) for row in BIASED]})
-            best = Results(quickstart("search.baseline=null"), told).sides[1]
-            found += best is not None and guesses(told, best) is not None
+            told.groups = GroupCells({"val": [list(row) for row in BIASED]})
+            best = Results(quickstart("search.baseline=null"), told).compared_arms[1]
+            found += best is not None and no_better_than_chance(told, best) is not None
         promised = f"at least {low:.0%}" if low else f"at most {high:.0%}"
         yield Row(said, "report, run", f"{name}; {where}", promised, low, high, found / (draws // 10), draws // 10)
+
+
+def level(draws: int) -> Iterator[Row]:
+    """How often it is said of a baseline with and without a gap, on three seeds, that debiasing is not needed."""
+    said, names = "debiasing is not needed here", ("aligned", "conflicting")
+    spec = quickstart("search.metric=val/conflicting_accuracy")
+    for cells, conflicting, low, high in (
+        (((1000, 500), (500, 1000)), 0.90, 0.5, 1.0),
+        (((1000, 500), (500, 1000)), 0.85, 0.0, 0.05),
+        (BIASED, 0.85, 0.0, 0.05),
+    ):
+        generator, found, studies = np.random.default_rng(9), 0, draws // 10
+        for _ in range(studies):
+            sides = []
+            for stage, repeats in (
+                ("baseline", None),
+                ("search", None),
+                *[("confirm", n) for n in (0, 1) for _ in "abc"],
+            ):
+                counts = counted(generator, cells, [[0.9, conflicting], [conflicting, 0.9]])
+                values = {f"val/{name}_accuracy": value(counts, f"{name}_accuracy") for name in names}
+                for name in names:
+                    values[f"val/{name}_accuracy_standard_error"] = float(ERRORS[f"{name}_accuracy"](counts))
+                own = values.pop(spec.metric)
+                params = {"method.alpha": 0.5} if stage == "search" else {}
+                told = Told(stage, [own], metric=spec.metric, further=values, repeats=repeats, params=params)
+                told.seed = 0 if repeats is None else 1 + sum(one.repeats == repeats for one in sides)
+                sides.append(told)
+            found += any(isinstance(one, NotNeeded) for one in conclusions(Results(spec, record(*sides))))
+        where = f"90% and {100 * conflicting:.0f}% right; {2 * cells[0][1]} conflicting samples"
+        promised = f"at least {low:.0%}" if low else f"at most {high:.0%}"
+        yield Row(said, "report", where, promised, low, high, found / studies, studies)
 
 
 def blind(draws: int) -> Row:
@@ -174,7 +207,7 @@ def chosen(draws: int) -> Iterator[Row]:
     for _ in range(draws // 10):
         true = generator.normal(0.8, 0.02, 24)
         seen = true + generator.normal(0, 0.01, 24)
-        _, best = Results(spec, record(*(Told("search", [one]) for one in seen.tolist()))).sides
+        _, best = Results(spec, record(*(Told("search", [one]) for one in seen.tolist()))).compared_arms
         assert best is not None
         off.append(best.values(spec.metric)[0] - float(true[best.number]))
     said = "by the luck of that choice the best looks, on average, too good (mean difference)"
@@ -183,9 +216,11 @@ def chosen(draws: int) -> Iterator[Row]:
     off = []
     for _ in range(draws // 10):
         curve = 0.8 - 0.3 * np.exp(-np.arange(1, 21) / 4)
-        reports = [Epoch(at, {spec.test_metric: one}) for at, one in enumerate(_noisy(generator, curve), 1)]
-        trial = TrialRecord(0, "final", {}, 0, stretches=[Stretch(state="complete", reports=reports)])
-        off.append(beside(spec, [trial])[TEST_BEST][spec.test_metric].mean - float(curve.max()))
+        reports = [EpochMetrics(at, {spec.test_metric: one}) for at, one in enumerate(_noisy(generator, curve), 1)]
+        trial = TrialRecord(0, "final", {}, 0, state="complete", reports=reports)
+        off.append(
+            metrics_at_other_epochs(spec, [trial])[BEST_ON_TEST_TEXT][spec.test_metric].mean - float(curve.max())
+        )
     said = "at the best epoch on test numbers look, on average, too good (mean difference)"
     yield Row(said, "reproduce", "20 epochs, noise 1 point", "above 0", 0.0, LARGEST, float(np.mean(off)), 0)
 

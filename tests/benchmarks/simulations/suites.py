@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from study.analysis.statistics.suite_cells import average, estimate, leaders
+from study.analysis.statistics.suite_cells import average_estimates, estimate, leaders
 
 from .row import Row
 
@@ -59,7 +59,7 @@ def intervals(draws: int) -> Iterator[Row]:
         centre = truth()
         factors = np.linspace(0.5, 3.0, sets)[None, :, None]
         spread = centre + (found - centre) * factors
-        hits = [_covers(average([estimate(values) for values in one])) for one in spread.tolist()]
+        hits = [_covers(average_estimates([estimate(values) for values in one])) for one in spread.tolist()]
         told = f"{sets} data sets of unequal spread, {searches} searches on each"
         yield _coverage("interval of an average", told, hits)
 

@@ -6,9 +6,18 @@ from itertools import product
 
 import numpy as np
 
-from study.analysis.statistics.cell_tables import Cell
-from study.analysis.tables.paper_comparison import MARGIN, ClaimResult, Word, best, better, increasing, verdict, widest
-from study.ranking import SeedStatistics, spread
+from study.analysis.statistics.cell_tables import MetricCell
+from study.analysis.tables.paper_comparison import (
+    MARGIN,
+    ClaimResult,
+    Word,
+    best,
+    better,
+    increasing,
+    verdict,
+    widest_spread,
+)
+from study.ranking import SeedStatistics, seed_statistics
 
 from .row import Row
 
@@ -39,10 +48,10 @@ def _verdicts(count: int, kind: str, draws: int) -> Iterator[Row]:
 
 def _verdict(generator: np.random.Generator, count: int, kind: str, apart: float, deviation: float = 1.0) -> Word:
     """On a cell of a table that prints percentages with one digit after the point; `deviation` in points."""
-    ours = spread(generator.normal(0.7 + apart, 0.01 * deviation, count).tolist())
+    ours = seed_statistics(generator.normal(0.7 + apart, 0.01 * deviation, count).tolist())
     values = generator.normal(0.7, 0.01 * deviation, count)
     printed = float(values.std(ddof=1 if kind == "sample" else 0))
-    return verdict(ours, widest(SeedStatistics(round(float(values.mean()), 3), round(printed, 3), count)))
+    return verdict(ours, widest_spread(SeedStatistics(round(float(values.mean()), 3), round(printed, 3), count)))
 
 
 @dataclass(frozen=True)
@@ -56,18 +65,18 @@ class Case:
     """
 
     name: str
-    claim: Callable[[Sequence[Cell]], ClaimResult]
+    claim: Callable[[Sequence[MetricCell]], ClaimResult]
     means: Sequence[float]
     shared: float | None
     words: Sequence[str]
     deviation: float = 1.0
 
 
-def _better(cells: Sequence[Cell]) -> ClaimResult:
+def _better(cells: Sequence[MetricCell]) -> ClaimResult:
     return better(*cells)
 
 
-def _best(cells: Sequence[Cell]) -> ClaimResult:
+def _best(cells: Sequence[MetricCell]) -> ClaimResult:
     return best(cells[0], cells[1:])
 
 
@@ -91,13 +100,13 @@ def _claims(count: int, case: Case, draws: int) -> Iterator[Row]:
         yield Row(f"claim {word}", WHERE, text, "at most 5%", 0.0, 0.05, found.count(word) / draws, draws)
 
 
-def _cells(generator: np.random.Generator, count: int, case: Case) -> list[Cell]:
+def _cells(generator: np.random.Generator, count: int, case: Case) -> list[MetricCell]:
     shared, number = case.shared or 0.0, len(case.means)
     values = shared**0.5 * generator.normal(size=count) + (1 - shared) ** 0.5 * generator.normal(size=(number, count))
     values[0] *= case.deviation
     first = [0 if case.shared is not None else count * place for place in range(number)]
     lines = (values + np.array(case.means)[:, None]).tolist()
     return [
-        Cell("test/accuracy", tuple(line), seeds=tuple(range(start, start + count)))
+        MetricCell("test/accuracy", tuple(line), seeds=tuple(range(start, start + count)))
         for line, start in zip(lines, first, strict=True)
     ]

@@ -7,7 +7,7 @@ from image_folders import load, write
 
 from study import data
 from study.data import user_data
-from study.data.cells import contents
+from study.data.cells import count_split
 from study.errors import UserError
 
 KINDS, GROUNDS = ("cat", "dog", "fox"), ("wood", "grass", "field")
@@ -53,7 +53,6 @@ def test_a_bias_class_has_the_number_of_the_class_that_it_goes_with(workplace):
         (None, {"wood": "cat", "grass": "dog", "field": "fox"}),
         (["wood=fox", "grass=fox"], {"wood": "fox", "grass": "fox"}),
         ([], None),
-        ("by_number", {"wood": "cat", "grass": "dog", "field": "fox"}),
     ],
 )
 def test_the_class_of_each_bias_class_is_found_or_given(workplace, given, expected):
@@ -75,16 +74,7 @@ def test_a_pair_that_the_data_have_not_is_refused(workplace, given):
 def test_where_bias_and_class_are_independent_no_sample_is_aligned(workplace, seed):
     found = read(frame(seed, share=0.0), workplace)
     assert found.facts.aligned is None
-    assert contents(found.splits["train"], found.facts).conflicting is None
-
-
-def test_a_study_of_before_keeps_its_meaning():
-    has = [name for name in data.names() if "aligned" in {knob.key for knob in data.data_knobs(name)}]
-    assert tuple(has) == data.WITH_ALIGNED
-    earlier = data.describe(data.of_earlier({"name": "compas", "races": "all"}))
-    assert (earlier.aligned, earlier.alike) == (None, "all")
-    assert data.describe(data.of_earlier({"name": "adult"})).aligned == (0, 1)
-    assert data.describe({"name": "adult"}).aligned is None
+    assert count_split(found.splits["train"], found.facts).conflicting is None
 
 
 def test_images_are_counted_as_aligned_where_most_are(workplace):
@@ -92,7 +82,7 @@ def test_images_are_counted_as_aligned_where_most_are(workplace):
     lines = [line.replace(",f,", ",water,").replace(",m,", ",land,") for line in lines]  # cats, the first, on water
     write(workplace / "mine", lines)
     found = load(bias="gender")
-    counts = [contents(part, found.facts) for part in found.splits.values()]
+    counts = [count_split(part, found.facts) for part in found.splits.values()]
     assert sum(count.aligned for count in counts) == 39
 
 
@@ -111,7 +101,7 @@ def test_the_order_stays_where_classes_and_biases_are_independent(workplace, see
 
 
 def test_a_bias_that_is_not_known_stays_so():
-    labels = user_data.Labels(
+    labels = user_data.TableLabels(
         np.array([0, 0, 1, 1, 1]), np.array([1, -1, 0, 0, -1]), 2, 2, None, ("cat", "dog"), ("land", "water")
     )
     found = user_data.numbered_by_class(labels, np.arange(5))

@@ -5,7 +5,7 @@ import pytest
 from pictures import numbers, picture
 
 from study import data
-from study.data import listings
+from study.data import file_lists
 from study.data.sets.listed_images import utkface_attributes
 from study.errors import UserError
 
@@ -33,14 +33,14 @@ def counts(split) -> list[list[int]]:
 @pytest.mark.parametrize(("severity", "many"), [(2, 3334), (3, 3750), (4, 4000)])
 def test_the_published_counts_of_utkface(severity, many):
     """FSCL paper, Table 9."""
-    cells = listings.biased(10_000, severity, frozenset({(0, 0), (1, 1)}))
+    cells = file_lists.biased_cell_counts(10_000, severity, frozenset({(0, 0), (1, 1)}))
     assert cells == {(0, 0): many, (1, 1): many, (0, 1): 5000 - many, (1, 0): 5000 - many}
-    assert set(listings.biased(2_400, 1, frozenset()).values()) == {600}
+    assert set(file_lists.biased_cell_counts(2_400, 1, frozenset()).values()) == {600}
 
 
 def test_the_published_counts_of_dogs_and_cats():
     """FSCL paper, appendix H.2."""
-    assert set(listings.biased(8_220, 5, frozenset({(0, 1), (1, 0)})).values()) == {3425, 685}
+    assert set(file_lists.biased_cell_counts(8_220, 5, frozenset({(0, 1), (1, 0)})).values()) == {3425, 685}
 
 
 def test_utkface_is_biased_in_training_alone(faces):

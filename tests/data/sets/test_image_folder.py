@@ -10,7 +10,7 @@ from pictures import numbers, picture, truncate
 
 from study import data
 from study.commands import init
-from study.commands.answers import Asker
+from study.commands.init_answers import Asker
 from study.errors import UserError
 from study.spec import load_study
 
@@ -228,11 +228,11 @@ def test_a_truncated_image_is_named(home):
 def test_splits_are_disjoint_complete_and_stratified(cells, val, test, seed):
     from types import SimpleNamespace
 
-    from study.data.user_data import divide
+    from study.data.user_data import divide_cells
 
     labels = np.array([0, 1, 2, 3] * 10 + cells)
     rule = SimpleNamespace(val=None, val_share=val, test_share=test, split_seed=seed)
-    splits = divide(labels, None, rule, "here")
+    splits = divide_cells(labels, None, rule, "here")
     assert sorted(np.concatenate(list(splits.values())).tolist()) == list(range(len(labels)))
     for cell in range(4):
         count = int((labels == cell).sum())

@@ -29,7 +29,7 @@ def test_every_digit_is_in_one_split_with_its_label(root: Path) -> None:
         split = dataset.splits[name]
         white = (split.inputs == 255).all(1)
         strokes.update((mask.tobytes(), label) for mask, label in zip(white, split.target.tolist(), strict=True))
-    images, labels = mnist.read("train")
+    images, labels = mnist.read_images_and_digits("train")
     assert strokes == Counter((mask.tobytes(), label) for mask, label in zip(images != 0, labels.tolist(), strict=True))
 
 
@@ -132,4 +132,4 @@ def test_mnist_itself(real: Path) -> None:
     conflicting = {name: int((split.bias != split.target).sum()) for name, split in dataset.splits.items()}
     assert conflicting == {"train": 166, "val": 5404, "test": 9004}
     assert dataset.splits["test"].target[:10].tolist() == [7, 2, 1, 0, 4, 1, 4, 9, 5, 9]
-    assert all(cache.stamp(source.find()) for source in data.sources({"name": "biased_mnist"}))
+    assert all(cache.hash_content(source.find()) for source in data.sources({"name": "biased_mnist"}))

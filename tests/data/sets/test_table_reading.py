@@ -187,7 +187,9 @@ def test_a_dialect_is_read_as_the_same_data_or_refused_with_a_line(
     except UserError as error:
         assert re.search(r"line \d+", str(error)), error  # noqa: PT017
         return
-    found = data.columns({"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "missing": "drop"})
+    found = data.column_findings(
+        {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "missing": "drop"}
+    )
     named = [(finding.column, finding.problem) for finding in found]
     if no_city and gap in ("?", "n.a."):
         assert ("city", f"has the words '{gap}' ({len(no_city)} rows)") in named
@@ -228,7 +230,7 @@ def test_a_running_number_is_no_input_unless_it_is_named(tmp_path: Path) -> None
         counted = rows.assign(id=number)
         same(load(write(tmp_path, counted)), plain)
         section = {"name": "table", "path": str(tmp_path / "rows.csv"), "target": "repaid", "bias": "sex"}
-        assert "id" in [one.column for one in data.columns(section) if one.kind == "left out"]
+        assert "id" in [one.column for one in data.column_findings(section) if one.kind == "left out"]
         assert load(tmp_path / "rows.csv", features=["age", "id"]).facts.shape == (2,)
     for other in (number**2, np.random.default_rng(0).permutation(120) / 2):
         assert load(write(tmp_path, rows.assign(size=other))).facts.shape[0] == plain.facts.shape[0] + 1
@@ -277,7 +279,7 @@ def test_a_decimal_comma_changes_no_words_and_a_cell_with_a_point_beside_it_is_r
     encoding = data.encoding(section)
     assert encoding is not None
     assert encoding[2].values == ("Bonn, Nord", "Kiel, Nord", "Ulm, Nord")
-    assert data.encoded(section, encoding)[0].facts.shape == (5,)
+    assert data.load_encoded(section, encoding)[0].facts.shape == (5,)
     points = load(write(tmp_path, frame()), decimal=",")  # a column that needs points throughout has them
     assert np.array_equal(points.splits["train"].inputs, load(write(tmp_path, rows)).splits["train"].inputs)
     rows.loc[7, "income"] = "1.23"
@@ -344,7 +346,7 @@ def test_what_each_input_is_read_as_is_told_in_a_few_lines(tmp_path: Path) -> No
     rows = frame().assign(**kinds, id=range(120), day=20260101 + np.arange(120) % 7)
     rows["city"] = rows["city"].where(rows.index != 4, rows["city"].str.upper())
     section = {"name": "table", "path": str(write(tmp_path, rows)), "target": "repaid", "bias": "sex"}
-    assert data.reading(section) == [
+    assert data.describe_reading(section) == [
         "inputs: 6 columns, 11 numbers for the network",
         "  numbers (3): age, income, day",
         "  yes or no (1): owner",
@@ -352,14 +354,14 @@ def test_what_each_input_is_read_as_is_told_in_a_few_lines(tmp_path: Path) -> No
         "  left out, as they count the rows: id",
     ]
     assert data.describe(section).shape == (11,)
-    problems = {one.column: one.problem for one in data.columns(section)}
+    problems = {one.column: one.problem for one in data.column_findings(section)}
     assert problems["city"] == "has words that may be one: 'KIEL', 'Kiel'"
     assert problems["day"] == "looks like dates, as 20260101, and is read as a number"
-    assert data.reading({**section, "features": ["age"]})[-1] == (
+    assert data.describe_reading({**section, "features": ["age"]})[-1] == (
         "  left out, as data.features does not name them: income, city, term, owner, id, day"
     )
     wide = pd.concat([frame(), pd.DataFrame(np.random.default_rng(0).normal(size=(120, 200))).add_prefix("x")], axis=1)
-    assert max(map(len, data.reading({**section, "path": str(write(tmp_path, wide))}))) < 120
+    assert max(map(len, data.describe_reading({**section, "path": str(write(tmp_path, wide))}))) < 120
 
 
 def test_a_bias_of_numbers_has_groups_named_by_their_ranges(tmp_path: Path) -> None:
@@ -442,10 +444,10 @@ def test_a_group_is_neither_class_nor_input(tmp_path: Path, keys: dict[str, obje
 def test_an_input_that_tells_the_bias_or_the_class_is_named(tmp_path: Path) -> None:
     rows = frame().assign(gender=lambda found: found["sex"].map({"f": "woman", "m": "man"}))
     section = {"name": "table", "path": str(write(tmp_path, rows)), "target": "repaid", "bias": "sex"}
-    (found,) = (one for one in data.columns(section) if one.column == "gender")
+    (found,) = (one for one in data.column_findings(section) if one.column == "gender")
     assert str(found).startswith("column 'gender' is an input, and has one value for each value of data.bias (sex)")
     write(tmp_path, rows.assign(gender=rows["repaid"].map({"no": 0, "yes": 1})))
-    named = data.columns({**section, "features": ["age", "income", "gender"]})
+    named = data.column_findings({**section, "features": ["age", "income", "gender"]})
     (found,) = (one for one in named if one.column == "gender")
     assert found.kind == "odd"
     assert "alone tells the class: right in 100.0%" in str(found)
@@ -453,8 +455,8 @@ def test_an_input_that_tells_the_bias_or_the_class_is_named(tmp_path: Path) -> N
 
 def test_an_infinite_value_is_looked_at_without_a_warning_of_numpys() -> None:
     column = pd.DataFrame({"x": [1.0, np.inf, *range(2, 80)]})
-    assert odd_columns.row_numbers(column, ["x"]) == ()
-    assert odd_columns.odd(column, ["x"]) == []
+    assert odd_columns.row_number_columns(column, ["x"]) == ()
+    assert odd_columns.find_odd_columns(column, ["x"]) == []
 
 
 def test_a_wide_table_is_read_without_a_warning_of_pandas(tmp_path: Path) -> None:
@@ -462,7 +464,7 @@ def test_a_wide_table_is_read_without_a_warning_of_pandas(tmp_path: Path) -> Non
     words = pd.DataFrame(draw.choice(["a", "b", " "], (120, 130))).add_prefix("w")
     path = write(tmp_path, pd.concat([frame(), words], axis=1))
     section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "missing": "fill"}
-    assert {one.column for one in [*data.survey(section), *data.columns(section)]} <= {"sex"}
+    assert {one.column for one in [*data.survey_findings(section), *data.column_findings(section)]} <= {"sex"}
     assert data.load({**section, "words": [f"w{n}" for n in range(110)]}).facts.shape[0] > 260
 
 
@@ -503,5 +505,5 @@ def test_what_is_left_out_of_a_parquet_file_is_told(tmp_path: Path) -> None:
     path = tmp_path / "people.parquet"
     frame().assign(id=np.arange(120)).to_parquet(path)
     section = {"name": "table", "path": str(path), "target": "repaid", "bias": "sex", "without": ["city"]}
-    told = data.reading(section)
+    told = data.describe_reading(section)
     assert told[-2:] == ["  left out, as they count the rows: id", "  left out, as data.without names them: city"]

@@ -89,7 +89,7 @@ def test_every_data_set_with_bias_labels_in_training_has_the_key() -> None:
     named = {case.name: case.section() for case in CASES}
     for name in data.names():
         facts = data.describe(named.get(name, {"name": name}))
-        assert (facts.on("train").bias_classes is not None) == (name in named), f"{name}: CASES needs a row"
+        assert (facts.for_split("train").bias_classes is not None) == (name in named), f"{name}: CASES needs a row"
         assert ("val" in {knob.key for knob in data.data_knobs(name)}) == (name in named), f"{name}: lacks the key"
 
 
@@ -110,7 +110,7 @@ def test_what_is_loaded_is_what_is_described_with_the_default_kind_and_a_seed_de
 @every_set
 def test_labels_are_those_of_what_is_loaded(case: Case) -> None:
     for kind in case.kinds:
-        labels, splits = data.labels(case.section(kind)), case.load(kind)
+        labels, splits = data.load_labels(case.section(kind)), case.load(kind)
         assert labels is not None
         assert list(labels) == list(splits)
         for name, split in splits.items():

@@ -31,14 +31,14 @@ USABLE = [
     (name, shape)
     for name in augment.names()
     for shape in (IMAGE, GREY, TABLE)
-    if augment.suits(name, facts(shape)) is None
+    if augment.why_unsuited(name, facts(shape)) is None
 ]
 
 
 @pytest.mark.parametrize(("name", "shape"), USABLE)
 class TestContract:
     def test_gives_float32_of_the_same_shape_and_range(self, name: str, shape: tuple[int, ...]) -> None:
-        views = augment.build(name, shape, OPTIONS)(samples(shape), generator(), 3)
+        views = augment.build_augmentation(name, shape, OPTIONS)(samples(shape), generator(), 3)
         assert views.dtype == torch.float32
         assert views.shape == (3, 24, *shape)
         if shape != TABLE:
@@ -47,24 +47,24 @@ class TestContract:
 
     def test_leaves_the_batch_as_it_is(self, name: str, shape: tuple[int, ...]) -> None:
         batch = samples(shape)
-        augment.build(name, shape, OPTIONS)(batch, generator())
+        augment.build_augmentation(name, shape, OPTIONS)(batch, generator())
         assert torch.equal(batch, samples(shape))
 
     def test_the_same_seed_gives_the_same_views(self, name: str, shape: tuple[int, ...]) -> None:
         torch.manual_seed(1)
-        first = augment.build(name, shape, OPTIONS)(samples(shape), generator(5))
+        first = augment.build_augmentation(name, shape, OPTIONS)(samples(shape), generator(5))
         torch.manual_seed(2)  # nothing may come from the global generator
-        assert torch.equal(first, augment.build(name, shape, OPTIONS)(samples(shape), generator(5)))
+        assert torch.equal(first, augment.build_augmentation(name, shape, OPTIONS)(samples(shape), generator(5)))
 
     def test_two_views_differ_exactly_if_it_is_random(self, name: str, shape: tuple[int, ...]) -> None:
-        augmentation, draw = augment.build(name, shape, OPTIONS), generator()
+        augmentation, draw = augment.build_augmentation(name, shape, OPTIONS), generator()
         first, second = augmentation(samples(shape), draw, 2)
         assert torch.equal(first, second) != augment.is_random(name)
 
     def test_each_view_is_of_its_own_sample(self, name: str, shape: tuple[int, ...]) -> None:
         even = torch.linspace(0.2, 0.8, 24).view(24, *[1] * len(shape)).expand(24, *shape)
         options = replace(OPTIONS, jitter=0.0, corruption=0.0, noise=0.001)
-        views = augment.build(name, shape, options)(even, generator(), 3)
+        views = augment.build_augmentation(name, shape, options)(even, generator(), 3)
         assert_close(
             views.contiguous().flatten(2).median(2).values, even.flatten(1)[:, 0].expand(3, 24), atol=0.01, rtol=0
         )
@@ -73,27 +73,27 @@ class TestContract:
         same = samples(shape, 1).expand(200, *shape)
         if name == "corrupt_columns":
             same = samples(shape, 200)  # equal rows have nothing to take from each other
-        views = augment.build(name, shape, OPTIONS)(same, generator(), 2)
+        views = augment.build_augmentation(name, shape, OPTIONS)(same, generator(), 2)
         distinct = len((views - same).flatten(0, 1).flatten(1).unique(dim=0))
         assert distinct > 200 if augment.is_random(name) else distinct == 1
 
     def test_one_sample_is_a_batch(self, name: str, shape: tuple[int, ...]) -> None:
-        assert augment.build(name, shape, OPTIONS)(samples(shape, 1), generator()).isfinite().all()
+        assert augment.build_augmentation(name, shape, OPTIONS)(samples(shape, 1), generator()).isfinite().all()
 
     def test_its_shape_is_told_without_making_it(self, name: str, shape: tuple[int, ...]) -> None:
         for options in (OPTIONS, replace(OPTIONS, crop_size=20)):
-            views = augment.build(name, shape, options)(samples(shape, 2), generator())
+            views = augment.build_augmentation(name, shape, options)(samples(shape, 2), generator())
             assert views.shape[2:] == augment.output_shape(name, shape, options)
 
     def test_nothing_waits_for_the_device(self, name: str, shape: tuple[int, ...]) -> None:
-        augmentation = augment.build(name, shape, OPTIONS)
+        augmentation = augment.build_augmentation(name, shape, OPTIONS)
         with FakeTensorMode(
             allow_non_fake_inputs=True
         ):  # tensors without values: reading one, or a shape that hangs on one, is an error
             assert augmentation(torch.rand(24, *shape), generator(), 2).shape == (2, 24, *shape)
 
     def test_autocast_does_not_lower_the_precision(self, name: str, shape: tuple[int, ...]) -> None:
-        augmentation = augment.build(name, shape, OPTIONS)
+        augmentation = augment.build_augmentation(name, shape, OPTIONS)
         with torch.autocast("cpu", torch.bfloat16):
             inside = augmentation(samples(shape), generator())
         assert torch.equal(inside, augmentation(samples(shape), generator()))
@@ -103,7 +103,7 @@ class TestContract:
 def test_the_crop_is_as_large_and_at_least_as_wide_as_asked(name: str) -> None:
     options = replace(OPTIONS, crop_size=20, crop_scale=1.0, jitter=0.0)
     ramp = torch.linspace(0, 1, 32).expand(64, 1, 32, 32)
-    views = augment.build(name, (1, 32, 32), options)(ramp, generator())[0]
+    views = augment.build_augmentation(name, (1, 32, 32), options)(ramp, generator())[0]
     span = views.amax((1, 2, 3)) - views.amin((1, 2, 3))
     assert span.min() > 0.8  # at scale 1 nothing, or little where the ratio does not fit, is cut off
 
@@ -113,7 +113,7 @@ def test_each_recipe_keeps_the_area_of_its_protocol() -> None:
     options = replace(OPTIONS, jitter=0.0)
     spans = {}
     for name in ("crop_flip", "simclr", "simclr_blur"):
-        views = augment.build(name, (1, 32, 32), options)(ramp, generator())[0, :, 0, 16]
+        views = augment.build_augmentation(name, (1, 32, 32), options)(ramp, generator())[0, :, 0, 16]
         spans[name] = float((views[:, 0] - views[:, -1]).abs().min())
     assert spans["simclr"] == pytest.approx(12 / 32, abs=0.05)  # sqrt(0.2 * 3/4) of the width
     assert spans["crop_flip"] == pytest.approx(7 / 32, abs=0.05)
@@ -123,7 +123,7 @@ def test_each_recipe_keeps_the_area_of_its_protocol() -> None:
 def test_jitter_0_leaves_colours_alone() -> None:
     options = replace(OPTIONS, jitter=0.0)
     even = torch.tensor([0.7, 0.4, 0.1]).view(3, 1, 1).expand(64, *IMAGE)
-    views = augment.build("simclr", IMAGE, options)(even, generator())[0]
+    views = augment.build_augmentation("simclr", IMAGE, options)(even, generator())[0]
     grey = (views[:, 0] - views[:, 1]).abs().amax((1, 2)) < 1e-5
     assert 0 < grey.sum() < 32
     assert_close(views[~grey], even[~grey], atol=1e-5, rtol=0)
@@ -132,27 +132,31 @@ def test_jitter_0_leaves_colours_alone() -> None:
 @pytest.mark.parametrize("views", [1, 3])
 def test_corrupted_values_come_from_the_rows_of_the_batch_in_every_view(views: int) -> None:
     rows = torch.arange(70.0).view(10, 7)
-    made = augment.build("corrupt_columns", TABLE, replace(OPTIONS, corruption=1.0))(rows, generator(), views)
+    made = augment.build_augmentation("corrupt_columns", TABLE, replace(OPTIONS, corruption=1.0))(
+        rows, generator(), views
+    )
     assert torch.equal(made % 7, (rows % 7).expand(views, 10, 7))
     assert (made != rows).all()  # a row is no source of its own other views
 
 
 def test_options_of_tables_are_used() -> None:
     rows = samples(TABLE, 64)
-    untouched = augment.build("corrupt_columns", TABLE, replace(OPTIONS, corruption=0.0))(rows, generator())
+    untouched = augment.build_augmentation("corrupt_columns", TABLE, replace(OPTIONS, corruption=0.0))(
+        rows, generator()
+    )
     assert torch.equal(untouched[0], rows)
-    loud = augment.build("noise", TABLE, replace(OPTIONS, noise=5.0))(rows, generator())
+    loud = augment.build_augmentation("noise", TABLE, replace(OPTIONS, noise=5.0))(rows, generator())
     assert (loud - rows).std() > 3
 
 
 def test_an_unknown_name_and_data_that_do_not_suit_are_the_users_to_mend() -> None:
     with pytest.raises(UserError, match=r"'simclr_blu' given. Did you mean 'simclr_blur'\?"):
-        augment.build("simclr_blu", IMAGE, OPTIONS)
+        augment.build_augmentation("simclr_blu", IMAGE, OPTIONS)
     with pytest.raises(UserError, match=r"'simclr' is for images.*Allowed: corrupt_columns, noise, none"):
-        augment.build("simclr", TABLE, OPTIONS)
-    assert augment.suits("noise", facts(IMAGE)) == "'noise' is for tables, the data set has images"
-    assert "5 channels" in str(augment.suits("bias_con", facts((5, 8, 8))))
-    assert augment.suits("crop_flip", facts((5, 8, 8))) is None
+        augment.build_augmentation("simclr", TABLE, OPTIONS)
+    assert augment.why_unsuited("noise", facts(IMAGE)) == "'noise' is for tables, the data set has images"
+    assert "5 channels" in str(augment.why_unsuited("bias_con", facts((5, 8, 8))))
+    assert augment.why_unsuited("crop_flip", facts((5, 8, 8))) is None
 
 
 @pytest.mark.parametrize(("size", "side"), [(28, 32), (96, 40)])

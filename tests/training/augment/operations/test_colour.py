@@ -16,7 +16,7 @@ from study.training.augment.operations import (
     SATURATION,
     ColourJitter,
     Greyscale,
-    jitter,
+    jitter_colours,
     luminance,
     shift_hue,
 )
@@ -48,7 +48,7 @@ def test_brightness_contrast_and_saturation_are_torchvisions(change: int, channe
     theirs = [FUNCTIONS[change](image, float(factor)) for image, factor in zip(images, factors, strict=True)]
     order = torch.full((16,), [first for first, *_ in ORDERS].index(change))
     draws = torch.stack([factors - 1.0, *torch.zeros(3, 16)])
-    ours = jitter(images, draws, order, 1.0, 1.0)
+    ours = jitter_colours(images, draws, order, 1.0, 1.0)
     assert_close(ours, torch.stack(theirs), atol=2e-6, rtol=0)
 
 
@@ -79,7 +79,7 @@ def test_every_sample_has_its_changes_in_its_own_order(batch: int, channels: int
         for change, amount in changes:
             image = change(image, amount)
         theirs.append(image)
-    ours = jitter(images, draws, order, 0.4, 0.1)
+    ours = jitter_colours(images, draws, order, 0.4, 0.1)
     assert_close(ours, torch.stack(theirs), atol=1e-5, rtol=0)
     assert len(orders) == min(batch, 24)
 

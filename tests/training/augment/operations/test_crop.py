@@ -12,10 +12,12 @@ from torch.testing import assert_close
 from torchvision.transforms.v2 import InterpolationMode
 from torchvision.transforms.v2 import functional as oracle
 
-from study.training.augment.operations import Boxes, Interpolation, ResizedCrop, random_boxes, resized_crop
+from study.training.augment.operations import CropBoxes, Interpolation, ResizedCrop, random_boxes, resized_crop
 
 
-def expected(images: Tensor, boxes: Boxes, size: tuple[int, int], flip: Tensor, interpolation: Interpolation) -> Tensor:
+def expected(
+    images: Tensor, boxes: CropBoxes, size: tuple[int, int], flip: Tensor, interpolation: Interpolation
+) -> Tensor:
     results = []
     for image, top, left, height, width, mirrored in zip(images, *boxes.corner, *boxes.sides, flip, strict=True):
         box = (int(top), int(left), int(height), int(width))
@@ -45,7 +47,7 @@ def test_any_box_of_any_image_is_resized_as_torchvision_does(
     tall, wide = data.draw(st.integers(1, height)), data.draw(st.integers(1, width))
     top, left = data.draw(st.integers(0, height - tall)), data.draw(st.integers(0, width - wide))
     images = torch.rand(1, 3, height, width, generator=generator(height * width))
-    boxes = Boxes(torch.tensor([[top], [left]]).float(), torch.tensor([[tall], [wide]]).float())
+    boxes = CropBoxes(torch.tensor([[top], [left]]).float(), torch.tensor([[tall], [wide]]).float())
     flip = torch.tensor([float(data.draw(st.booleans()))])
     ours = resized_crop(images, boxes, (size, size), flip, interpolation)
     assert_close(ours, expected(images, boxes, (size, size), flip, interpolation), atol=2e-6, rtol=0)

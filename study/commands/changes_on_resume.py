@@ -1,0 +1,83 @@
+"""What may change when a study goes on: where its trials run and how many at once, not what they compute."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from study.errors import UserError
+from study.home.folder import StudyFolder
+from study.home.record import StudyRecord
+from study.knobs import Scalar
+from study.ranking import Results
+from study.spec.load import check_and_complete
+from study.spec.study_spec import PLACEMENT_KEYS
+from study.spec.yaml_document import apply_profile, parse_assignment, read_study_file
+
+INSTEAD = {
+    "search.trials": "More configurations: study resume {name} --trials +50",
+    "train.epochs": "Trials of more epochs are another study: study run FILE --set train.epochs=40 --name NEW",
+    "train.threads": "Trials are bit for bit the same only on as many threads",
+    "search.confirm": "More fresh seeds: study confirm {name}",
+}
+"""What to do instead of changing a key, by the key or its section."""
+
+
+def next_placement(folder: StudyFolder, record: StudyRecord, assignments: Iterable[str]) -> dict[str, Scalar]:
+    """Return the placement of a study's next driver: that of its last one, with these assignments.
+
+    Args:
+        assignments: each `key=value`.
+
+    Raises:
+        UserError: a key may not change or its value is not valid, or trials would move between CPU and GPU.
+    """
+    changed = [parse_assignment(assignment) for assignment in assignments]
+    if not changed:
+        return dict(record.placement)
+    for key, _, place in changed:
+        if key not in PLACEMENT_KEYS:
+            raise UserError(f"{place}: {_refusal(key, folder.name)}")
+    spec, document = folder.spec(), read_study_file(folder.spec_file)
+    last = [(key, value, f"{key} of the last session") for key, value in record.placement.items()]
+    for key, value, place in [*last, *changed]:
+        document.set(key, value, place)
+    apply_profile(document, None)
+    told = check_and_complete(document)
+    if (told.resources.gpu > 0) is not (spec.resources.gpu > 0):
+        one, other = ("a GPU", "the CPU") if spec.resources.gpu else ("the CPU", "a GPU")
+        raise UserError(
+            f"--set resources.gpu={told.resources.gpu:g}: the trials of {folder.name} run on {one}; on {other} the "
+            "same trial has other numbers, and they would not compare. Run it anew: study run FILE --name OTHER"
+        )
+    return spec.with_placement(told.placement_values).placement
+
+
+@dataclass(frozen=True)
+class PlacementChange:
+    """Value of a key that a study's last driver had, and the one in its file."""
+
+    now: str | float | None
+    file: str | float | None
+
+
+def placement_changes(results: Results) -> dict[str, PlacementChange]:
+    """Return the keys whose value a study's last driver had otherwise than its file says."""
+    own = results.spec.with_placement(results.record.placement)
+    return {key: PlacementChange(value, results.spec.placement_values[key]) for key, value in own.placement.items()}
+
+
+def change_lines(told: Mapping[str, PlacementChange]) -> list[str]:
+    """Return the line that tells a user of changed keys; empty where none was changed."""
+    words = [f"{key} {_value_text(value.now)} (in its file {_value_text(value.file)})" for key, value in told.items()]
+    return [f"placement {', '.join(words)}"] if words else []
+
+
+def _refusal(key: str, name: str) -> str:
+    section = ".".join(key.split(".")[:2])
+    instead = INSTEAD.get(key) or INSTEAD.get(section)
+    if instead is None:
+        instead = "It decides what trials compute or are compared by. Another study: study run FILE --name OTHER"
+    return f"cannot change while {name} goes on. {instead.format(name=name)}. What can: {', '.join(PLACEMENT_KEYS)}"
+
+
+def _value_text(value: str | float | None) -> str:
+    return "null" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

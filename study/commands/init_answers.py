@@ -1,0 +1,90 @@
+"""The answers to what `study init` asks: from flags, asked for, or defaults."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from study import data
+from study.errors import UserError, nearest
+from study.knobs import Section, Value
+from study.spec.key_errors import find_fault
+from study.spec.yaml_document import Document, apply_overrides, as_mapping
+
+Check = Callable[[str], None]
+"""Raises a UserError if an answer cannot be used."""
+
+Question = Callable[[str, str | None], str]
+"""Asks a question with a default answer."""
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Answers to questions: from flags, asked for until they can be used, or defaults.
+
+    Attributes:
+        ask: asks the user; None if nobody can be asked.
+        say: shows a sentence, as why an answer cannot be used.
+    """
+
+    ask: Question | None
+    say: Callable[[str], None]
+
+    def __call__(self, flag: str, flag_value: str | None, question: str, default: str | None, check: Check) -> str:
+        """Return one answer.
+
+        Args:
+            flag: the option of the command line, for messages.
+            flag_value: what it was given; None: it was not.
+
+        Raises:
+            UserError: the flag's value cannot be used; or there is none, no default, and nobody can be asked.
+        """
+        while flag_value is None and self.ask is not None:
+            answer = self.ask(question, default).strip()
+            try:
+                check(answer)
+            except UserError as error:
+                self.say(str(error))
+            else:
+                return answer
+        given = default if flag_value is None else flag_value
+        if given is None:
+            raise UserError(f"{flag} is missing: {question}")
+        check(given)
+        return given
+
+
+def one_of(*allowed: str) -> Check:
+    """Return a check that an answer is one of a few words."""
+
+    def check(answer: str) -> None:
+        if answer not in allowed:
+            raise UserError(f"{answer!r} given. {nearest(answer, allowed)}Allowed: {', '.join(allowed)}")
+
+    return check
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names of a comma-separated list, each once."""
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def with_data_keys(section: Section, assignments: Sequence[str]) -> dict[str, Value]:
+    """Return a `data` section with those of the assignments that set its keys: what else is drafted depends on it.
+
+    Args:
+        assignments: `section.key=value`, each read as YAML.
+
+    Raises:
+        UserError: one is not of that form, is no key of this data set, or cannot have this value.
+    """
+    apply_overrides(Document("--set", {}), assignments)
+    document = Document("--set", {"data": dict(section)})
+    apply_overrides(document, [text for text in assignments if text.startswith("data.")])
+    values = dict(as_mapping(document.values["data"]))
+    knobs = {knob.key: knob for knob in data.data_knobs(str(section["name"]))}
+    for key in sorted(values.keys() - section.keys()):
+        if key not in knobs:
+            raise UserError(f"--set data.{key}: unknown key. {nearest(key, knobs)}Allowed: {', '.join(knobs)}")
+        if why := find_fault(knobs[key], values[key]):
+            raise UserError(f"--set data.{key}: {why}")
+    return values

@@ -1,0 +1,265 @@
+"""Find inputs that predict the class alone: a copy of it with errors, a number thresholded into it, telling gaps.
+
+Find also those that go with the class in many rows and far more than any other input, as a bias does.
+"""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROWS, CELLS = 10_000, 500_000
+"""Maximum number of rows that are looked at, and of rows times classes."""
+
+KINDS = 50
+"""Number of different values up to which each is looked at by itself, as a code; with more, thresholds are looked for.
+"""
+
+MAX_LEAVES, MIN_LEAF = 12, 3
+"""Limits of the tree of one column: maximum number of leaves, and least rows of a leaf."""
+
+MIN_ACCURACY, MIN_SKILL = 0.95, 0.8
+"""Accuracy from which on a column is right in nearly all rows; and the part that it must get right of the rows that the
+most frequent class gets wrong, so that a rare class does not make any column look good.
+"""
+
+MIN_BIAS_SKILL = 0.5
+"""The same part, of a column of few values that may be a bias: it goes with the class in many rows, not nearly all."""
+
+MAX_ERROR_RATIO = 0.5
+"""A copy of the class has at most this part of the errors of the best other column: several measurements of one thing,
+as of a petal, are each good alone.
+"""
+
+MIN_AGREEMENT = 0.995
+"""Share of equal predictions from which on two columns count as saying the same."""
+
+Codes = NDArray[np.int64]
+
+Fit = Callable[[NDArray[np.float64], Codes, NDArray[np.float64], NDArray[np.float64]], Codes]
+"""Function that fits classes to values, with a weight for each class, and predicts those of other values."""
+
+
+@dataclass(frozen=True)
+class LeakyColumn:
+    """A column that alone predicts nearly all rows, or many and may be a bias.
+
+    Attributes:
+        accuracy: accuracy, each row predicted by a tree that was fitted to the other half.
+        majority: share of the most frequent class.
+        is_balanced: whether both are means over the classes, one of which is rare.
+        by_missing_values: whether it is enough to know where the column is empty.
+        stands_out: whether it is far above all other columns, as a copy of the class is, or a bias.
+        has_few_values: whether the column has few values, and they count, not its gaps alone.
+        predicts_nearly_all: else it may be a bias.
+    """
+
+    name: str
+    accuracy: float
+    majority: float
+    is_balanced: bool
+    by_missing_values: bool
+    stands_out: bool
+    has_few_values: bool
+    predicts_nearly_all: bool
+
+    def __str__(self) -> str:
+        if not self.predicts_nearly_all:
+            return f"goes with the class in {100 * self.accuracy:.0f}% of the rows, far more than any other column"
+        what = "tells the class by where it is empty" if self.by_missing_values else "alone tells the class"
+        of = "of each class on average" if self.is_balanced else "of the training rows"
+        return (
+            f"{what}: right in {100 * self.accuracy:.1f}% {of}, the most frequent class in {100 * self.majority:.1f}%"
+        )
+
+
+def find_leaky_columns(
+    columns: Mapping[str, NDArray[np.float64]], kinds: Sequence[str], codes: Codes, groups: Codes | None = None
+) -> list[LeakyColumn]:
+    """Find the columns that predict the class alone, the best first.
+
+    A tree of one column is fitted to one half of the rows and judged by the other, both ways. A gap is a value of its
+    own.
+
+    Args:
+        columns: of the training rows, each (N,), NaN where a value is missing.
+        kinds: names of the columns whose values are codes of words, not numbers.
+        codes: the class of each row (N,), from 0.
+        groups: numbers of the rows that belong together, (N,): they are in one half.
+    """
+    count = int(codes.max(initial=0)) + 1
+    if len(codes) < 2 * MAX_LEAVES or count < 2:
+        return []
+    draw = np.random.default_rng(0)
+    chosen = draw.permutation(len(codes))[: max(2 * MAX_LEAVES, min(ROWS, CELLS // count))]
+    codes, halves = codes[chosen], np.arange(len(chosen)) % 2
+    if groups is not None:
+        halves = draw.permutation(int(groups.max()) + 1)[groups[chosen]] % 2
+    judged = {
+        name: _predict_by_column(values[chosen], name in kinds, codes, count, halves)
+        for name, values in columns.items()
+    }
+    others = {name: one for name, one in judged.items() if not (one.predicts_nearly_all and one.is_discrete)}
+    found = []
+    for name, one in judged.items():
+        if not one.predicts_nearly_all and not one.may_be_bias:
+            continue
+        rest = [
+            other.skill
+            for key, other in (others if one.predicts_nearly_all else judged).items()
+            if key != name
+            and not (other.predicts_nearly_all and np.mean(other.predicted == one.predicted) >= MIN_AGREEMENT)
+        ]
+        is_far = len(judged) > 1 and 1 - one.skill <= MAX_ERROR_RATIO * (1 - max(rest, default=0.0))
+        if is_far or one.predicts_nearly_all:
+            found.append(
+                LeakyColumn(
+                    name,
+                    accuracy=one.accuracy,
+                    majority=one.chance_accuracy,
+                    is_balanced=one.is_balanced,
+                    by_missing_values=one.by_missing_values,
+                    stands_out=is_far,
+                    has_few_values=one.has_few_values,
+                    predicts_nearly_all=one.predicts_nearly_all,
+                )
+            )
+    return sorted(found, key=lambda one: -one.accuracy)
+
+
+@dataclass(frozen=True)
+class _ColumnPrediction:
+    """The classes that a column predicts, `predicted` (N,), and how good that is."""
+
+    predicted: Codes
+    accuracy: float
+    chance_accuracy: float
+    is_balanced: bool = False
+    is_discrete: bool = False
+    by_missing_values: bool = False
+
+    @property
+    def skill(self) -> float:
+        """Part of what chance gets wrong that the column gets right."""
+        return (self.accuracy - self.chance_accuracy) / max(1 - self.chance_accuracy, 1e-9)
+
+    @property
+    def predicts_nearly_all(self) -> bool:
+        return self.accuracy >= MIN_ACCURACY and self.skill >= MIN_SKILL
+
+    @property
+    def has_few_values(self) -> bool:
+        return self.is_discrete and not self.by_missing_values
+
+    @property
+    def may_be_bias(self) -> bool:
+        return self.has_few_values and self.skill >= MIN_BIAS_SKILL
+
+
+def _predict_by_column(
+    values: NDArray[np.float64], is_words: bool, codes: Codes, count: int, halves: Codes
+) -> _ColumnPrediction:
+    """Return the best prediction of a column: by its values one by one, by thresholds, or by its gaps alone."""
+    gaps = np.isnan(values)
+    kinds = len(np.unique(values[~gaps]))
+    found = []
+    if gaps.any() and not gaps.all():
+        found.append(
+            replace(
+                _better_prediction(gaps.astype(np.float64), _predict_by_value, codes, count, halves),
+                by_missing_values=True,
+            )
+        )
+    if is_words or kinds <= KINDS:
+        found.append(_better_prediction(values, _predict_by_value, codes, count, halves))
+    if not is_words:
+        found.append(_better_prediction(values, _predict_by_thresholds, codes, count, halves))
+    best = max(found, key=lambda one: (one.predicts_nearly_all, one.skill))
+    if (
+        found[0].by_missing_values
+        and found[0].predicts_nearly_all
+        and found[0].accuracy >= best.accuracy - (1 - MIN_AGREEMENT)
+    ):
+        best = found[0]
+    return replace(best, is_discrete=best.by_missing_values or is_words or kinds <= 2 * count)
+
+
+def _better_prediction(
+    values: NDArray[np.float64], fit: Fit, codes: Codes, count: int, halves: Codes
+) -> _ColumnPrediction:
+    """Return the better of two judgements, one with all rows weighted alike and one with all classes alike."""
+    sizes = np.bincount(codes, minlength=count)
+    is_there = sizes >= MIN_LEAF
+    found = []
+    for is_balanced in (False, True):
+        weights = np.where(is_there, 1 / np.maximum(sizes, 1), 0.0) if is_balanced else np.ones(count)
+        predicted = np.empty_like(codes)
+        for half in (0, 1):
+            seen = halves != half
+            predicted[~seen] = fit(values[seen], codes[seen], weights, values[~seen])
+        hits = np.bincount(codes[predicted == codes], minlength=count)
+        right = float((hits[is_there] / sizes[is_there]).mean()) if is_balanced else float(hits.sum() / len(codes))
+        chance = 1 / max(int(is_there.sum()), 1) if is_balanced else float(sizes.max() / len(codes))
+        found.append(_ColumnPrediction(predicted, right, chance, is_balanced))
+    plain, balanced = found
+    return balanced if balanced.predicts_nearly_all and not plain.predicts_nearly_all else plain
+
+
+def _predict_by_value(
+    values: NDArray[np.float64], codes: Codes, weights: NDArray[np.float64], asked: NDArray[np.float64]
+) -> Codes:
+    """Predict the class that each value goes with most often; for unseen values, the most frequent class."""
+    known, place = np.unique(values, return_inverse=True)  # NaN is one value, and the last
+    counts = np.zeros((len(known), len(weights)))
+    np.add.at(counts, (place, codes), 1.0)
+    counts *= weights
+    best = np.append(counts.argmax(1), counts.sum(0).argmax())
+    at = np.minimum(np.searchsorted(known, asked), len(known) - 1)
+    is_known = (known[at] == asked) | (np.isnan(known[at]) & np.isnan(asked))
+    return best[np.where(is_known, at, len(known))].astype(np.int64)
+
+
+def _predict_by_thresholds(
+    values: NDArray[np.float64], codes: Codes, weights: NDArray[np.float64], asked: NDArray[np.float64]
+) -> Codes:
+    """Predict by a tree of thresholds, grown where the Gini impurity falls most; gaps have a leaf of their own."""
+    gaps = np.isnan(values)
+    overall = np.bincount(codes, minlength=len(weights)) * weights
+    of_gaps = np.bincount(codes[gaps], minlength=len(weights)) * weights if gaps.any() else overall
+    order = np.argsort(values[~gaps], kind="stable")
+    sorted_values = values[~gaps][order]
+    totals = np.zeros((len(weights), len(order) + 1))  # by class, of the rows before each
+    totals[codes[~gaps][order], np.arange(1, len(order) + 1)] = weights[codes[~gaps][order]]
+    np.cumsum(totals, axis=1, out=totals)
+    bounds = [0, len(order)]
+    splits = {(0, len(order)): _best_split(sorted_values, totals, 0, len(order))}
+    while len(bounds) <= MAX_LEAVES:
+        (start, stop), (gain, at) = max(splits.items(), key=lambda item: item[1][0])
+        if gain <= 0:
+            break
+        del splits[start, stop]
+        splits |= {
+            (low, high): _best_split(sorted_values, totals, low, high) for low, high in ((start, at), (at, stop))
+        }
+        bounds = sorted([*bounds, at])
+    best = [(totals[:, high] - totals[:, low]).argmax() for low, high in itertools.pairwise(bounds)]
+    inner = bounds[1:-1]
+    edges = [sorted_values[at - 1] / 2 + sorted_values[at] / 2 for at in inner]
+    leaf = np.array([*best, of_gaps.argmax()], np.int64)
+    return leaf[np.where(np.isnan(asked), len(best), np.searchsorted(edges, asked))]
+
+
+def _best_split(values: NDArray[np.float64], totals: NDArray[np.float64], start: int, stop: int) -> tuple[float, int]:
+    """Find the row before which to divide sorted rows so that the impurity falls most, and by how much it falls."""
+    low, high = start + MIN_LEAF, stop - MIN_LEAF + 1
+    if low >= high:
+        return 0.0, start
+    before, whole = totals[:, low:high], totals[:, stop] - totals[:, start]
+    left, right = before - totals[:, [start]], totals[:, [stop]] - before
+    purity = sum(np.einsum("ij,ij->j", part, part) / np.maximum(part.sum(0), 1e-12) for part in (left, right))
+    differs = values[low - 1 : high - 1] < values[low:high]
+    gains = np.where(differs, purity - (whole**2).sum() / max(whole.sum(), 1e-12), 0)
+    best = int(gains.argmax())
+    return (float(gains[best]) if gains[best] > 1e-9 * whole.sum() else 0.0), low + best

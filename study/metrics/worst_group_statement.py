@@ -1,0 +1,306 @@
+"""The group that a model serves worst: one statement, made from counts, wherever it is shown.
+
+A group is a class with a bias class. The one with the lowest accuracy is named whatever its size;
+small groups are named as too small to tell, for they are often those that conflict with the bias. Standard library
+only: a model in MLflow says it without SciPy.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Any
+
+from study.metrics.group_names import Names, group_in_words
+from study.metrics.selection_rules import MIN_SHOWN_GROUP
+from study.text import few_names, quoted
+
+ALIKE = 1e-6
+"""Difference of accuracies below which they count as equal."""
+
+Z_95 = 1.959964
+"""Number of deviations within which a standard normal variable is with a probability of 95%."""
+
+
+def wilson_interval(share: float, count: float, reach: float = Z_95) -> tuple[float, float]:
+    """Compute Wilson's score interval of a share of `count` samples.
+
+    Args:
+        share: 0 to 1.
+        reach: how many standard errors to each side; by default those of 95%.
+
+    Returns:
+        Its ends, within 0 and 1; 0 and 1 without a sample.
+    """
+    if count == 0:
+        return 0.0, 1.0
+    square = reach**2 / count
+    centre, width = share + square / 2, math.sqrt(max(0.0, share * (1 - share)) * square + square**2 / 4)
+    return max(0.0, (centre - width) / (1 + square)), min(1.0, (centre + width) / (1 + square))
+
+
+@dataclass(frozen=True)
+class GroupCounts:
+    """Right predictions of each group of a split.
+
+    Attributes:
+        split: its name.
+        samples: of each class with each bias class; where `right` is empty, one row of the groups that have any.
+        right: right predictions among these; a fraction where it is a mean over seeds or epochs; None: unknown. Empty
+            where it is unknown for all groups.
+        unknown: samples with a class whose bias is unknown; None: these are not counted.
+        accuracy: over all samples with a class; None: unknown.
+        lowest: the accuracy of the worst group, for where `right` does not show it.
+    """
+
+    split: str
+    samples: Sequence[Sequence[int]]
+    right: Sequence[Sequence[float | None]] = ()
+    unknown: int | None = None
+    accuracy: float | None = None
+    lowest: float | None = None
+
+    @classmethod
+    def from_metrics(
+        cls,
+        split: str,
+        samples: Sequence[Sequence[int]],
+        value: Callable[[str], float | None],
+        labelled: int | None = None,
+    ) -> "GroupCounts":
+        """Recover the counts from which a split's metrics were computed.
+
+        Args:
+            samples: of each class with each bias class.
+            value: returns a metric of the split, by its name without the split; None where it has none.
+            labelled: how many samples have a class; None: unknown.
+        """
+        shares = [[value(f"group_{y}_{s}_accuracy") for s in range(len(row))] for y, row in enumerate(samples)]
+        is_known = any(share is not None for row in shares for share in row)
+        if not is_known:
+            samples, shares = [[size for row in samples for size in row if size]], []
+        right = [
+            [None if share is None else share * size for share, size in zip(*rows, strict=True)]
+            for rows in zip(shares, samples if shares else (), strict=True)
+        ]
+        unknown = None if labelled is None else labelled - sum(map(sum, samples))
+        return cls(split, samples, right, unknown, value("accuracy"), value("worst_group_accuracy"))
+
+    @property
+    def by_cell(self) -> dict[tuple[int, int], tuple[float, int]]:
+        """Numbers of right samples and of all samples by (class, bias class), where they are known."""
+        return {
+            (y, s): (right, size)
+            for y, (row, sizes) in enumerate(zip(self.right, self.samples, strict=False))
+            for s, (right, size) in enumerate(zip(row, sizes, strict=True))
+            if right is not None and size
+        }
+
+
+@dataclass(frozen=True)
+class GroupAccuracy:
+    """A group with samples: its name in words, how many of its samples are right, on average, and how many it has."""
+
+    name: str
+    right: float
+    samples: int
+
+    @property
+    def share(self) -> float:
+        """Share of right predictions."""
+        return self.right / self.samples
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95% interval of the accuracy, given this share."""
+        return wilson_interval(self.share, self.samples)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it has too few samples to tell its accuracy."""
+        return self.samples < MIN_SHOWN_GROUP
+
+    @property
+    def counts_in_words(self) -> str:
+        """The counts and interval in words: `0 of 8 right (0% to 32%)`."""
+        whole = abs(self.right - round(self.right)) < ALIKE
+        right = f"{round(self.right)}" if whole else f"on average over the seeds {self.right:.1f}"
+        low, high = self.interval
+        return f"{right} of {self.samples} right ({low:.0%} to {high:.0%})"
+
+    def to_document(self) -> dict[str, Any]:
+        """Convert it to plain values."""
+        return {"group": self.name, "right": self.right, "samples": self.samples, "interval": list(self.interval)}
+
+
+@dataclass(frozen=True)
+class WorstGroup:
+    """What there is to say of the groups of a split.
+
+    Attributes:
+        split: its name.
+        sizes: samples of each group that has any, ascending.
+        worst: the groups with the lowest accuracy, the largest first; empty where all are alike or it is unknown which.
+        lowest: that accuracy; None where all are alike.
+        too_small: groups of fewer than `MIN_SHOWN_GROUP` samples, the lowest accuracy first; only where known.
+        of_enough: the worst of the groups with enough samples, where all of `worst` have fewer.
+        absent: names of the groups without a sample.
+        unknown: samples whose bias is unknown.
+        accuracy: over all samples.
+    """
+
+    split: str
+    sizes: tuple[int, ...]
+    worst: tuple[GroupAccuracy, ...]
+    lowest: float | None
+    too_small: tuple[GroupAccuracy, ...] = ()
+    of_enough: GroupAccuracy | None = None
+    absent: tuple[str, ...] = ()
+    unknown: int | None = None
+    accuracy: float | None = None
+
+    def sentences(self, model: str = "the model") -> list[str]:
+        """Say it in words, in at least one sentence.
+
+        Args:
+            model: whose predictions these are.
+        """
+        found = [*self._lowest_sentences(model), *self._too_small(), *self._large_group_sentences()]
+        if self.absent:
+            found.append(f"no sample on {self.split} is of {_listed(self.absent, NAMED)}")
+        if self.unknown:
+            found.append(f"{self.unknown} samples of unknown bias are in no group")
+        if self.worst or self.too_small or self.of_enough:
+            found.append("in brackets are Wilson's 95% intervals")
+        return [f"{text[0].upper()}{text[1:]}." for text in found]
+
+    def line(self) -> str:
+        """Say the first of it in one sentence, of groups that are equally bad the largest."""
+        alike = f"; {len(self.worst) - 1} more as badly" if len(self.worst) > 1 else ""
+        short = replace(self, worst=self.worst[:1], too_small=())
+        first = [*short._lowest_sentences("the model"), *self._large_group_sentences(), *short._too_small()][0]
+        return f"{first[0].upper()}{first[1:]}{alike}. The model card says more."
+
+    def _large_group_sentences(self) -> Iterator[str]:
+        if self.of_enough:
+            told = f"{self.of_enough.name}, {self.of_enough.counts_in_words}"
+            yield f"on {self.split} the worst of those with {MIN_SHOWN_GROUP} samples or more is {told}"
+
+    def _lowest_sentences(self, model: str) -> Iterator[str]:
+        if self.lowest is None:
+            return
+        of = f"of {len(self.sizes)} groups"
+        over = "" if self.accuracy is None else f", over all {self.accuracy:.1%}"
+        if not self.worst:
+            sizes = f"{of} of class and bias class, of {self.sizes[0]} to {self.sizes[-1]} samples"
+            yield f"on {self.split}, in the worst {sizes}, {model} has {self.lowest:.1%} right{over}"
+        elif len(self.worst) == 1:
+            group = self.worst[0]
+            yield f"on {self.split} {model} serves {group.name} worst {of}: {group.counts_in_words}{over}"
+        else:
+            named = [f"{group.name}, {group.counts_in_words}" for group in self.worst]
+            listed = _listed(named, NAMED if self.lowest or len(named) > NONE_RIGHT else NONE_RIGHT)
+            yield f"on {self.split} {model} serves these worst {of}: {listed}{over}"
+
+    def _too_small(self) -> Iterator[str]:
+        few = sum(size < MIN_SHOWN_GROUP for size in self.sizes)
+        if not few:
+            return
+        named = [group.name for group in self.worst if group.is_small]
+        named += [f"{group.name}, {group.counts_in_words}" for group in self.too_small]
+        which = f": {_listed(named, NAMED)}" if named else f" ({few} of {len(self.sizes)})"
+        yield f"groups of fewer than {MIN_SHOWN_GROUP} samples are too small to tell{which}"
+
+    def to_document(self) -> dict[str, Any]:
+        """Convert it to plain values."""
+        groups = {name: [group.to_document() for group in getattr(self, name)] for name in ("worst", "too_small")}
+        return {"split": self.split, "lowest": self.lowest, **groups, "absent": list(self.absent)}
+
+
+NAMED, NONE_RIGHT = 4, 8
+"""Largest number of groups that a sentence names; and how many it names where no sample is right in any of them."""
+
+
+def find_worst_group(counts: GroupCounts, classes: Names, biases: Names) -> WorstGroup | None:
+    """Find which groups are served worst, and which are too small to tell.
+
+    Args:
+        classes, biases: names in the order of their numbers.
+
+    Returns:
+        None where there is nothing to say: no group has samples, or all have enough and the same accuracy.
+    """
+    samples = {(y, s): size for y, row in enumerate(counts.samples) for s, size in enumerate(row)}
+    sizes = tuple(sorted(size for size in samples.values() if size))
+    known = [GroupAccuracy(group_in_words(*cell, classes, biases), *of) for cell, of in counts.by_cell.items()]
+    known.sort(key=lambda group: (round(group.share, 9), -group.samples))
+    lowest, highest = (known[0].share, known[-1].share) if known else (counts.lowest, counts.accuracy)
+    if not sizes or lowest is None:
+        return None
+    is_alike = highest is not None and highest - lowest < ALIKE
+    if is_alike and sizes[0] >= MIN_SHOWN_GROUP:
+        return None
+    worst = () if is_alike else tuple(group for group in known if group.share - known[0].share < ALIKE)
+    enough = next((group for group in known if not group.is_small), None)
+    return WorstGroup(
+        counts.split,
+        sizes,
+        worst,
+        None if is_alike else lowest,
+        tuple(group for group in known if group.is_small and group not in worst),
+        enough if worst and all(group.is_small for group in worst) else None,
+        tuple(group_in_words(*cell, classes, biases) for cell, size in samples.items() if not size),
+        counts.unknown,
+        counts.accuracy,
+    )
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    """Join the first names, and say how many more there are."""
+    more = [f"and {len(names) - most} more"] if len(names) > most else []
+    return "; ".join([*names[:most], *more])
+
+
+MOST_RECALLS = 20
+"""Number of other classes of which a sentence says how many are right."""
+
+THRESHOLD_LOSS = 0.1
+"""Balanced accuracy that a threshold must lose, against the best one for this area under the curve, to be told."""
+
+
+def class_sentences(names: Sequence[str], confusion: Sequence[Sequence[int]], auc: float | None) -> list[str]:
+    """Say which class is recognised least, how many of the others are right, and of two if the threshold is off.
+
+    It is off where far fewer are right, of both classes alike, than the best threshold would get: about Phi(d / 2) for
+    an area under the curve of Phi(d / sqrt(2)), if the scores of both classes are normal and as wide.
+
+    Args:
+        confusion: samples of each class by what they are called, (classes, classes).
+        auc: area under the ROC curve, of two classes.
+    """
+    there = [number for number, row in enumerate(confusion) if sum(row)]
+    recall = {number: confusion[number][number] / sum(confusion[number]) for number in there}
+    if len(set(recall.values())) < 2:
+        return []
+    worst = min(there, key=recall.__getitem__)
+    right, samples = confusion[worst][worst], sum(confusion[worst])
+    instead = max((number for number in range(len(names)) if number != worst), key=confusion[worst].__getitem__)
+    told = f"Of the classes, {quoted(names[worst])} is recognised least: {right} of {samples} right"
+    others = [
+        f"{quoted(names[number])} {confusion[number][number]} of {sum(confusion[number])}"
+        for number in there
+        if number != worst
+    ]
+    called = f"{confusion[worst][instead]} called {quoted(names[instead])}"
+    sentences = [f"{told}, {called}. Right of the others: {few_names(others, MOST_RECALLS)}."]
+    if len(names) == len(there) == 2 and auc is not None and 0.5 < auc < 1:
+        normal = NormalDist()
+        best = normal.cdf(normal.inv_cdf(auc) / math.sqrt(2))
+        if best - sum(recall.values()) / 2 > THRESHOLD_LOSS:
+            sentences.append(
+                f"The scores tell the classes apart (area under the curve {auc:.2f}), but the threshold between them "
+                f"is off on these data: a better one would get about {best:.0%} of each class. No command sets a "
+                "threshold on data of a new place: choose one on labelled samples of it, from the columns p(CLASS) of "
+                "study predict."
+            )
+    return sentences

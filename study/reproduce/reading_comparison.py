@@ -1,0 +1,344 @@
+"""Compare several readings of a table's protocol: which one puts its cells in the printed order.
+
+At a smaller budget than the paper's no absolute value can tell readings apart. So they are compared by the order of
+cells. Of the pairs of cells in one row (or in one column, as the table's claims compare) that the print itself tells
+apart, take the share that ours puts in the printed order, less the share in the contrary one (Kendall's tau, of these
+pairs). Each seed gives one such number, and the readings share their seeds. The number moves in steps of 2 / pairs, so
+that a few seeds may give equal numbers by chance: their deviation counts as at least the rounding error of a step.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean, stdev
+
+import pandas as pd
+
+from study.analysis.report.page import markdown_table
+from study.analysis.statistics import formatting
+from study.analysis.statistics.cell_tables import MetricCell
+from study.analysis.tables.paper_comparison import margin_of, verdict, widest_spread
+from study.analysis.tables.printed_table import Along
+from study.published import PublishedTable
+from study.ranking import SeedStatistics, seed_statistics
+from study.ranking.difference import CONFIDENCE, Difference, difference, selection_adjusted_t
+from study.reproduce.reproduction import CellPlace, Cells, Reproduction, cell_places, paper_entry, title, verdicts
+from study.spec.paper_readings import Reading
+from study.text import counted, escaped
+
+Pair = tuple[CellPlace, CellPlace]
+"""Two cells of one row or column; the first has the larger printed number."""
+
+
+@dataclass(frozen=True)
+class ReadingResult:
+    """Results of a table under one reading.
+
+    Attributes:
+        name, reading: as declared in the table's study file.
+        study: the name of its study.
+        reproduction: the table with our cells.
+        claims: the verdict on each of the table's claims, by its text: "holds", "does not hold" or "cannot tell".
+        ours: our cells at the epoch that it reads.
+        cells: the verdict on each cell that has a printed number and ours: "agrees", "differs" or "cannot tell".
+        order: agreement of the cells' order with the printed one, by seed, from -1 (contrary) to 1 (the same).
+    """
+
+    name: str
+    reading: Reading
+    study: str
+    reproduction: Reproduction
+    ours: Cells
+    claims: Mapping[str, str]
+    cells: Mapping[CellPlace, str]
+    order: Mapping[int, float]
+
+    @property
+    def agreement(self) -> SeedStatistics | None:
+        """Spread of `order` over seeds."""
+        return seed_statistics(self.order.values())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Table under several readings.
+
+    Attributes:
+        along: whether pairs are of cells in one row or in one column.
+        pairs: number of pairs that the order is taken over.
+        results: in the order of their declaration.
+        differences: of the order of the leading reading less that of each other one, by name, seed by seed.
+    """
+
+    table: PublishedTable
+    along: Along
+    pairs: int
+    results: tuple[ReadingResult, ...]
+    differences: Mapping[str, Difference]
+
+    @property
+    def leading(self) -> ReadingResult | None:
+        """Reading whose order agrees best on average, the first of equals; None before any has values."""
+        measured = [result for result in self.results if result.agreement]
+        return max(measured, key=lambda result: result.agreement.mean if result.agreement else -math.inf, default=None)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the leading reading agrees better than each other one, beyond the spread over seeds.
+
+        The interval allows for its having been chosen.
+        """
+        return bool(self.differences) and all(found.is_clear is True for found in self.differences.values())
+
+
+def compare(
+    table: PublishedTable,
+    declared: Mapping[str, Reading],
+    studies: Mapping[str, str],
+    found: Mapping[str, Reproduction],
+) -> Comparison:
+    """Compare the reproductions of a table under some of its readings.
+
+    Args:
+        studies: the name of each reading's study.
+        found: the table under each of these readings.
+    """
+    along = next(iter(found.values())).best_along
+    cells = {name: each.best if declared[name].epoch == "best" else each.last for name, each in found.items()}
+    seeds = _shared_seeds(cells.values())
+    compared = table.model_copy(
+        update={"metrics": {old: new for each in found.values() for old, new in each.table.metrics.items()}}
+    )
+    pairs = ordered_pairs(compared, along, [each for each in cells.values() if _has_values(each)], seeds)
+    results = tuple(
+        ReadingResult(
+            name,
+            declared[name],
+            studies[name],
+            each,
+            cells[name],
+            {text: result.word for text, result in verdicts(each.table, cells[name]).items()},
+            dict(_cell_verdicts(each.table, cells[name])),
+            order(cells[name], pairs, seeds) if _has_values(cells[name]) else {},
+        )
+        for name, each in found.items()
+    )
+    comparison = Comparison(table, along, len(pairs), results, {})
+    leading = comparison.leading
+    if leading is None:
+        return comparison
+    others = [result for result in results if result is not leading and result.order]
+    apart = {other.name: _agreement_difference(leading, other, len(others) + 1, len(pairs)) for other in others}
+    return Comparison(table, along, len(pairs), results, apart)
+
+
+def _agreement_difference(leading: ReadingResult, other: ReadingResult, among: int, pairs: int) -> Difference:
+    """Return the order of a reading, the best of `among`, less that of another, seed by seed (Student's t)."""
+    by_seed = [leading.order[seed] - other.order[seed] for seed in leading.order]
+    value, count = fmean(by_seed), len(by_seed)
+    if count < 2:
+        return Difference(value, None, True, among)
+    error = max(stdev(by_seed), 2 / pairs / math.sqrt(12)) / math.sqrt(count)
+    reach = selection_adjusted_t((1 + CONFIDENCE) / 2, count - 1, among) * error
+    return Difference(value, (value - reach, value + reach), True, among, error, count - 1)
+
+
+def ordered_pairs(table: PublishedTable, along: Along, found: Sequence[Cells], seeds: Sequence[int]) -> list[Pair]:
+    """Return the pairs of cells that the print tells apart and that every reading has on all seeds.
+
+    Both cells are in one row or column, and of one metric. The print tells two numbers apart where they differ beyond
+    their printed spreads (Welch's t, 95%), or at all where it has no spread.
+    """
+    ready = [
+        place
+        for place in cell_places(table)
+        if table.cell(*place).value is not None
+        and table.why_no_verdict(*place) is None
+        and found
+        and all(place in cells and set(seeds) <= by_seed(cells[place]).keys() for cells in found)
+    ]
+    line = 0 if along == "row" else 1
+    return [
+        told
+        for one, other in combinations(ready, 2)
+        if one[line] == other[line] and table.metric_of(*one) == table.metric_of(*other)
+        for told in _in_printed_order(table, one, other)
+    ]
+
+
+def order(cells: Cells, pairs: Iterable[Pair], seeds: Iterable[int]) -> dict[int, float]:
+    """Return by seed the share of pairs in the printed order less that in the contrary one; empty without pairs.
+
+    A tie counts for neither.
+    """
+    listed = list(pairs)
+    return {
+        seed: sum(_sign(by_seed(cells[more])[seed] - by_seed(cells[less])[seed]) for more, less in listed) / len(listed)
+        for seed in (seeds if listed else ())
+    }
+
+
+def by_seed(cell: MetricCell) -> Mapping[int, float]:
+    """Return a cell's values by seed; the mean where one seed has several, as on splits of the data."""
+    return cell.by_seed or ({cell.seeds[0]: fmean(cell.values)} if cell.values and len(cell.seeds) == 1 else {})
+
+
+def _in_printed_order(table: PublishedTable, one: CellPlace, other: CellPlace) -> list[Pair]:
+    """Return the pair with its larger printed number first; nothing where the print does not tell them apart."""
+    gap = difference(
+        widest_spread(paper_entry(table, one).statistics), widest_spread(paper_entry(table, other).statistics)
+    )
+    if gap is None or gap.value == 0 or gap.is_clear is False:
+        return []
+    return [(one, other) if gap.value > 0 else (other, one)]
+
+
+def _sign(value: float) -> int:
+    return (value > 0) - (value < 0)
+
+
+def _has_values(cells: Cells) -> bool:
+    return any(cell.values for cell in cells.values())
+
+
+def _shared_seeds(found: Iterable[Cells]) -> list[int]:
+    """Return the seeds that every reading with values has run; cells that lack one still run, and are left out."""
+    of_readings = [{seed for cell in cells.values() for seed in cell.seeds} for cells in found if _has_values(cells)]
+    return sorted(set.intersection(*of_readings)) if of_readings else []
+
+
+def _cell_verdicts(table: PublishedTable, cells: Cells) -> Iterable[tuple[CellPlace, str]]:
+    for place, cell in cells.items():
+        printed = paper_entry(table, place).statistics
+        if cell.values and printed is not None and table.why_no_verdict(*place) is None:
+            yield place, verdict(cell.seed_statistics, widest_spread(printed), margin_of(cell.metric, printed))
+
+
+def markdown(comparison: Comparison) -> str:
+    """Return the readings as Markdown: which one the print supports, and the claims and cells under each."""
+    table = comparison.table
+    parts = [f"# {title(table)}: readings of its protocol", table.caption, markdown_table(_overview(comparison))]
+    parts += [supported_reading_text(comparison), own_reading_text(comparison)]
+    if table.claims:
+        claims = {"claim": [claim.text for claim in table.claims]}
+        claims |= {result.name: list(result.claims.values()) for result in comparison.results}
+        parts += ["## Claims", markdown_table(pd.DataFrame(claims, dtype=object))]
+    parts += ["## Cells", markdown_table(_cells_table(comparison))]
+    notes = [f"{result.name}: {note}" for result in comparison.results for note in _budget_notes(result)]
+    return "\n\n".join([*parts, "\n".join(f"- {escaped(note)}" for note in notes)]) + "\n"
+
+
+def supported_reading_text(comparison: Comparison) -> str:
+    """Return which reading the print supports best, and how surely."""
+    leading, table = comparison.leading, comparison.table
+    rule = (
+        f"Order: of the {counted(comparison.pairs, 'pair')} of cells in one {comparison.along} that the print "
+        "tells apart, the share in the printed order less the share in the contrary one, mean over seeds."
+    )
+    if leading is None or not comparison.pairs:
+        return f"No cells have run yet whose order the print tells: study reproduce {table.name} --readings all."
+    gaps = ", ".join(
+        f"{_signed_number(gap.value, '+')} over {name}{_interval_text(gap)}"
+        for name, gap in comparison.differences.items()
+    )
+    if not gaps:
+        return f"{rule} Only {leading.name} has been run."
+    if comparison.is_told:
+        return f"{rule} The print supports {leading.name} best: {gaps}."
+    return f"{rule} The print does not tell the readings apart here; {leading.name} leads: {gaps}."
+
+
+def own_reading_text(comparison: Comparison) -> str:
+    """Return which reading the study file itself has, and why."""
+    taken = [result for result in comparison.results if result.reading.taken is not None]
+    return " ".join(f"The study file has {result.name}: {result.reading.taken}." for result in taken)
+
+
+def document(comparison: Comparison) -> dict[str, object]:
+    """Return a comparison as plain values for JSON."""
+    leading = comparison.leading
+    return {
+        "name": comparison.table.name,
+        "along": comparison.along,
+        "pairs": comparison.pairs,
+        "leading": leading.name if leading else None,
+        "told": comparison.is_told,
+        "differences": {name: gap.to_document() for name, gap in comparison.differences.items()},
+        "readings": [
+            {
+                "name": result.name,
+                "about": result.reading.about,
+                "source": result.reading.source,
+                "set": result.reading.set,
+                "metrics": result.reading.metrics,
+                "values": result.reading.values,
+                "epoch": result.reading.epoch,
+                "taken": result.reading.taken,
+                "study": result.study,
+                "order": {str(seed): value for seed, value in result.order.items()},
+                "claims": dict(result.claims),
+                "cells": [{"row": row, "column": column, "word": word} for (row, column), word in result.cells.items()],
+            }
+            for result in comparison.results
+        ],
+    }
+
+
+def _overview(comparison: Comparison) -> pd.DataFrame:
+    lines = []
+    for result in comparison.results:
+        words, cells = list(result.claims.values()), list(result.cells.values())
+        agreement = result.agreement
+        lines.append(
+            {
+                "reading": result.name,
+                "what it means": result.reading.about,
+                "source": result.reading.source,
+                "claims that hold": f"{words.count('holds')} of {len(words)}",
+                "contradicted": str(words.count("does not hold")),
+                "cells that agree": f"{cells.count('agrees')} of {len(cells)}",
+                "differ": str(cells.count("differs")),
+                "order": formatting.MISSING if agreement is None else _signed_number(agreement.mean),
+                "by seed": ", ".join(_signed_number(value) for value in result.order.values()) or formatting.MISSING,
+            }
+        )
+    return pd.DataFrame(lines, dtype=object)
+
+
+def _cells_table(comparison: Comparison) -> pd.DataFrame:
+    table, lines = comparison.table, []
+    for place in cell_places(table):
+        line = {"row": place[0], "column": place[1], "paper": table.cell(*place).printed}
+        for result in comparison.results:
+            cell = result.ours.get(place)
+            mean = (
+                formatting.MISSING
+                if cell is None or cell.seed_statistics is None
+                else _value_text(cell.metric, cell.seed_statistics)
+            )
+            word = result.cells.get(place)
+            line[result.name] = f"{mean} ({word})" if word else mean
+        lines.append(line)
+    return pd.DataFrame(lines, dtype=object)
+
+
+def _value_text(metric: str, values: SeedStatistics) -> str:
+    scale = 100 if formatting.in_percent(metric) else 1
+    deviation = "" if values.deviation is None else f" ± {scale * values.deviation:.1f}"
+    return f"{scale * values.mean:.1f}{deviation}"
+
+
+def _budget_notes(result: ReadingResult) -> list[str]:
+    return [note for note in result.reproduction.last_grid.notes if note.startswith("Budget:")]
+
+
+def _signed_number(value: float, sign: str = "") -> str:
+    return f"{value:{sign}.2f}"
+
+
+def _interval_text(gap: Difference) -> str:
+    if gap.interval is None:
+        return " (one seed)"
+    low, high = gap.interval
+    return f" ({CONFIDENCE:.0%} interval {_signed_number(low, '+')} to {_signed_number(high, '+')})"

@@ -1,0 +1,187 @@
+"""Check a section against the declarations of its keys, and say what is wrong with each key in the user's words."""
+
+import re
+from typing import TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from study import data, methods, models
+from study.errors import UserError, nearest
+from study.knobs import Knob, Params, Section, Value
+from study.spec.section_models import section_model
+from study.spec.yaml_document import Document, Key
+from study.text import shortened
+
+UNION_BRANCH = re.compile(r"\[key\]|constrained-\w+|list\[.+\]")
+"""Matches parts of an error's location that are not keys: pydantic's marks of a mapping's key or a union's branch."""
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+MAX_PROBLEM_LINES, MAX_PROBLEM_CHARACTERS = 40, 4000
+"""Most problems in one message, and most characters about each."""
+
+
+class Problems:
+    """Collects what is wrong with a document, so that the user sees all of it at once.
+
+    Attributes:
+        keys: where something is wrong.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self.keys: list[Key] = []
+        self._lines: dict[str, None] = {}
+
+    def add(self, key: Key, message: str) -> None:
+        """Add what is wrong with a key."""
+        message = shortened(message.replace("\n", " "), MAX_PROBLEM_CHARACTERS)
+        printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
+        self.keys.append(key)
+        self._lines[f"{self._document.location_of(key)}: {'.'.join(map(_quote_key_part, key))}: {printable}"] = None
+
+    def raise_any(self) -> None:
+        """Raise the problems as one UserError, if there are any."""
+        if not self._lines:
+            return
+        lines = list(self._lines)
+        if more := lines[MAX_PROBLEM_LINES:]:
+            lines = [*lines[:MAX_PROBLEM_LINES], f"{self._document.source}: and {len(more)} more problems"]
+        raise UserError("\n".join(lines))
+
+
+class TrialProblems(Problems):
+    """Problems of trials with certain parameters, which each message names; `problems` collects them."""
+
+    def __init__(self, problems: Problems, params: Params) -> None:
+        self._problems, self._note = problems, f"with {params_text(params)}: " if params else ""
+
+    def add(self, key: Key, message: str) -> None:
+        self._problems.add(key, f"{self._note}{message}")
+
+
+def _quote_key_part(part: str) -> str:
+    """Return a part of a key, quoted where it would break a message's line."""
+    part = shortened(part)
+    return part if part and part.isprintable() else repr(part)
+
+
+def params_text(params: Params) -> str:
+    """Return parameters and their values as messages name them."""
+    return ", ".join(f"{key} {value_text(value)}" for key, value in params.items())
+
+
+def value_text(value: Value) -> str:
+    """Return a value as messages quote it."""
+    return shortened(repr(value))
+
+
+def find_fault(knob: Knob, value: Value) -> str | None:
+    """Return what is wrong with a value of a hyperparameter; None if it is allowed."""
+    model = section_model("value", [knob])
+    try:
+        model.model_validate({knob.key: value})
+    except ValidationError as error:
+        return _join_messages([_explain_error(model, detail, (knob.key,)) for detail in error.errors()])
+    return None
+
+
+def validate_as(
+    model: type[Model], values: Section, at: Key, problems: Problems, context: str | None = None
+) -> Model | None:
+    """Return a section as its model, with defaults filled in; None if something is wrong."""
+    try:
+        return model.model_validate(values, context=context)
+    except ValidationError as error:
+        explained: dict[Key, list[str]] = {}
+        for detail in error.errors():
+            key = (*at, *_error_key(detail["loc"]))
+            explained.setdefault(key, []).append(_explain_error(model, detail, key))
+        for key, messages in explained.items():
+            problems.add(key, _join_messages(messages))
+        return None
+
+
+def check_section(model: type[BaseModel], values: Section, at: Key, problems: Problems) -> dict[str, Value] | None:
+    """Validate a section, and return it with defaults filled in; None if something is wrong."""
+    found = validate_as(model, values, at, problems)
+    return None if found is None else found.model_dump()
+
+
+def _error_key(location: tuple[int | str, ...]) -> Key:
+    """Return the key of a validation error's location, without the union's branch that the error is from."""
+    last = str(location[-1])
+    branch = len(location) > 1 and (last in ("bool", "int", "float", "str", "none") or last.startswith("literal["))
+    parts = (str(part) for part in (location[:-1] if branch else location))
+    return tuple(part for part in parts if not UNION_BRANCH.fullmatch(part))
+
+
+def _join_messages(messages: list[str]) -> str:
+    """Join the messages about one key: a union has one per branch, `X given, allowed is Y`; words have `Allowed: Y`."""
+    first, *others = messages
+    return " or ".join([first, *(re.split(" allowed is | Allowed: ", other, maxsplit=1)[-1] for other in others)])
+
+
+def _explain_error(model: type[BaseModel], detail: ErrorDetails, key: Key) -> str:
+    kind, value = detail["type"], detail["input"]
+    if kind == "extra_forbidden":
+        valid = _keys_at(model, detail["loc"][:-1])
+        return f"unknown key. {nearest(key[-1], valid)}Allowed here: {', '.join(valid)}{_where_key_exists(key)}"
+    if kind == "missing":
+        return "is missing"
+    if kind == "literal_error":
+        allowed = str(detail.get("ctx", {})["expected"])
+        close = nearest(str(value), allowed.replace(" or ", ", ").replace("'", "").split(", "))
+        return f"{value_text(value)} given. {close}Allowed: {allowed}"
+    message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    message = message.replace("a valid dictionary", "a mapping of keys to values")
+    message = message.replace("a valid integer", "a whole number")
+    message = message.replace("a valid list", f"a list, as [{value!r}]" if isinstance(value, str) else "a list")
+    message = re.sub(r"List should have (at .*) after validation, not \d+", r"\1", message)
+    message = re.sub(r" or instance of \w+$", "", message.replace("a valid boolean", "true or false"))
+    if isinstance(value, dict | list) and kind == "value_error":
+        return message
+    return f"{value_text(value)} given, {message if kind == 'value_error' else 'allowed is ' + message}"
+
+
+def _where_key_exists(key: Key) -> str:
+    """Return which other networks, methods or data sets have a key of their section that the chosen one lacks."""
+    if len(key) != 2 or key[0] not in ("data", "model", "method"):
+        return ""
+    having: list[str] = {"data": _data_sets_with, "model": _networks_with, "method": _methods_with}[key[0]](key[1])
+    return f". {key[0]}.name with this key: {', '.join(having)}" if having else ""
+
+
+def _data_sets_with(key: str) -> list[str]:
+    return [name for name in data.names() if key in {knob.key for knob in data.data_knobs(name)}]
+
+
+def _networks_with(key: str) -> list[str]:
+    return [name for name in models.names() if key in models.model_knobs({"name": name})]
+
+
+def _methods_with(key: str) -> list[str]:
+    return [name for name in methods.names() if name != methods.OWN and key in methods.method_knobs({"name": name})]
+
+
+def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+    """Return the valid keys of the nested model at the location of a validation error."""
+    current: object = model
+    for part in location:
+        if isinstance(current, type) and issubclass(current, BaseModel):
+            if part not in _fields_by_key(current):
+                continue  # a union's tag
+            current = _fields_by_key(current)[str(part)].annotation
+        candidates = [current, *get_args(current), *(inner for arg in get_args(current) for inner in get_args(arg))]
+        current = next(
+            (candidate for candidate in candidates if isinstance(candidate, type) and issubclass(candidate, BaseModel)),
+            current,
+        )
+    return list(_fields_by_key(current)) if isinstance(current, type) and issubclass(current, BaseModel) else []
+
+
+def _fields_by_key(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    return model.model_fields

@@ -1,0 +1,70 @@
+"""Early stopping: which searched trials go on at a rung, by asynchronous successive halving."""
+
+import math
+from bisect import bisect_right, insort
+from collections import defaultdict
+
+from study.spec import StudySpec
+from study.spec.objective import Score
+from study.spec.rungs import Schedule
+
+
+class Rung:
+    """The trials that reached a rung, by constraints and then by their metric.
+
+    The cut is their percentile 100 (1 - 1/reduction), interpolated linearly as Ray Tune's ASHA does it; a trial that
+    equals it goes on. Between two peers that miss the limits by different amounts nothing is interpolated: the cut is
+    the nearer of them.
+    """
+
+    def __init__(self, reduction: int) -> None:
+        self._place = (1 - 1 / reduction) * 100 / 100  # by way of percent, for the same bits as Ray's
+        self._peers: list[tuple[float, float]] = []  # ascending
+
+    def admit(self, standing: tuple[float, float]) -> bool:
+        """Return whether a trial that is not in the rung is good enough to go on; True where the rung is empty."""
+        return not self._peers or standing >= self._cutoff()
+
+    def add(self, standing: tuple[float, float]) -> None:
+        """Add a trial."""
+        insort(self._peers, standing)
+
+    def _cutoff(self) -> tuple[float, float]:
+        place = (len(self._peers) - 1) * self._place
+        (missed, low), (more, high), part = self._peers[math.floor(place)], self._peers[math.ceil(place)], place % 1.0
+        if missed != more:
+            return (missed, low) if part < 0.5 else (more, high)
+        # equal but for rounding; NumPy's percentile, and so Ray, goes from the nearer end
+        return missed, low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
+
+
+class EarlyStopping:
+    """Decides of each searched trial whether it goes on (Li et al. 2020, MLSys); of several seeds it hears the first.
+
+    A trial that reaches a rung goes on if it is among the best 1/`reduction` of those that reached the rung before it.
+    Without constraints these are the decisions of Ray Tune's ASHAScheduler. An epoch without a score is skipped: the
+    trial is judged at its next epoch that has one. It is fed from the ledger, so that a resumed study decides as an
+    uninterrupted one, and draws nothing at random. Without rungs every trial runs in full, and so it does where the
+    study has several metrics: an early epoch says too little of a front.
+    """
+
+    def __init__(self, spec: StudySpec) -> None:
+        rule = spec.search.early_stopping
+        self.name: str = rule.name
+        self._rungs = () if spec.objective.has_several_metrics else Schedule(rule, spec.epochs).rungs
+        self._reached: dict[int, Rung] = defaultdict(lambda: Rung(rule.reduction))
+        self._heard: set[tuple[int, int]] = set()
+
+    def should_prune(self, trial: int, epoch: int, score: Score) -> bool:
+        """Return whether a trial ends after this epoch; never called for the last epoch of a full run.
+
+        An epoch of a trial that was heard before changes nothing, and False is returned.
+        """
+        number = bisect_right(self._rungs, epoch)
+        if number == 0 or (trial, number) in self._heard:
+            return False
+        self._heard.add((trial, number))
+        rung, standing = self._reached[number], (-score.violation, score.gains[0])
+        goes_on = rung.admit(standing)
+        rung.add(standing)
+        return not goes_on

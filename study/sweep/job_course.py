@@ -1,0 +1,192 @@
+"""The course of a job in its process: what it goes on from, what it reports, what its errors mean. Without Ray."""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import torch
+
+from study.errors import of_disk
+from study.sweep.failures import TrialFailedError
+from study.sweep.host_memory import MemoryLimit
+from study.sweep.job_payload import JobPayload
+from study.training import PAUSE_PER_WRITE, DivergedError, FunctionTrial, Trial, TrialConfig, UnusableCheckpointError
+from study.training.device import (
+    CUDA,
+    GpuMemoryFullError,
+    NoDeviceError,
+    check_gpus,
+    describe_device,
+    limit_memory,
+    set_cublas_workspace,
+)
+from study.training.gpu_errors import gpu_fault
+from study.upstream.environment import ProcessKind, variables
+
+if TYPE_CHECKING:
+    from study.ranking.epochs import EpochChoice
+
+
+class Listener(Protocol):
+    """Receiver of what happens in a job."""
+
+    def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
+        """Note that the job goes on after an epoch, on a device; `note`: why a state that was kept is of no use."""
+
+    def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
+        """Receive the metrics of an epoch, or of the test split (None)."""
+
+    def judges(self, predicted: str) -> None:
+        """Receive the predictions for the samples of its fold, packed: `study.sweep.joined_folds.FoldPredictions`."""
+
+    def diverged(self, why: str) -> None:
+        """Note that the job ends here, as its loss or metric is no number."""
+
+
+def prepare_process(job: JobPayload, config: TrialConfig, try_gpu: bool = True) -> None:
+    """Make this process ready for a job: limit it to its share of the GPU, and try the GPU once.
+
+    Raises:
+        NoDeviceError: a GPU is asked for, and the one that Ray gave cannot be used, or not any more.
+        OutOfMemoryError: its memory is full, perhaps with that of other trials.
+    """
+    limit_memory(1.0 if job.alone else job.gpu)
+    set_cublas_workspace(config.train)
+    if job.device == CUDA and try_gpu:
+        try_card(job.whole)
+
+
+@cache
+def try_card(whole: bool) -> None:
+    """Try the GPU of this process, once.
+
+    Args:
+        whole: no other trial has a share of it.
+
+    Raises:
+        NoDeviceError: it cannot be used.
+        OutOfMemoryError: its memory is full, perhaps with that of other trials.
+    """
+    try:
+        check_gpus()
+    except GpuMemoryFullError as why:
+        if not whole:
+            raise torch.OutOfMemoryError(str(why)) from None
+        raise
+
+
+def log_into_trial_folder(job: JobPayload) -> None:
+    """Make MLflow in this process keep its runs in the trial's folder, and remove every setting of a server.
+
+    The folder is emptied where the trial has no state to go on from. Call this before the function's modules are
+    imported.
+    """
+    assert job.own_runs is not None
+    if job.kind == "train" and not job.checkpoint.exists():
+        shutil.rmtree(job.own_runs, ignore_errors=True)
+    for name in [name for name in os.environ if name.startswith(MLFLOW_SERVER_PREFIXES)]:
+        del os.environ[name]
+    os.environ |= variables(ProcessKind.FUNCTION, ProcessKind.MLFLOW_CLIENT) | {
+        "MLFLOW_TRACKING_URI": job.own_runs.as_uri()
+    }
+
+
+MLFLOW_SERVER_PREFIXES = ("MLFLOW_TRACKING_", "MLFLOW_REGISTRY_", "MLFLOW_EXPERIMENT_", "MLFLOW_RUN_")
+"""Prefixes of the variables that say where MLflow logs."""
+
+
+def run(make: Callable[[], Trial | FunctionTrial], job: JobPayload, listener: Listener) -> None:
+    """Train a trial and report each epoch, or load a trained one and report the test split.
+
+    Args:
+        make: makes the trial; called again where its checkpoint is of another version and cannot be used.
+
+    Raises:
+        Exception: what ended the trial; see `error_for_driver`.
+    """
+    trial = make()
+    try:
+        if job.kind == "test":
+            assert job.model is not None
+            trial.load(job.model)
+            listener.reports(trial.evaluate("test", final=True))
+            return
+        try:
+            _train(trial, job, listener)
+        except UnusableCheckpointError as unusable:  # a state of another version, which the trial has partly loaded
+            job.checkpoint.unlink(missing_ok=True)
+            _train(make(), job, listener, str(unusable))
+    except DivergedError as diverged:
+        listener.diverged(str(diverged))
+
+
+def error_for_driver(
+    error: BaseException, device: str, memory: MemoryLimit
+) -> NoDeviceError | OSError | TrialFailedError:
+    """Return the error that the driver is told for an error that ended a job.
+
+    Args:
+        device: `cpu` or `cuda`, as the job has it.
+        memory: of its process when the job began.
+
+    Returns:
+        NoDeviceError: the GPU that Ray gave cannot be used any more. OSError: the disk is full or fails, whatever
+        exception a library made of that. TrialFailedError: any other.
+    """
+    if isinstance(error, NoDeviceError | TrialFailedError):
+        return error
+    if device == CUDA and (why := gpu_fault(error)):
+        return NoDeviceError(why)
+    if problem := of_disk(error):
+        return OSError(problem.errno, problem.strerror, problem.filename)  # Ray passes no more of it on
+    return TrialFailedError.from_exception(error, memory)
+
+
+def epoch_choice(goal: str | None) -> "EpochChoice | None":
+    """Return what chooses a trial's epoch by an objective, given as JSON; None: the last epoch is taken."""
+    if goal is None:
+        return None
+    from pydantic import TypeAdapter
+
+    from study.ranking.epochs import EpochChoice  # takes tenths of a second, and most studies do not need it
+    from study.spec.objective import Objective
+
+    return EpochChoice(TypeAdapter(Objective).validate_json(goal))
+
+
+def _train(trial: Trial | FunctionTrial, job: JobPayload, listener: Listener, why_anew: str | None = None) -> None:
+    """Train a trial and report each epoch; raise UnusableCheckpointError before anything is reported.
+
+    Args:
+        why_anew: why it does not go on from an earlier state.
+    """
+    behind, note = resume_epoch(trial, job.checkpoint, job.heard)
+    course = trial.run(job.checkpoint, PAUSE_PER_WRITE, epoch_choice(job.goal))
+    listener.starts(behind, why_anew or note, describe_device(trial.device))
+    with closing(course):  # type: ignore[type-var]
+        for epoch, metrics in enumerate(course, start=behind + 1):
+            if epoch == trial.config.train.epochs and job.model:
+                trial.save(job.model)  # before the last report: a complete trial has its model
+            if epoch == trial.config.train.epochs and job.is_judged and isinstance(trial, Trial):
+                from study.sweep.joined_folds import FoldPredictions  # its imports are of use to few trials
+
+                classes, losses = trial.evaluate.predictions_and_losses("val")
+                listener.judges(FoldPredictions(classes.cpu().numpy(), losses.float().cpu().numpy()).to_text())
+            listener.reports(metrics, epoch)
+
+
+def resume_epoch(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:
+    """Return the epoch after which the trial goes on, and why a checkpoint was of no use; remove such a file."""
+    try:
+        epoch, note = trial.saved_epoch(checkpoint), None
+    except UnusableCheckpointError as unusable:
+        epoch, note = 0, str(unusable)
+    if epoch > heard:
+        epoch, note = 0, f"{checkpoint}: is of epoch {epoch}, the study knows of {heard}"
+    if note:
+        checkpoint.unlink()
+    return epoch, note

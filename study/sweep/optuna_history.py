@@ -1,0 +1,117 @@
+"""The trials of a search, as Optuna's trials."""
+
+from bisect import insort
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, create_trial
+from optuna.trial import TrialState as OptunaTrialState
+
+from study.home.events import TrialState
+from study.knobs import Params, Scalar
+from study.spec import StudySpec
+from study.spec.configuration import configuration_identity
+from study.spec.objective import Score
+from study.spec.optuna_distributions import space_distributions, value_at
+
+
+@dataclass(frozen=True)
+class TrialEnd:
+    """The outcome of a configuration: `state`, its score at each epoch that has one, and at its end if complete."""
+
+    number: int
+    state: TrialState
+    course: Sequence[tuple[int, Score]] = ()
+    score: Score | None = None
+
+
+class OptunaHistory:
+    """All trials that a search knows, and the few that a suggestion is based on.
+
+    It is made of the calls to `add_trial` and `tell`, in their order, and of nothing else.
+
+    Attributes:
+        distributions: of each key that is searched.
+        directions: of each metric.
+        trials: by number, in the order of adoption.
+    """
+
+    def __init__(self, spec: StudySpec) -> None:
+        self.distributions = space_distributions(spec.space)
+        self.directions = [
+            StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in spec.objective.modes
+        ]
+        self.trials: dict[int, FrozenTrial] = {}
+        self._known: set[frozenset[tuple[str, bool, Scalar]]] = set()
+        self._constraints = spec.search.constraints
+        self._running: dict[int, FrozenTrial] = {}
+        self._ended: dict[int, FrozenTrial] = {}
+        self._complete: list[FrozenTrial] = []
+        self._best: list[tuple[Score, FrozenTrial]] = []
+
+    def add_trial(self, number: int, params: Params) -> None:
+        """Add a trial with these parameters, which was decided on."""
+        self._running[number] = self._store_trial(number, params, partial(create_trial, state=OptunaTrialState.RUNNING))
+        self._known.add(configuration_identity(params))
+
+    def at(self, key: str, unit: float) -> Scalar:
+        """Return the value of a key at a coordinate from 0 to 1; uniform coordinates give the space's distribution."""
+        return value_at(self.distributions[key], unit)
+
+    def has_params(self, params: Params) -> bool:
+        """Return whether a trial with these parameters was decided on."""
+        return configuration_identity(params) in self._known
+
+    def tell(self, end: TrialEnd) -> None:
+        """Add how a trial ended; do nothing if it was not running."""
+        if self._running.pop(end.number, None) is None:
+            return
+        score = end.score if end.state == "complete" else None
+        pruned = end.state == "pruned"
+        state = OptunaTrialState.COMPLETE if score else OptunaTrialState.PRUNED if pruned else OptunaTrialState.FAIL
+        one = len(self.directions) == 1  # with several metrics Optuna knows no intermediate values
+        course = {epoch: score.values[0] for epoch, score in end.course} if one else None
+        values, limits = (score.values, self._constraint_values(score)) if score else (None, None)
+        make = partial(create_trial, state=state, values=values, intermediate_values=course, constraints=limits)
+        trial = self._store_trial(end.number, self.trials[end.number].params, make)
+        if score or pruned:
+            self._ended[end.number] = trial
+        if score:
+            self._complete.append(trial)
+            self._insert_by_rank(score, trial)
+
+    def select_trials(self, best: int, newest: int, *, pruned: bool) -> list[FrozenTrial]:
+        """Return the `best` complete trials, the `newest` that ended, and all that run, by number.
+
+        With several metrics the best are those of the front, the newest of them.
+
+        Args:
+            pruned: whether pruned ones are among the newest.
+        """
+        ranked = self._best[:best] if len(self.directions) == 1 else self._best[-best:]
+        ended = islice(reversed(self._ended.values()), newest) if pruned else self._complete[-newest:]
+        seen = [*(trial for _, trial in ranked), *ended, *self._running.values()]
+        return sorted({trial.number: trial for trial in seen}.values(), key=lambda trial: trial.number)
+
+    def _constraint_values(self, score: Score) -> dict[str, float]:
+        """Return by how much each constraint is missed, below 0 where it is kept.
+
+        A Gaussian process learns from the room that is left how far it may go, for each constraint on its own.
+        """
+        return dict(zip(self._constraints, score.excesses, strict=True))
+
+    def _store_trial(self, number: int, params: Params, make: Callable[..., FrozenTrial]) -> FrozenTrial:
+        trial = make(params=dict(params), distributions={key: self.distributions[key] for key in params})
+        trial.number = number
+        self.trials[number] = trial
+        return trial
+
+    def _insert_by_rank(self, score: Score, trial: FrozenTrial) -> None:
+        """Put a complete trial in its place among the best."""
+        if len(self.directions) == 1:
+            insort(self._best, (score, trial), key=lambda ranked: (ranked[0].violation, -ranked[0].gains[0]))
+        elif not any(other.dominates(score) for other, _ in self._best):
+            self._best = [ranked for ranked in self._best if not score.dominates(ranked[0])] + [(score, trial)]

@@ -1,0 +1,341 @@
+"""Runs in MLflow, through its client: any server or database."""
+
+import json
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from mlflow import MlflowClient
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
+from mlflow.exceptions import MlflowException
+
+from study.data.dataset import DatasetSummary
+from study.knobs import Section
+from study.spec import StudySpec
+from study.text import printed
+from study.tracking.connection import iterate_search
+from study.tracking.tracking_state import STUDY_RUN_KEY, TRIALS_VIEW_NAME
+
+
+class MetricPoint(NamedTuple):
+    """One value of a metric.
+
+    Attributes:
+        time: in milliseconds since the epoch.
+        step: the epoch of training; for results of a whole study, how many trials had ended.
+    """
+
+    name: str
+    value: float
+    time: int
+    step: int
+
+
+@dataclass
+class RunUpdate:
+    """All changes of one run by several events of a ledger, so that it takes as few requests as can be.
+
+    Applying it twice is the same as once.
+
+    Attributes:
+        key: of the run; see `TrackingState.runs`.
+        parent: key of the run that it is nested under, None for the study's.
+        name: of the run, if it does not exist yet; `rename`: its new name, None: as it is.
+        start: when it began, in milliseconds since the epoch, if it does not exist yet.
+        inputs: data sets that it reads.
+        tags: to set; `untag`: to remove.
+        status: one of MLflow's, None: as it is; a new run is RUNNING.
+        end: when it ended, in milliseconds since the epoch; None while it runs.
+        files: folders whose content becomes its artifacts, each with the artifact folder that it goes to (None: the
+            topmost); they are removed then.
+    """
+
+    key: str
+    parent: str | None = None
+    name: str = ""
+    rename: str | None = None
+    start: int = 0
+    tags: dict[str, str] = field(default_factory=dict)
+    untag: set[str] = field(default_factory=set)
+    params: dict[str, str] = field(default_factory=dict)
+    points: list[MetricPoint] = field(default_factory=list)
+    inputs: list[DatasetInput] = field(default_factory=list)
+    status: str | None = None
+    end: int | None = None
+    files: list[tuple[Path, str | None]] = field(default_factory=list)
+
+
+MAX_VALUE_CHARACTERS = 5000
+"""Most characters of a parameter or tag that every MLflow takes."""
+
+
+def truncate_value(value: object) -> str:
+    """Return a value as text that every MLflow takes, cut to `MAX_VALUE_CHARACTERS` with a note of its length."""
+    text = printed(str(value))
+    if len(text) <= MAX_VALUE_CHARACTERS:
+        return text
+    end = f" ... (cut: {len(text)} characters in all)"
+    return text[: MAX_VALUE_CHARACTERS - len(end)] + end
+
+
+def to_milliseconds(time: float) -> int:
+    """Convert seconds since the epoch to milliseconds."""
+    return int(time * 1000)
+
+
+MAX_TITLE_CHARACTERS, MAX_DIGEST_CHARACTERS = 500, 36
+"""Most characters of a data set's name and digest that MLflow takes."""
+
+
+def to_dataset_input(section: Section, told: DatasetSummary) -> DatasetInput:
+    """Return a data set for MLflow's column of them.
+
+    Args:
+        section: the `data` section of a study or trial.
+        told: what the ledger says of it, see `study.data.summarise_datasets`.
+    """
+    kind, source = _dataset_source(str(section["name"]), told["sources"])
+    profile = json.dumps({"rows": told["rows"], "shape": told.get("shape")})
+    whole, _, _ = told["digest"].partition(",")  # of which a fold is a part
+    title, digest = told["title"][:MAX_TITLE_CHARACTERS], whole[:MAX_DIGEST_CHARACTERS]
+    found = Dataset(title, digest, kind, source, profile=profile)
+    return DatasetInput(found, [InputTag("mlflow.data.context", ", ".join(told["rows"]))])
+
+
+def _dataset_source(name: str, sources: list[str]) -> tuple[str, str]:
+    """Return the kind of a data set's source, in MLflow's words, and JSON with its first address, and all if more."""
+    if not sources:
+        return "code", json.dumps({"tags": {"mlflow.source.name": f"study.data.sets.{name}"}})
+    several = {"files": sources} if len(sources) > 1 else {}
+    if sources[0].startswith(("http://", "https://")):
+        return "http", json.dumps({"url": sources[0], **several})
+    return "local", json.dumps({"uri": sources[0], **several})
+
+
+OWN_RUN_TAG = "study.own_run"
+"""Tag of a run that a training function logged itself: its key, see `study.tracking.own_runs`."""
+
+REFERENCE_TAG = "study.reference"
+"""Tag of a reference's run: its name."""
+
+
+def reference_run_key(name: str) -> str:
+    """Return the key of a reference's run, which is also its name."""
+    return f"reference {name}"
+
+
+UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
+"""Tags that make the MLflow UI open an experiment on its training runs."""
+
+NOTE_TAG = "mlflow.note.content"
+"""Tag that MLflow's UI shows as the description of a run or an experiment, as Markdown."""
+
+DESCRIPTION = """\
+Search for {aims}. *Views*, *Trials*: a table of all trials, the best first, with what each is given.
+
+Each run in the list is a study, whose description says what came of it; *+* beside it shows its trials. A ★ marks the
+best configuration, on each of its seeds; of several metrics the best of the front in the first one. A red cross is a
+trial that was pruned, stopped or failed: its tags say which.
+"""
+
+SAVED_VIEW_TAG = f"mlflow.sharedViewState.{TRIALS_VIEW_NAME}"
+"""Tag of an experiment: a view that the UI's menu *Views* offers, in the form in which the UI itself saves one."""
+
+
+def trials_view_json(spec: StudySpec) -> str:
+    """Return the view of a study's trials, the best first: metrics, test too, and searched parameters.
+
+    MLflow shows these by alphabet. Those of one method among several are left out: they would push the others, which
+    decide, out of sight.
+    """
+    goal = spec.objective
+    chosen = "chosen/" if goal.window is not None else ""
+    metrics = [f"metrics.`{chosen}{name}`" for name in goal.needed_metrics]
+    partial = {key for key in spec.space.conditional_keys() if key.startswith("method.")}
+    keys = [key for key in spec.search.space if key not in partial]
+    state = {
+        "searchFilter": "tags.`study.kind` = 'trial'",
+        "orderByKey": metrics[0],
+        "orderByAsc": goal.modes[0] == "min",
+        "selectedColumns": [*metrics, f"metrics.`{spec.test_metric}`", *(f"params.`{key}`" for key in keys)],
+    }
+    now = int(time.time() * 1000)
+    return json.dumps({"name": "Trials", "createdAt": now, "updatedAt": now, "state": json.dumps(state)})
+
+
+PRIMARY_METRIC_TAG = "mlflow.experiment.primaryMetric.name"
+"""Tag of an experiment: the metric of the UI's first charts and of its parallel coordinates."""
+
+REQUESTS_AT_ONCE = 8
+"""Requests that a server gets at the same time, each for another run."""
+
+
+class RunStore:
+    """Runs, each known by its key; see `TrackingState.runs`.
+
+    Args:
+        at_once: requests at the same time.
+    """
+
+    def __init__(self, client: MlflowClient, at_once: int = REQUESTS_AT_ONCE) -> None:
+        self.client, self._at_once = client, at_once
+
+    def experiment(self, spec: StudySpec, artifacts: str | None) -> str:
+        """Return the id of a study's experiment; make it if there is none, restore it if it was marked as deleted.
+
+        The UI's charts begin with the study's metric.
+
+        Args:
+            artifacts: where those of its runs are kept, None: where MLflow puts them.
+        """
+        experiment = self.client.get_experiment_by_name(spec.name)
+        if experiment is None:
+            tags = {
+                PRIMARY_METRIC_TAG: spec.metric,
+                NOTE_TAG: DESCRIPTION.format(aims=spec.objective.aims),
+                SAVED_VIEW_TAG: trials_view_json(spec),
+            }
+            return str(self.client.create_experiment(spec.name, artifacts, UI_TAGS | tags))
+        if experiment.lifecycle_stage == "deleted":
+            self.client.restore_experiment(experiment.experiment_id)
+        self.client.set_experiment_tag(experiment.experiment_id, SAVED_VIEW_TAG, trials_view_json(spec))
+        return str(experiment.experiment_id)
+
+    def has_lost_runs(self, runs: Mapping[str, str]) -> bool:
+        """Return whether the first or the last run that was made is missing: the study's own, or its last trial's.
+
+        That is enough, as an experiment vanishes as a whole, or an older copy of everything takes its place.
+
+        Args:
+            runs: id by key, in the order of their making.
+        """
+        return any(self._is_deleted(run_id) for run_id in {*list(runs.values())[:1], *list(runs.values())[-1:]})
+
+    def _is_deleted(self, run_id: str) -> bool:
+        try:
+            return self.client.get_run(run_id).info.lifecycle_stage == "deleted"
+        except MlflowException as error:
+            if error.error_code == "RESOURCE_DOES_NOT_EXIST":
+                return True
+            raise
+
+    def find(self, experiment: str, study: str, since: int = 0) -> Iterator[tuple[str, str]]:
+        """Yield key and id of a study's runs, in the order of their making.
+
+        Args:
+            study: the id in its ledger.
+            since: leave out runs that began before, in milliseconds since the epoch.
+        """
+        query = f"tags.`study.id` = '{study}' and attributes.start_time >= {since}"
+        of = [experiment], query, ViewType.ACTIVE_ONLY, 1000, ["attributes.start_time ASC"]
+        for run in iterate_search(lambda token: self.client.search_runs(*of, page_token=token)):
+            yield _run_key(run.data.tags), run.info.run_id
+
+    def attach(self, run_id: str, path: Path, folder: str | None) -> None:
+        """Log a file, or all in a folder, as artifacts of a run."""
+        log = self.client.log_artifacts if path.is_dir() else self.client.log_artifact
+        log(run_id, str(path), folder)
+
+    def write(self, experiment: str, changes: list[RunUpdate], runs: dict[str, str]) -> None:
+        """Apply changes: runs are made after those that they are nested under, and the study's run ends last.
+
+        Args:
+            runs: id by key of the runs that exist; the new ones are added.
+        """
+        study = [change for change in changes if change.key == STUDY_RUN_KEY]
+        for change in study:
+            self._create_run(experiment, change, runs)
+            self._log_inputs(change, runs)  # before those of trials: of two requests that make one at once, one fails
+        left = {change.key: change for change in changes if change.key != STUDY_RUN_KEY}
+        while left:
+            level = [change for change in left.values() if change.parent not in left] or [*left.values()]
+            apply_in_parallel(lambda change: self._apply_update(experiment, change, runs), level, self._at_once)
+            left = {key: change for key, change in left.items() if change not in level}
+        apply_in_parallel(lambda change: self._apply_update(experiment, change, runs), study, self._at_once)
+
+    def _create_run(self, experiment: str, change: RunUpdate, runs: dict[str, str]) -> None:
+        if change.key not in runs:
+            nesting = {"mlflow.parentRunId": runs[change.parent]} if change.parent else {}
+            tags = change.tags | nesting
+            made = self.client.create_run(experiment, change.start, tags, change.name)
+            runs[change.key], change.tags = made.info.run_id, {}
+            change.status = None if change.status == "RUNNING" else change.status
+            change.untag = set()
+
+    def _log_inputs(self, change: RunUpdate, runs: Mapping[str, str]) -> None:
+        if change.inputs:
+            self.client.log_inputs(runs[change.key], change.inputs)
+
+    def _new_points(self, change: RunUpdate, run_id: str) -> list[MetricPoint]:
+        """Return the points but those that are no numbers and there: MLflow below 3.16 fails at a second one."""
+        odd = {point.name for point in change.points if math.isnan(point.value)}
+        there = {
+            (name, point.step)
+            for name in odd
+            for point in self.client.get_metric_history(run_id, name)
+            if math.isnan(point.value)
+        }
+        return [point for point in change.points if not (math.isnan(point.value) and (point.name, point.step) in there)]
+
+    def _apply_update(self, experiment: str, change: RunUpdate, runs: dict[str, str]) -> None:
+        is_new = change.key not in runs
+        self._create_run(experiment, change, runs)
+        run_id = runs[change.key]
+        for name in change.untag & self.client.get_run(run_id).data.tags.keys() if change.untag else ():
+            self.client.delete_tag(run_id, name)
+        points = change.points if is_new else self._new_points(change, run_id)
+        self.client.log_batch(
+            run_id,
+            [Metric(point.name, point.value, point.time, point.step) for point in points],
+            [Param(key, value) for key, value in change.params.items()],
+            [RunTag(key, value) for key, value in change.tags.items()],
+        )
+        if change.key != STUDY_RUN_KEY:
+            self._log_inputs(change, runs)
+        if change.rename is not None:
+            self.client.update_run(run_id, name=change.rename)
+        if change.end is not None:
+            self.client.set_terminated(run_id, change.status, change.end)
+        elif change.status is not None:
+            self.client.update_run(run_id, change.status)
+
+
+def _run_key(tags: Mapping[str, str]) -> str:
+    """Return the key of a run, by its tags."""
+    name = tags.get(REFERENCE_TAG)
+    return tags.get(OWN_RUN_TAG) or (reference_run_key(name) if name else tags.get("study.trial", STUDY_RUN_KEY))
+
+
+def apply_in_parallel(function: Callable[[RunUpdate], None], changes: list[RunUpdate], threads: int) -> None:
+    """Call a function for each change, several at a time.
+
+    Raises:
+        Exception: the first that a call raised; calls that had not begun are left out then.
+    """
+    waiting, lock, errors = iter(changes), threading.Lock(), list[Exception]()
+
+    def work() -> None:
+        while not errors:
+            with lock:
+                change = next(waiting, None)
+            if change is None:
+                return
+            try:
+                function(change)
+            except Exception as error:
+                errors.append(error)
+
+    # daemons, unlike those of concurrent.futures, do not keep a process from ending while a server does not answer
+    workers = [
+        threading.Thread(target=work, name="tracking request", daemon=True) for _ in range(min(threads, len(changes)))
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if errors:
+        raise errors[0]

@@ -1,0 +1,267 @@
+"""The model card of a final model: what it is, its data, how well it does for which groups, and how it was chosen."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from study import models, ranking
+from study.catalogue import FITTED
+from study.data import Dataset, Facts
+from study.data.cells import count_split
+from study.data.positive_class import positive_class
+from study.home.record import TrialRecord
+from study.metrics import METRICS, group_names, is_standard_error
+from study.metrics.worst_group_statement import GroupCounts, find_worst_group, wilson_interval
+from study.ranking import RELATIVE_TOLERANCE, Results, SeedStatistics, epochs
+from study.spec import StudySpec
+from study.spec.schema import Origin
+from study.text import counted, escaped, rows_as_markdown
+
+MISSING = "not defined"
+"""Text in place of a number that is not defined."""
+
+
+def _over_seeds_text(trials: Sequence[TrialRecord]) -> str:
+    return f"over {counted(len(trials), 'seed')}"
+
+
+def described_split(trial: TrialRecord) -> str:
+    """Return the split that a final model is described on."""
+    return "test" if trial.test_metrics else "val"
+
+
+def group_counts(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> GroupCounts | None:
+    """Return the counts of the groups on that split; None without bias labels there."""
+    split = described_split(trial)
+    samples, facts = dataset.splits.get(split), dataset.facts.for_split(split)
+    found = None if samples is None else count_split(samples, facts)
+    if found is None or not found.cells:
+        return None
+    values = _metric_values(spec, trial)
+    labelled = found.samples - found.unlabelled
+    return GroupCounts.from_metrics(split, found.cells, lambda name: values.get(f"{split}/{name}"), labelled)
+
+
+def _metric_values(spec: StudySpec, trial: TrialRecord) -> dict[str, float | None]:
+    """Return every metric of a trial on validation and test; None for what is not a number."""
+    return {**epochs.chosen_metrics(spec.objective, trial), **trial.test_metrics}
+
+
+FAIRNESS = (
+    "equalized_odds_difference",
+    "equalized_odds",
+    "equal_opportunity",
+    "demographic_parity",
+    "accuracy_parity",
+)
+"""Gaps between groups as fractions, 0 is fair. The first is fairlearn's, the second the papers' mean."""
+
+
+def model_card(
+    results: Results, trial: TrialRecord, dataset: Dataset, description: str, size: str = "", whole: bool = False
+) -> str:
+    """Return a model card in Markdown.
+
+    Args:
+        trial: the complete final trial whose weights it describes.
+        description: docstring of the data set's module; the first line is used.
+        size: how large it is and how long a sample takes; empty: not known.
+        whole: whether a frozen network's weights are among the model's files.
+    """
+    trials = [trial for trial in results.record.trials_of_stages("final") if trial.state == "complete"]
+    seeds = ", ".join(str(trial.seed) for trial in trials)
+    method = results.spec.base["method"]
+    trained_for = counted(results.spec.epochs, "epoch")
+    made = f"`{method['name']}` on `{results.spec.base['model']['name']}`, trained for {trained_for}"
+    made = f"scikit-learn's `{method['model']}`, fitted" if method["name"] == FITTED else made
+    parts = [
+        f"# {results.spec.name}",
+        f"{made} on seeds {seeds}. "
+        f"The weights are those of seed {trial.seed}, {_why_this_seed(results.spec, dataset)}.",
+        *_worst_group_sentences(results.spec, trial, dataset),
+        *_beginning(results, whole),
+        *(["## Size and time", size] if size else []),
+        "## Data",
+        *_data_sentences(results.spec, dataset, description),
+        "## Metrics",
+        f"Mean ± sample standard deviation over the seeds, {epochs.chosen_epoch_text(results.spec.objective)}; its "
+        "95% interval by the seeds and by the error of the split's own samples, which all seeds share; and the "
+        "value of this seed. Its weights are those at the end of epoch "
+        f"{epochs.chosen_metrics(results.spec.objective, trial)['epoch']}.",
+        rows_as_markdown(
+            ["metric", _over_seeds_text(trials), "95%", f"seed {trial.seed}"], _metric_rows(results.spec, trials, trial)
+        ),
+        "## Groups",
+        *_group_sections(results.spec, trials, trial, dataset),
+        "## How it was chosen",
+        *_choice_sentences(results),
+        "## Limits",
+        *_limit_sentences(results.spec, dataset),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _beginning(results: Results, whole: bool) -> Iterator[str]:
+    """Yield which weights training began from, or stays on, where it was not random ones."""
+    model = results.spec.base["model"]
+    is_frozen = model.get("frozen")
+    begins = "It is trained on features of a frozen network with" if is_frozen else "Training began from"
+    if models.has_trained_stages(model):
+        begins = "It is trained on maps and features of a frozen network, whose last stages train along, with"
+    where = "is among the model's files" if whole else "is needed wherever the model is used"
+    needed = f" Their file {where}." if is_frozen else ""
+    needed += " What they learned of their own data, biases too, may be in this model."
+    needed += " Features are rounded to float16, as in training." if is_frozen else ""
+    for entry in results.record.sessions[-1].weights or ():
+        yield (
+            f"{begins} the weights {escaped(entry['name'])} ({escaped(entry['file'])}, SHA-256 "
+            f"{entry['sha256']}).{needed}"
+        )
+
+
+def _why_this_seed(spec: StudySpec, dataset: Dataset) -> str:
+    if spec.folds:
+        return (
+            "the first of them: it was trained on all samples outside test (data.folds), and nothing is left to choose"
+        )
+    if spec.train.with_val:
+        return "the first of them: the validation split was used for training and could not choose"
+    facts = dataset.facts
+    words = group_names.metric_in_words(spec.metric, facts.class_names, facts.bias_names)
+    return f"the best of them by {spec.metric}" + (f" ({escaped(words)})" if words else "")
+
+
+def _data_sentences(spec: StudySpec, dataset: Dataset, description: str) -> Iterator[str]:
+    section = ", ".join(f"{key} {value}" for key, value in spec.base["data"].items() if value not in (None, "", []))
+    counts = ", ".join(f"{len(split)} in {name}" for name, split in dataset.splits.items())
+    yield escaped(description.splitlines()[0] if description else dataset.facts.title)
+    yield f"{escaped(section)}; fingerprint {dataset.fingerprint}. {counts}."
+    if dataset.facts.class_names:
+        yield f"Classes: {', '.join(map(escaped, dataset.facts.class_names))}."
+    if positive := positive_class(dataset.facts.class_names):
+        yield f"Positive class: {escaped(positive)}; the true positive rate is of it."
+    if dataset.facts.bias_names:
+        yield f"Bias (sensitive, spurious) classes: {', '.join(map(escaped, dataset.facts.bias_names))}."
+
+
+def _metric_rows(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord) -> Iterator[list[str]]:
+    values, spreads = _metric_values(spec, trial), ranking.statistics_by_metric(spec.objective, trials)
+    undefined = [name for name in values if name.startswith(("val/", "test/")) and name not in spreads]
+    for name in [*spreads, *undefined]:
+        if not name.split("/")[1].startswith("group_") and not is_standard_error(name):
+            ends = spreads[name].interval() if name in spreads else None
+            interval = "-" if ends is None else f"{ends[0]:.3f} to {ends[1]:.3f}"
+            yield [name, _spread_text(spreads.get(name)), interval, _number_text(values.get(name))]
+
+
+def _worst_group_sentences(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> Iterator[str]:
+    found, facts = group_counts(spec, trial, dataset), dataset.facts
+    if found and (worst := find_worst_group(found, facts.class_names, facts.bias_names)):
+        yield escaped(" ".join(worst.sentences()))
+
+
+def _group_sections(
+    spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRecord, dataset: Dataset
+) -> Iterator[str]:
+    """Yield accuracy of each (class, bias class) group, with intervals; and the gaps between groups."""
+    split = described_split(trial)
+    facts = dataset.facts.for_split(split)
+    if not facts.bias_classes:
+        yield "The data have no bias labels on this split, so how the model treats groups is not known."
+        return
+    found = group_counts(spec, trial, dataset)
+    rows = list(_group_rows(spec, trials, found, facts)) if found else []
+    if rows:
+        yield (
+            f"Accuracy on the {split} split by class and bias class. The interval is Wilson's 95% interval for the "
+            "samples of the group; it is for the seed of these weights."
+        )
+        yield rows_as_markdown(
+            ["class", "bias class", "samples", _over_seeds_text(trials), f"seed {trial.seed}", "95%"], rows
+        )
+    else:
+        yield f"There are {facts.classes} x {facts.bias_classes} groups, too many to list. The gaps are between these."
+    values = _metric_values(spec, trial)
+    known = {name: values[f"{split}/{name}"] for name in FAIRNESS if f"{split}/{name}" in values}
+    if known:
+        gaps = (f"- {name} {_number_text(value)}: {METRICS[name].about}" for name, value in known.items())
+        yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
+        cells = count_split(dataset.splits[split], facts).cells or ()
+        yield escaped(f"On {split} {group_names.compared_groups(cells, facts.class_names)}")
+
+
+def _group_rows(
+    spec: StudySpec, trials: Sequence[TrialRecord], found: GroupCounts, facts: Facts
+) -> Iterator[list[str]]:
+    spreads = ranking.statistics_by_metric(spec.objective, trials)
+    for (y, s), (right, samples) in found.by_cell.items():
+        low, high = wilson_interval(right / samples, samples)
+        spread = spreads.get(f"{found.split}/group_{y}_{s}_accuracy")
+        names = group_names.class_name(facts.class_names, y), group_names.class_name(facts.bias_names, s)
+        yield [*names, str(samples), _spread_text(spread), _number_text(right / samples), f"{low:.3f} to {high:.3f}"]
+
+
+def _choice_sentences(results: Results) -> Iterator[str]:
+    origin: Origin = results.spec.origin or {}
+    if origin.get("baseline"):
+        yield f"Configuration: the baseline of the study `{origin['study']}`, as its file gives it: no search chose it."
+    elif "reference" in origin:
+        yield (
+            f"Configuration: the reference {origin['reference']} of the study `{origin['study']}`, which needs no "
+            f"search: of {origin['trials']} configurations that were tried none was chosen over it; judged by "
+            f"{escaped(str(origin['chosen_by']))}, on the validation split alone."
+        )
+    elif "study" in origin:
+        yield (
+            f"Configuration: trial {origin['trial']} of the study `{origin['study']}`, which tried {origin['trials']} "
+            f"configurations; chosen by {escaped(str(origin['chosen_by']))}, on the validation split alone."
+        )
+        if not origin.get("changed"):
+            yield from _gain_sentences(origin.get("gain") or {})
+    else:
+        yield "Configuration: given in a study file, not chosen by a search of this home."
+    if changed := origin.get("changed"):
+        yield f"Changed since: {', '.join(map(escaped, changed))}."
+    readings, earlier_readings = results.record.n_test_readings, origin.get("test_readings")
+    by_study = f"{earlier_readings} by that study and " if earlier_readings is not None else ""
+    yield (
+        f"Readings of the test split: {by_study}{readings} by this training, each of one "
+        "model. None chose anything. Choosing by them from now on would make the test split useless."
+    )
+
+
+def _gain_sentences(gains: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the search gained over its baseline, as the export wrote it down."""
+    for name, gain in gains.items():
+        sentence = f"In that study it differed from the baseline by {gain['difference']:+.4f} {name}"
+        if not gain["interval"]:
+            yield f"{sentence}, which one seed cannot tell from luck."
+            continue
+        low, high = gain["interval"]
+        if high - low <= RELATIVE_TOLERANCE * max(abs(low), abs(high)):
+            yield f"{sentence}, on every seed alike."
+            continue
+        how = "Student's t of the differences by seed" if gain["paired"] else "Welch's t"
+        chosen = f"; the choice among {gain['among']} configurations is allowed for" if gain["among"] > 1 else ""
+        yield f"{sentence} (95% interval {low:+.4f} to {high:+.4f}, {how}{chosen})."
+
+
+def _limit_sentences(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
+    limits = [
+        "It was measured on the splits named above only: other cameras, places or people are not covered.",
+        "Probabilities are the softmax of the scores and are not calibrated.",
+    ]
+    if dataset.facts.bias_classes:
+        limits.append("Groups are those of the data's labels; for other groups the model may do better or worse.")
+    if (share := spec.train.data_share) < 1:
+        limits.append(f"Trained on {share:g} of the training samples.")
+    yield "\n".join(f"- {limit}" for limit in limits)
+
+
+def _spread_text(spread: SeedStatistics | None) -> str:
+    if spread is None:
+        return MISSING
+    return f"{spread.mean:.4f}" + ("" if spread.deviation is None else f" ± {spread.deviation:.4f}")
+
+
+def _number_text(value: float | None) -> str:
+    return MISSING if value is None else f"{value:.4f}"

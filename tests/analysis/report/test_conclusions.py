@@ -1,0 +1,241 @@
+from dataclasses import replace
+from pathlib import Path
+
+import image_folders
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import Told, quickstart, record
+from told_studies import of_other_data, only, over, said
+
+from study import data
+from study.analysis.report.conclusions import (
+    Change,
+    DataDiffer,
+    Doubted,
+    FinalReached,
+    Gain,
+    InputTellsClass,
+    NothingYet,
+    Reached,
+    conclusions,
+)
+from study.analysis.report.result_sentences import lead
+from study.analysis.statistics.debiasing_metrics import ClassBelowChance, NoBetterThanChance
+from study.analysis.statistics.next_step import LearnFirst, next_steps
+from study.data import summarise_datasets
+from study.home.events import GroupCells
+from study.ranking import Results
+from study.spec import load_study
+
+
+def test_final_training(final_spec, writer):
+    study = writer()
+    study.trial("final", [0.5], state="failed")
+    assert conclusions(Results(final_spec, study.record())) == [NothingYet("final")]
+    study = writer()
+    study.trial("final", [0.5], test=0.4)
+    reached = said(FinalReached, Results(final_spec, study.record()))
+    assert [{name: spread.mean for name, spread in one.values.items()} for one in reached] == [
+        {"val/accuracy": 0.5},
+        {"test/accuracy": 0.4},
+    ]
+
+
+def confirmed(study, baseline, best, test=None, **given_metric):
+    study.trial("baseline", [0.5], **given_metric)
+    study.trial("search", [0.7], **given_metric)
+    for repeats, values in ((0, baseline), (1, best)):
+        for seed, value in enumerate(values, start=1):
+            given = test[repeats][seed - 1] if test else None
+            study.trial("confirm", [value], seed=seed, repeats=repeats, test=given, **given_metric)
+    return study.record()
+
+
+def test_a_gain_that_the_test_split_denies(spec, writer):
+    record = confirmed(writer(), [0.5, 0.51], [0.7, 0.71], test=([0.8, 0.81], [0.6, 0.61]))
+    results = Results(spec, record)
+    assert only(Gain, results).verdict == "clear"
+    change = only(Change, results)
+    assert (change.metric, change.difference.value) == ("test/accuracy", pytest.approx(-0.2))
+    assert change.difference.is_clear
+
+
+def test_a_gap_is_lowered_and_a_fraction(writer):
+    spec = load_study("fairkl_digits", ["search.metric=val/equalized_odds"])
+    study = writer()
+    study.trial("baseline", [0.3], metric="val/equalized_odds")
+    study.trial("search", [0.1], metric="val/equalized_odds")
+    first, second = conclusions(Results(spec, study.record()))
+    assert isinstance(first, Gain)
+    assert isinstance(second, Change)
+    assert (first.verdict, first.won) == ("open", 1), "luck?"
+    assert (second.difference.value, second.difference.is_clear) == (pytest.approx(-0.2), None)
+    fresh = confirmed(writer(), [0.3, 0.31, 0.32], [0.1, 0.12, 0.11], metric="val/equalized_odds")
+    gain = only(Gain, Results(spec, fresh))
+    assert (gain.verdict, gain.difference.value) == ("clear", pytest.approx(-0.2))
+
+
+@pytest.mark.parametrize(
+    ("trials", "expected"),
+    [
+        ([], ("any", None)),
+        ([("search", "failed")], ("search", None)),
+        ([("baseline", "complete")], ("search", 0.5)),
+        ([("search", "complete")], ("alone", 0.5)),
+    ],
+)
+def test_partly_finished_studies(spec, writer, trials, expected):
+    study = writer()
+    for stage, state in trials:
+        study.trial(stage, [0.5], state=state)
+    (told,) = conclusions(Results(spec, study.record()))
+    what, arm = (told.stage, told.baseline) if isinstance(told, NothingYet) else (told.who, told.arm)
+    assert (what, arm and arm.statistics("val/accuracy").mean) == expected
+
+
+def test_values_on_different_data_rank_nothing() -> None:
+    """A configuration is easier to be good with on weaker bias; a search over the arm of images is none of these."""
+    results = Results(*of_other_data())
+    parts = lead(results)
+    assert parts.keys() == {"Result", "Cost"}
+    differ, reached, _ = parts["Result"]
+    assert differ == DataDiffer(["data.rho"])
+    assert isinstance(reached, Reached)
+    assert (reached.who, reached.arm.number) == ("highest", 0)
+    assert next_steps(results) == []
+    assert quickstart().varied_data_keys == []
+
+
+@pytest.mark.parametrize("given", ["search.baseline={%s}", "search.enqueue=[{%s}]"])
+def test_a_configuration_that_is_given_may_differ_in_its_data(given: str) -> None:
+    values = "method.alpha: 1.0, method.lambda: 0.0, method.epsilon: 0.0, data.rho: 0.5"
+    assert quickstart(given % values).varied_data_keys == ["data.rho"]
+
+
+STUDY = """\
+name: people
+data: {name: table, path: people.csv, target: status, bias: sex, val: biased}
+model: {name: mlp}
+method: {name: cross_entropy}
+train: {epochs: 1}
+search: {metric: val/accuracy, trials: 2, baseline: {}, space: {train.learning_rate: {low: 0.001, high: 0.01}}}
+"""
+
+
+@pytest.mark.parametrize("reached", [0.9, 0.995])
+@pytest.mark.parametrize("leaks", [True, False, None])
+def test_a_column_that_tells_the_class_is_named_and_a_result_of_nearly_all_is_doubted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reached: float, leaks: bool | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    draw = np.random.default_rng(0)
+    yes, sex = draw.integers(0, 2, 200), draw.choice(["f", "m"], 200)
+    copy = np.where(np.arange(200) % 50 == 0, 1 - yes, yes)
+    columns = {"x": draw.normal(size=200), "sex": sex, "status": yes} | ({"copy": copy} if leaks else {})
+    pd.DataFrame(columns).to_csv("people.csv", index=False)
+    Path("people.yaml").write_text(STUDY)
+    spec = load_study("people.yaml")
+    study = record(Told("baseline", [0.7]), Told("search", [reached]))
+    if leaks is not None:  # None: a session of an earlier version
+        section = spec.base["data"]
+        datasets = summarise_datasets({data.section_key(section): data.load(section)})
+        study.sessions[-1] = replace(study.sessions[-1], datasets=datasets)
+    results = Results(spec, study)
+    assert ["'copy'" in one.told for one in said(InputTellsClass, results)] == [True] * bool(leaks)
+    doubted = [(one.metric, one.arm.number, one.inputs) for one in said(Doubted, results)]
+    inputs = None if leaks is None else int(leaks)
+    assert doubted == ([("val/accuracy", 1, inputs)] if reached > 0.99 else [])
+
+
+@pytest.mark.parametrize(
+    ("share", "error", "cells", "says"),
+    [
+        (0.5, 0.0, [[40, 8], [6, 30]], True),  # by the bias alone: no error is known
+        (0.56, 0.04, [[40, 8], [6, 30]], True),
+        (0.44, 0.02, [[40, 8], [6, 30]], True),
+        (0.62, 0.04, [[40, 8], [6, 30]], False),
+        (0.5, 0.04, [[40, 0], [6, 30]], False),  # half of three cells is more than a guess
+        (0.5, 0.04, [[40, 8], [6, 30], [9, 9]], False),  # of three classes a guess has a third
+    ],
+)
+def test_a_best_that_is_no_better_than_guessing_is_not_to_be_trained(
+    share: float, error: float, cells: list[list[int]], says: bool
+) -> None:
+    metric = "val/unbiased_accuracy"
+    further = {metric: share, f"{metric}_standard_error": error}
+    told = over(Told("baseline", [0.9], further=further), Told("search", [0.95], further=further))
+    told.groups = GroupCells({"val": cells})
+    results = Results(quickstart(), told)
+    found = said(NoBetterThanChance, results)
+    assert [(one.metric, one.chance) for one in found] == ([(metric, 1 / len(cells))] if says else [])
+    assert (next_steps(results)[0].kind == "learn") is says
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8])
+def test_a_clear_gain_of_what_is_not_told_from_guessing_is_no_achievement(share: float) -> None:
+    """Accuracy rises by 20 points on three fresh seeds, and with it the share of the bias's own samples."""
+    further = {"val/unbiased_accuracy": share, "val/unbiased_accuracy_standard_error": 0.02}
+    fresh = [
+        Told("confirm", [value + seed / 1000], seed=seed, repeats=of, further=further)
+        for of, value in ((0, 0.7), (1, 0.9))
+        for seed in (1, 2, 3)
+    ]
+    told = over(Told("baseline", [0.7], further=further), Told("search", [0.9], further=further), *fresh)
+    told.groups = GroupCells({"val": [[40, 8], [6, 30]]})
+    first, *others = conclusions(Results(quickstart("search.confirm={top: 1, seeds: 3}"), told))
+    gain = next(one for one in [first, *others] if isinstance(one, Gain))
+    assert gain.verdict == "clear"
+    is_guess = share == 0.5
+    assert isinstance(first, NoBetterThanChance) is is_guess
+    assert gain.is_guess is is_guess
+    assert ("search raised" in str(gain), "though" in str(gain)) == (not is_guess, is_guess)
+    assert any(isinstance(one, Change) for one in others) is not is_guess
+
+
+@pytest.mark.parametrize(("val", "test", "told"), [(0.3, None, "val"), (0.6, 0.1, "test"), (0.3, 0.6, None)])
+def test_a_class_that_the_result_recognises_less_often_than_guessing_is_told(
+    val: float, test: float | None, told: str | None
+) -> None:
+    """Of what `best.yaml` holds, here the baseline; test tells where it was read."""
+    further = {"val/worst_class_accuracy": val}
+    tested = {} if test is None else {"tested": {"test/accuracy": 0.9, "test/worst_class_accuracy": test}}
+    record = over(Told("baseline", [0.9], further=further, **tested), Told("search", [0.7], further=further))
+    record.groups = GroupCells({split: [[40, 8], [6, 30]] for split in ("val", "test")})
+    found = said(ClassBelowChance, Results(quickstart(), record))
+    assert [(one.metric, one.arm.label, one.chance) for one in found] == (
+        [(f"{told}/worst_class_accuracy", "baseline", 0.5)] if told else []
+    )
+
+
+def test_advice_to_learn_more_leaves_out_what_the_study_has_or_cannot_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    image_folders.write(tmp_path / "mine", image_folders.rows())
+    Path("people.csv").write_text("x,sex,status\n" + "1,f,0\n2,m,1\n2,f,0\n1,m,1\n" * 10)
+    Path("people.yaml").write_text(STUDY)
+    images = "data={name: image_folder, path: mine, bias: gender, size: 32}"
+    resnet, weights = "model={name: resnet18, stem: imagenet}", "model={name: resnet18, weights: imagenet}"
+    searched = "search.space={model.weights: {choices: [null, imagenet]}}"
+    specs = [
+        quickstart(),
+        quickstart(weights),
+        quickstart(images, resnet),
+        quickstart(images, weights),
+        quickstart(images, resnet, searched),
+        load_study("people.yaml"),
+    ]
+    advice = [LearnFirst.of(spec) for spec in specs]
+    assert [one.can_begin_pretrained for one in advice] == [True, False, True, False, False, False]
+    assert [one.can_enlarge for one in advice] == [False, False, True, True, True, False]
+    assert all(one.can_begin_pretrained is ("pretrained" in str(one)) for one in advice)
+    assert all(one.can_enlarge is ("larger" in str(one)) for one in advice)
+
+
+def test_a_test_split_on_which_the_best_is_better_denies_that_it_guesses() -> None:
+    val, test = ({f"{split}/unbiased_accuracy": share} for split, share in (("val", 0.52), ("test", 0.8)))
+    errors = {f"{split}/unbiased_accuracy_standard_error": 0.05 for split in ("val", "test")}
+    told = over(Told("search", [0.9], further={**val, **errors}, tested={"test/accuracy": 0.9, **test}))
+    told.groups = GroupCells({split: [[40, 8], [6, 30]] for split in ("val", "test")})
+    assert not said(NoBetterThanChance, Results(quickstart("search.baseline=null"), told))

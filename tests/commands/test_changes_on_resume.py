@@ -1,0 +1,71 @@
+"""What may change while a study goes on, and what may not."""
+
+from pathlib import Path
+
+import pytest
+from course import Course, spec_of
+from helpers import append_event
+
+from study.commands import changes_on_resume
+from study.errors import UserError
+from study.home.folder import Home, StudyFolder
+from study.home.record import StudyRecord
+from study.ranking import Results
+
+SPEC = spec_of("resources={cpu: 2}")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> StudyFolder:
+    return Home(tmp_path).create_study(SPEC)
+
+
+def told(folder: StudyFolder, *assignments: str, record: StudyRecord | None = None) -> dict[str, object]:
+    return changes_on_resume.next_placement(folder, record or StudyRecord.load(folder.ledger_file), assignments)
+
+
+def test_trials_are_placed_otherwise_and_stay_the_same(folder: StudyFolder) -> None:
+    found = told(folder, "resources.cpu=4", "search.concurrency=3", "resources.hang=15m")
+    assert found == {"resources.cpu": 4, "search.concurrency": 3, "resources.hang": 900}
+    placed = folder.checked_spec().with_placement(found)
+    assert (placed.resources.cpu, placed.search.concurrency) == (4, 3)
+    assert placed.base["train"]["threads"] == 2, "as many threads as before: other results otherwise"
+    assert placed.hash == SPEC.hash
+    assert placed.placement == found
+    assert SPEC.placement == {}
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("train.threads=4", "--set train.threads=4: cannot change while quickstart goes on. Trials are bit for bit"),
+        ("train.epochs=40", "Trials of more epochs are another study: study run FILE --set train.epochs=40 --name NEW"),
+        ("search.trials=99", r"More configurations: study resume quickstart --trials \+50"),
+        ("search.confirm.top=3", "More fresh seeds: study confirm quickstart"),
+        ("method.alpha=1", "It decides what trials compute or are compared by. Another study: study run FILE --name"),
+        ("resources.gpu=1", "the trials of quickstart run on the CPU; on a GPU the same trial has other numbers"),
+        ("resources.cpu=-1", "--set resources.cpu=-1: resources.cpu: -1 given"),
+        ("resources.cpus=1", "resources.cpus=1: cannot change"),
+        ("search.concurrency=0", "search.concurrency: 0 given"),
+        ("resources", "not of the form key=value"),
+    ],
+)
+def test_what_may_not_change_is_refused(folder: StudyFolder, assignment: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        told(folder, assignment)
+
+
+def test_it_is_told_by_the_ledger_and_counted_as_it_was(folder: StudyFolder) -> None:
+    Course(folder.ledger_file, SPEC).play()
+    before = StudyRecord.load(folder.ledger_file)
+    assert before.device_seconds("cpu", SPEC.resources.cpu) == pytest.approx(2 * before.total_trial_seconds)
+    append_event(
+        folder.ledger_file, "opened", owner="ada", version="1", placement={"resources.cpu": 8, "search.concurrency": 3}
+    )
+    record = StudyRecord.load(folder.ledger_file)
+    assert record.placement == {"resources.cpu": 8, "search.concurrency": 3}
+    assert changes_on_resume.change_lines(changes_on_resume.placement_changes(Results(SPEC, record))) == [
+        "placement resources.cpu 8 (in its file 2), search.concurrency 3 (in its file null)"
+    ]
+    taken = [one.device_seconds("cpu", SPEC.resources.cpu) for one in (before, record)]
+    assert taken[0] == taken[1], "what ran before took what it took"

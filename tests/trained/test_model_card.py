@@ -1,0 +1,158 @@
+"""What a model card says."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers import Told, quickstart, record
+
+from study import data
+from study.commands.final_training import final_study
+from study.data import Dataset, Split
+from study.home.events import SessionOpened
+from study.home.folder import StudyFolder
+from study.ranking import Results
+from study.trained.model_card import model_card
+from study.trained.model_files import best_seed_trial
+
+ORIGIN = {
+    "study": "search",
+    "trial": 7,
+    "trials": 25,
+    "chosen_by": "val/accuracy; one seed",
+    "test_readings": 6,
+}
+
+
+def dataset(class_names: tuple[str, str] = ("crow", "gull"), bias_names: tuple[str, str] = ("land", "sea")) -> Dataset:
+    """Two classes, two bias classes; on test 3, 1, 0 and 2 samples of the groups."""
+    whole = data.load({"name": "biased_digits", "rho": 0.95})
+    target, bias = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 0, 1, 1, 1])
+    split = Split(np.zeros((6, 3, 8, 8), np.uint8), target, bias)
+    facts = replace(whole.facts, classes=2, bias_classes=2, class_names=class_names, bias_names=bias_names)
+    facts = replace(facts, aligned=(0, 1))
+    return Dataset(facts, {"train": split, "val": split, "test": split})
+
+
+def times(count: int) -> Dataset:
+    """That many of each sample."""
+    one = dataset()
+    splits = {
+        name: Split(*(np.repeat(array, count, 0) for array in (split.inputs, split.target, split.bias)))
+        for name, split in one.splits.items()
+    }
+    return replace(one, splits=splits)
+
+
+def text(*trials: Told, of: Dataset | None = None, changed: str | None = None) -> str:
+    spec = replace(
+        final_study(quickstart(), [1, 2], "birds"), origin=ORIGIN | ({"changed": [changed]} if changed else {})
+    )
+    found = record(*trials)
+    about = "birds: from the shore.\n\nMore."
+    return model_card(Results(spec, found), best_seed_trial(spec, list(found.trials.values())), of or dataset(), about)
+
+
+def final(value: float, seed: int, **groups: float) -> Told:
+    tested = {"test/accuracy": value - 0.1, "test/equalized_odds": 0.25}
+    tested |= {f"test/{name}_accuracy": one for name, one in groups.items()}
+    return Told("final", [value], seed=seed, tested=tested)
+
+
+def test_it_is_about_the_seed_that_validation_prefers() -> None:
+    found = text(final(0.7, 1, group_0_0=0.5), final(0.8, 2, group_0_0=1.0, group_0_1=0.0, group_1_1=0.5))
+    assert found.startswith("# birds\n")
+    assert (
+        "trained for 20 epochs on seeds 1, 2. The weights are those of seed 2, the best of them by val/accuracy."
+        in found
+    )
+    assert "| val/accuracy | 0.7500 ± 0.0707 | - | 0.8000 |" in found
+    assert "| test/accuracy | 0.6500 ± 0.0707 | - | 0.7000 |" in found
+    assert "birds: from the shore." in found
+    assert "Classes: crow, gull." in found
+
+
+def test_groups_come_with_the_intervals_of_their_samples() -> None:
+    found = text(final(0.7, 1, group_0_0=0.5), final(0.8, 2, group_0_0=1.0, group_0_1=0.0, group_1_1=0.5))
+    assert "| crow | land | 3 | 0.7500 ± 0.3536 | 1.0000 | 0.439 to 1.000 |" in found
+    assert "| crow | sea | 1 | 0.0000 | 0.0000 | 0.000 to 0.793 |" in found
+    assert "| gull | sea | 2 | 0.5000 | 0.5000 | 0.095 to 0.905 |" in found
+    assert "- equalized_odds 0.2500: Mean gap between bias classes" in found
+    assert "On test equalized_odds is no number: of class 'gull' no two groups have samples; equal_opp" in found
+
+
+def test_the_group_that_is_served_worst_is_named_with_its_samples() -> None:
+    """Whatever its size; here of 30, 10 and 20."""
+    tested = {"group_0_0": 1.0, "group_0_1": 0.2, "group_1_1": 0.5, "worst_group": 0.2}
+    found = text(final(0.7, 1), final(0.8, 2, **tested), of=times(10))
+    expected = (
+        "On test the model serves class 'crow' with bias class 'sea' worst of 3 groups: 2 of 10 right (6% to 51%), "
+        "over all 70.0%. No sample on test is of class 'gull' with bias class 'land'."
+    )
+    assert expected in found
+    few = text(final(0.8, 2, **tested))
+    assert "too small to tell: class 'crow' with bias class 'sea'; class 'gull' with bias class 'sea', 1 of 2" in few
+    alike = {"group_0_0": 0.7, "group_0_1": 0.7, "group_1_1": 0.7, "worst_group": 0.7}
+    assert "worst of" not in text(final(0.8, 2, **alike), of=times(10))
+
+
+def test_what_is_not_defined_is_named_as_such() -> None:
+    """As a gap of groups of which one has no samples; on each seed, or on that of the weights alone."""
+    undefined = Told("final", [0.8], seed=2, tested={"test/accuracy": 0.7, "test/equalized_odds": None})
+    found = text(final(0.7, 1), undefined)
+    assert "- equalized_odds not defined: Mean gap" in found
+    assert "| test/equalized_odds | 0.2500 | - | not defined |" in found
+    assert "- equalized_odds not defined: Mean gap" in text(undefined)
+
+
+def test_the_users_names_are_printed_as_they_are() -> None:
+    """A class is named as its folder is, which may hold what Markdown takes for its own."""
+    named = dataset(("a|b", "*c* <i>"), ("`land`", "x\n\n# y"))
+    found = text(
+        final(0.7, 1, group_0_0=0.5), final(0.8, 2, group_1_1=0.5, group_0_0=1.0), of=named, changed="a=<b>|*c*"
+    )
+    rows = [line for line in found.splitlines() if line.startswith("|")]
+    assert r"| a\|b | \`land\` | 3 | 0.7500 ± 0.3536 | 1.0000 | 0.439 to 1.000 |" in rows
+    assert r"| \*c\* \<i\> | x \# y | 2 | 0.5000 | 0.5000 | 0.095 to 0.905 |" in rows
+    assert r"Classes: a\|b, \*c\* \<i\>." in found
+    assert r"Bias (sensitive, spurious) classes: \`land\`, x \# y." in found
+    assert r"Changed since: a=\<b\>\|\*c\*." in found
+
+
+def test_it_says_what_the_search_gained_and_how_sure_that_is() -> None:
+    gain = {"difference": 0.22, "interval": [0.15, 0.29], "paired": True, "among": 2}
+    gains = {"val/accuracy": gain, "test/accuracy": {"difference": 0.1, "interval": None, "paired": False, "among": 1}}
+    spec = replace(final_study(quickstart(), [1, 2], "birds"), origin=ORIGIN | {"gain": gains})
+    found = record(final(0.8, 1), final(0.7, 2))
+    best = best_seed_trial(spec, list(found.trials.values()))
+    said = model_card(Results(spec, found), best, dataset(), "birds")
+    assert (
+        "In that study it differed from the baseline by +0.2200 val/accuracy (95% interval +0.1500 to +0.2900, "
+        "Student's t of the differences by seed; the choice among 2 configurations is allowed for)." in said
+    )
+    assert "by +0.1000 test/accuracy, which one seed cannot tell from luck." in said
+    noise = {"val/accuracy": {**gain, "interval": [0.22, 0.22 + 1e-16]}}
+    alike = model_card(Results(replace(spec, origin=ORIGIN | {"gain": noise}), found), best, dataset(), "birds")
+    assert "by +0.2200 val/accuracy, on every seed alike." in alike
+    changed = replace(spec, origin=ORIGIN | {"gain": gains, "changed": ["train.epochs=1"]})
+    assert "differed from the baseline" not in model_card(Results(changed, found), best, dataset(), "birds")
+
+
+@pytest.mark.slow
+def test_the_card_of_a_real_training(folder: StudyFolder) -> None:
+    found = folder.card_file.read_text()
+    assert "10 x 10 groups, too many to list" in found
+    assert "given in a study file, not chosen by a search of this home" in found
+    assert "Readings of the test split: 2 by this training" in found
+
+
+def test_it_says_which_weights_training_began_from() -> None:
+    entry = {"name": "ResNet18_Weights.IMAGENET1K_V1", "file": "resnet18-f37072fd.pth", "sha256": "f37072fd" + 56 * "0"}
+    spec = final_study(quickstart("model={name: resnet18, weights: imagenet}"), [1, 2], "birds")
+    found = record(final(0.8, 1), final(0.7, 2))
+    found.sessions.append(SessionOpened(owner="ada", weights=[entry]))
+    words = model_card(
+        Results(spec, found), best_seed_trial(spec, list(found.trials.values())), dataset(), "birds: from the shore."
+    )
+    assert entry["sha256"] in words
+    assert "Training began" not in text(final(0.8, 1), final(0.7, 2))
