@@ -45,6 +45,7 @@ from study.training.device import NoDeviceError
 from study.training.function_loading import Function
 from study.training.function_trial import load_seeded
 from study.upstream.child_process import end_with_parent
+from study.upstream.scratch import clear_scratch
 
 GO, END = b"g", b"e"
 """Bytes that tell this process to run a trial, and to end it."""
@@ -296,14 +297,20 @@ class ToWorker:
         except (EOFError, OSError):
             goes_on = False
         if not goes_on:
-            raise Stopped
+            _stop_cleanly()
 
     def send(self, *message: Value) -> None:
         """Send plain values, and do not wait."""
         try:
             self._channel.send_bytes(json.dumps(message).encode())
         except OSError:
-            raise Stopped from None
+            _stop_cleanly()
+
+
+def _stop_cleanly() -> NoReturn:
+    """Stop the trial; the signal that the server sends where the worker has died does not interrupt its clean-up."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise Stopped
 
 
 def _run_trial(files: Forked, task: Task, function: Function | None) -> NoReturn:
@@ -311,7 +318,7 @@ def _run_trial(files: Forked, task: Task, function: Function | None) -> NoReturn
     ended_by: list[int] = []
 
     def stop(number: int, _: object) -> NoReturn:
-        signal.signal(number, signal.SIG_IGN)  # the clean-up ends by itself, or after `GRACE`
+        signal.signal(number, signal.SIG_IGN)  # the clean-up ends by itself, or is killed after `GRACE`
         ended_by.append(number)
         raise Stopped
 
@@ -337,6 +344,8 @@ def _run_trial(files: Forked, task: Task, function: Function | None) -> NoReturn
     except BaseException as error:
         # the function may have turned `Stopped` into another error
         end = None if ended_by else _error_values(error, job.device, memory)
+    if ended_by:
+        clear_scratch()  # the signal may have come while the folder of this trial was removed
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with suppress(Stopped):
         if end is not None:

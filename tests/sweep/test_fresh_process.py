@@ -295,6 +295,7 @@ def cleans(config, epochs, checkpoint):
             yield {"val/accuracy": 0.5}
             time.sleep(config.get("waits", 0))
     finally:
+        time.sleep(config.get("cleans_s", 0))
         Path(config["file"]).write_text((checkpoint / "state").read_text() + str(checkpoint.parent))
 """
 
@@ -328,23 +329,42 @@ def test_a_function_cleans_up_where_it_is_closed_or_interrupted(tmp_path: Path) 
 
 
 WORKER = """
-import sys
+import os, signal, sys
 from pathlib import Path
 sys.path[:0] = [{tests!r}, {here!r}]
 from test_fresh_process import Functions, Heard
 from study.sweep.fresh_process import run_fresh
-from study.sweep.host_memory import MemoryLimit
-Functions(Path({folder!r}), {folder!r}, "mine_that_cleans").run("cleans", file={said!r}, waits=300)
+mine = Functions(Path({folder!r}), {folder!r}, "mine_that_cleans")
+class Listener(Heard):
+    def reports(self, metrics, epoch=None):
+        if {killed_on_report}:
+            os.kill(os.getpid(), signal.SIGKILL)
+run_fresh(mine.job("cleans", file={said!r}, **{config}), Listener())
 """
+
+
+def _worker(folder: Path, killed_on_report: bool = False, **config: float) -> "subprocess.Popen[bytes]":
+    (folder / "mine_that_cleans.py").write_text(CLEANS)
+    values = {"folder": str(folder), "said": str(folder / "said"), "killed_on_report": killed_on_report}
+    script = WORKER.format(tests=str(Path(__file__).parent), here=HERE, config=config, **values)
+    return subprocess.Popen([sys.executable, "-c", script])
+
+
+def test_the_end_of_the_worker_that_waits_does_not_interrupt_what_cleans_up(tmp_path: Path) -> None:
+    """The trial learns it from its channel, and from the server's signal a moment later."""
+    with _worker(tmp_path, killed_on_report=True, cleans_s=1.0):
+        pass
+    until = time.monotonic() + 60
+    while not (tmp_path / "said").exists() or Path((tmp_path / "said").read_text()[1:] or ".").exists():
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 @pytest.mark.slow
 def test_a_trial_ends_with_the_process_that_asked_for_it(tmp_path: Path) -> None:
     """It cleans up, and nothing of it is left, though it was in the midst of an epoch."""
-    (tmp_path / "mine_that_cleans.py").write_text(CLEANS)
     said = tmp_path / "said"
-    script = WORKER.format(tests=str(Path(__file__).parent), here=HERE, folder=str(tmp_path), said=str(said))
-    with subprocess.Popen([sys.executable, "-c", script]) as worker:
+    with _worker(tmp_path, waits=300) as worker:
         (output := tmp_path / "output").mkdir()
         until = time.monotonic() + 120
         while len(found := psutil.Process(worker.pid).children(recursive=True)) < 2 or not _sleeps(found):
