@@ -8,7 +8,7 @@ from study import catalogue
 
 
 def test_only_modules_with_the_attribute_are_found() -> None:
-    found = catalogue.modules("study.data.sets", "Options")
+    found = catalogue.find_modules("study.data.sets", "Options")
     assert "biased_digits" in found
     assert "dataset" not in found
     assert found["biased_digits"].__name__ == "study.data.sets.biased_digits"

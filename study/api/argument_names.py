@@ -6,7 +6,7 @@ from functools import wraps
 from inspect import signature
 from typing import ParamSpec, TypeVar
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 
 OPTION = re.compile(
     r"(?P<command>\bstudy [a-z]+ [^.;:\n]*?--.*)"
@@ -66,7 +66,7 @@ def _meant_argument(unknown: str, names: list[str]) -> str:
         return f"Did you mean {meant!r}? "
     if "set" in names and (key := _key_with_last_part(unknown)):
         return f"It is a key of the study file: set={{{key!r}: ...}}. "
-    return nearest(unknown, names)
+    return did_you_mean(unknown, names)
 
 
 def _key_with_last_part(word: str) -> str | None:

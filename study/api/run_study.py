@@ -19,7 +19,7 @@ from study.methods import OWN
 from study.spec import StudySpec
 from study.spec.load import check_and_complete
 from study.spec.yaml_document import Document, apply_overrides
-from study.text import shortened, tell
+from study.text import print_text, shorten_text
 from study.training.function_loading import PICKLE, check_function, pickle_digest
 
 ALLOWED = "numbers, text, true or false, None, paths, lists and mappings, and NumPy's numbers and arrays"
@@ -77,7 +77,7 @@ def _not_plain_error(value: object, place: str) -> UserError:
 
 
 def _value_and_type(value: object) -> str:
-    return f"{shortened(repr(value))} of type {type(value).__name__}"
+    return f"{shorten_text(repr(value))} of type {type(value).__name__}"
 
 
 Function = Callable[..., Iterator[Mapping[str, object]]]
@@ -124,7 +124,7 @@ def function_study(
         error.args = (OWN_KEY.sub(lambda found: ARGUMENTS[found[1]], str(error)),)
         raise
     if outside := spec.space.values_outside(spec.search.baseline or {}):
-        tell(f"baseline: {', '.join(outside)}: outside the space, so the search tries no such value", sys.stderr)
+        print_text(f"baseline: {', '.join(outside)}: outside the space, so the search tries no such value", sys.stderr)
     return spec, content
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from study import ranking
 from study.api.argument_names import naming_arguments
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Candidate, FittedReference, Results, SeedStatistics, summary
@@ -18,7 +18,7 @@ from study.ranking.difference import to_arm
 from study.ranking.documents import plain_fields
 from study.ranking.selection import Selection, judging_trials
 from study.spec import StudySpec
-from study.text import tell
+from study.text import print_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +55,7 @@ class ByName(dict[str, Held]):
     """Values by name, which say what there is where a name is not there."""
 
     def __missing__(self, name: str) -> Held:
-        raise UnknownNameError(f"{name!r}: not there. {nearest(name, self)}There are: {', '.join(self) or 'none'}")
+        raise UnknownNameError(f"{name!r}: not there. {did_you_mean(name, self)}There are: {', '.join(self) or 'none'}")
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def warn_if_failed(study: "Study") -> "Study":
     """Return a study that has ended, after saying on standard error why, if it failed."""
     if study.state == "failed":
         why = summary.first_failure(study.results.record, study.name)
-        tell("\n".join([f"warning: study {study.name} failed", *why]), sys.stderr)
+        print_text("\n".join([f"warning: study {study.name} failed", *why]), sys.stderr)
     return study
 
 
@@ -247,7 +247,7 @@ class Study:
         if name not in frame.columns:
             reported = [str(column) for column in frame.columns if "/" in str(column)]
             there_are = ", ".join(reported) or "none yet"
-            raise UserError(f"{name!r}: no trial has reported it. {nearest(name, reported)}There are: {there_are}")
+            raise UserError(f"{name!r}: no trial has reported it. {did_you_mean(name, reported)}There are: {there_are}")
         return frame.pivot(index="epoch", columns="trial", values=name)
 
     def importance(self) -> "pd.DataFrame":
@@ -328,7 +328,7 @@ class Study:
         show_figures()
         if name not in FIGURES:
             there_are = ", ".join(self.figures) or "none yet"
-            raise UserError(f"{name!r}: no such figure. {nearest(name, FIGURES)}There are: {there_are}")
+            raise UserError(f"{name!r}: no such figure. {did_you_mean(name, FIGURES)}There are: {there_are}")
         drawn = FIGURES[name](self.results)
         if drawn is None:
             why = why_missing(name, self.results)

@@ -26,11 +26,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from study import places
+from study import writable_folders
 from study.cli import cluster, help, models, preparing, run_commands, study_commands
 from study.cluster import job_answer
-from study.errors import StartInterruptedError, StudyStoppedError, UserError, disk_remedy, of_disk
-from study.text import tell
+from study.errors import StartInterruptedError, StudyStoppedError, UserError, disk_remedy, find_disk_error
+from study.text import print_text
 from study.upstream import interrupt
 from study.upstream.logging import is_verbose, let_through
 
@@ -129,7 +129,7 @@ def main() -> None:
     _open_closed_streams()
     _speak_utf8()
     _outlive_terminal()
-    places.set_up()
+    writable_folders.set_library_folders()
     if not sys.warnoptions:
         warnings.simplefilter("ignore", FutureWarning)  # these are for developers
     atexit.register(_skip_final_garbage_collection)
@@ -156,7 +156,7 @@ def main() -> None:
         if expected is None or is_verbose():
             traceback.print_exc()
         told = expected or StudyStoppedError(f"{_error_in_one_line(error)}. {REPORT}")
-        tell(f"error: {told}", sys.stderr)
+        print_text(f"error: {told}", sys.stderr)
         job_answer.write_error(told)
         raise SystemExit(told.exit_status) from None
     finally:
@@ -264,7 +264,7 @@ def _exit_interrupted(message: str) -> None:
 
     Python itself would end by SIGINT where the interrupt came during an `exec`, as of a library that is being imported.
     """
-    tell(message, sys.stderr)
+    print_text(message, sys.stderr)
     job_answer.write_error(StartInterruptedError(message))
     sys.stdout.flush()
     sys.stderr.flush()
@@ -278,7 +278,7 @@ def _expected_error(error: Exception) -> UserError | StudyStoppedError | None:
     """Return the error that a command ends by; None for a bug."""
     if isinstance(error, UserError | StudyStoppedError):
         return error
-    if problem := of_disk(error):
+    if problem := find_disk_error(error):
         reason = f"{problem.filename or 'disk'}: {problem.strerror}"
         return StudyStoppedError(f"{reason}. {disk_remedy(problem)}, then type the same command again")
     if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM):
@@ -303,5 +303,5 @@ def _global_options(
     if version:
         from study.home.provenance import version_line
 
-        tell(version_line())
+        print_text(version_line())
         raise typer.Exit()

@@ -7,7 +7,7 @@ import typer
 
 from study.cli.options import Head, Json, Profile, Rename, Set, Spec, Where, print_json
 from study.errors import UserError
-from study.text import tell, typed
+from study.text import print_text, shell_command
 
 if TYPE_CHECKING:
     from study.cluster.driver_job import DriverJob
@@ -79,12 +79,12 @@ def show_submitted(remote: "JobClient", name: str, done: "Submission", follow: b
     if as_json:
         print_json({"name": name, "job": done.job, "files": done.files, "bytes": done.bytes})
         return
-    tell(f"{name}: job {done.job} at {remote.address}, uploaded {done.files} files, {done.bytes / 1e6:.1f} MB")
+    print_text(f"{name}: job {done.job} at {remote.address}, uploaded {done.files} files, {done.bytes / 1e6:.1f} MB")
     if follow:
         follow_driver(remote, name, done.job)
         return
-    tell(f"its state: {typed('status', name, '--address', remote.address)}")
-    tell(f"its log:   {typed('logs', name, '-f', '--address', remote.address)}")
+    print_text(f"its state: {shell_command('status', name, '--address', remote.address)}")
+    print_text(f"its log:   {shell_command('logs', name, '-f', '--address', remote.address)}")
 
 
 def follow_driver(remote: "JobClient", name: str, job: str) -> None:
@@ -96,9 +96,11 @@ def follow_driver(remote: "JobClient", name: str, job: str) -> None:
     """
     from study.commands.on_cluster import closing_lines
 
-    again, stop = (typed(*words, "--address", remote.address) for words in (("logs", name, "-f"), ("stop", name)))
+    again, stop = (
+        shell_command(*words, "--address", remote.address) for words in (("logs", name, "-f"), ("stop", name))
+    )
     ended = _shown_to_its_end(remote, job, name, f"{name} goes on. Again: {again}\nTo stop it: {stop}")
-    tell("\n".join(["", *closing_lines(remote.address, ended)]))
+    print_text("\n".join(["", *closing_lines(remote.address, ended)]))
     if ended.exit_status:
         raise typer.Exit(ended.exit_status)
 
@@ -118,10 +120,10 @@ def _shown_to_its_end(remote: "JobClient", job: str, study: str, detached: str) 
 
     try:
         for text in follow_log(remote, job, study):
-            tell(text, end="")
+            print_text(text, end="")
         return wait_for_end(remote, job, study)
     except KeyboardInterrupt:
-        tell(f"\ndetached; {detached}")
+        print_text(f"\ndetached; {detached}")
         raise typer.Exit(130) from None
 
 
@@ -200,11 +202,11 @@ def logs(
             follow_driver(remote, name, job)
             return
         log = ANSI_COLOURS.sub("", remote.head.log(job))
-        print_json({"name": name, "job": job, "log": log}) if as_json else tell(log, end="")
+        print_json({"name": name, "job": job, "log": log}) if as_json else print_text(log, end="")
         return
     home = Home.locate() if address is None else RemoteStudies(address).home([name])
     document = history.document(home.find_study(name), trial)
-    print_json(document) if as_json else tell(history.text(document))
+    print_json(document) if as_json else print_text(history.text(document))
 
 
 def fetch(
@@ -221,7 +223,7 @@ def fetch(
     from study.home.folder import Home
 
     done = fetching.fetch_study(Home.locate(), name, address, models, rename)
-    print_json(fetching.to_document(done)) if as_json else tell("\n".join(fetching.outcome_lines(done)))
+    print_json(fetching.to_document(done)) if as_json else print_text("\n".join(fetching.outcome_lines(done)))
 
 
 def share_logs(name: Name, as_json: Json = False) -> None:
@@ -230,7 +232,7 @@ def share_logs(name: Name, as_json: Json = False) -> None:
     from study.home.folder import Home
 
     document = log_share.share_study(Home.locate(), name)
-    print_json(document) if as_json else tell(document["folder"])
+    print_json(document) if as_json else print_text(document["folder"])
 
 
 def run_on_head(address: str, command: list[str], python: str, env: Sequence[str], as_json: bool) -> None:
@@ -268,7 +270,7 @@ def up(
     from study.home.folder import Home
 
     cluster = local_cluster.up(Home.locate(), nodes, cpus, gpus, None if as_json else Console())
-    print_json(local_cluster.document(cluster)) if as_json else tell("\n".join(local_cluster.lines(cluster)))
+    print_json(local_cluster.document(cluster)) if as_json else print_text("\n".join(local_cluster.lines(cluster)))
 
 
 def down() -> None:
@@ -276,7 +278,7 @@ def down() -> None:
     from study.commands import local_cluster
     from study.home.folder import Home
 
-    tell(local_cluster.down(Home.locate()))
+    print_text(local_cluster.down(Home.locate()))
 
 
 def cluster_status(as_json: Json = False) -> None:
@@ -286,4 +288,4 @@ def cluster_status(as_json: Json = False) -> None:
     from study.home.folder import Home
 
     cluster = LocalCluster.of(Home.locate())
-    print_json(local_cluster.document(cluster)) if as_json else tell("\n".join(local_cluster.lines(cluster)))
+    print_json(local_cluster.document(cluster)) if as_json else print_text("\n".join(local_cluster.lines(cluster)))

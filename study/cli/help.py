@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from study.cli.options import Json, print_json
-from study.text import tell
+from study.text import print_text
 
 Address = Annotated[
     str | None,
@@ -29,11 +29,11 @@ def doctor(
 
         removed = clear_scratch()
         for folder in removed:
-            tell(f"removed {folder}, and ended what ran in it: its driver was killed", sys.stderr)
+            print_text(f"removed {folder}, and ended what ran in it: its driver was killed", sys.stderr)
         if not removed:
-            tell("no killed driver left anything in the temporary folder", sys.stderr)
+            print_text("no killed driver left anything in the temporary folder", sys.stderr)
     document = doctors.document(doctors.diagnose(address))
-    print_json(document) if as_json else tell(doctors.text(document))
+    print_json(document) if as_json else print_text(doctors.text(document))
     if document["state"] == "problem":
         raise typer.Exit(1)
 
@@ -49,7 +49,7 @@ def guide(topic: Words = None) -> None:
 
     text = page(topic or [])
     if not sys.stdout.isatty():
-        tell(text, end="")
+        print_text(text, end="")
         return
     import os
 
@@ -64,4 +64,4 @@ def guide(topic: Words = None) -> None:
     try:
         click.echo_via_pager(written.get())
     except ValueError:  # what PAGER says is no command
-        tell(text, end="")
+        print_text(text, end="")

@@ -10,7 +10,7 @@ from study.cli.cluster import Follow, is_elsewhere, option_words, show_submitted
 from study.cli.options import AnyAddress, Json, Quiet, Rename, Set, Spec, print_json, show_run_end, view
 from study.errors import UserError
 from study.metrics import is_standard_error
-from study.text import counted, few_names, quoted, tell
+from study.text import list_few_names, pluralise, print_text, quoted
 
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
@@ -27,7 +27,7 @@ def list_models(as_json: Json = False) -> None:
     from study.commands import backbones
 
     rows = backbones.overview()
-    print_json(rows) if as_json else tell(backbones.table(rows))
+    print_json(rows) if as_json else print_text(backbones.table(rows))
 
 
 def prepare_model(
@@ -44,7 +44,7 @@ def prepare_model(
 
     with download_bars(quiet) as progress:
         document = backbones.prepare(network, weights, progress)
-    print_json(document) if as_json else tell(backbones.text(document))
+    print_json(document) if as_json else print_text(backbones.text(document))
 
 
 def train(
@@ -90,7 +90,7 @@ def train(
 
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
     if not baseline and (best := exported_file(Home.locate(), spec)):
-        tell(f"{spec}: the study's best, {best}", sys.stderr)
+        print_text(f"{spec}: the study's best, {best}", sys.stderr)
         spec = str(best)
     if is_elsewhere(address, follow):
         from study.cluster.job_client import JobClient, submit_final_training
@@ -117,8 +117,8 @@ def train(
     chosen = parse_seeds(seeds) if seeds is not None else default_seeds(Home.locate(), given, name, with_val)
     study = final_study(given, chosen, name, with_val)
     if study.folds:
-        how_long = "fitted once" if is_fitted(study) else counted(study.epochs, "epoch")
-        tell(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
+        how_long = "fitted once" if is_fitted(study) else pluralise(study.epochs, "epoch")
+        print_text(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
     show_run_end(running.train(Home.locate(), study, view(quiet), address, whole))
 
 
@@ -148,14 +148,14 @@ def predict(
     With --strict nothing is written.
     """
     from study.commands.final_training import find_model
-    from study.files import check_output, write_output
+    from study.files import check_output_path, write_output
     from study.home.folder import Home
     from study.trained import Classifier
     from study.trained.prediction import predict
     from study.trained.prediction_table import predictions_csv, unreadable_lines
 
     if out is not None:
-        check_output(out)
+        check_output_path(out)
     with find_model(Home.locate(), model, seed) as description:
         predictions = predict(Classifier.load(description, device), inputs, file, id_column)
     if strict and predictions.unreadable:
@@ -165,11 +165,11 @@ def predict(
     if as_json:
         print_json(predictions.to_document())
     else:
-        tell(str(out) if out is not None else predictions_csv(predictions).rstrip("\n"))
+        print_text(str(out) if out is not None else predictions_csv(predictions).rstrip("\n"))
     if predictions.warning:
-        tell(f"warning: {predictions.warning}", sys.stderr)
+        print_text(f"warning: {predictions.warning}", sys.stderr)
     if predictions.unreadable:
-        tell("\n".join(unreadable_lines(predictions)), sys.stderr)
+        print_text("\n".join(unreadable_lines(predictions)), sys.stderr)
         raise typer.Exit(1)
 
 
@@ -203,7 +203,7 @@ def evaluate(
         groups = evaluating.groups_in_words(description, found.metrics)
     worst, left_out, foreign = found.worst_group, len(found.left_out), list(found.foreign_bias)
     for line in table_columns.summarise_faults(found.left_out):
-        tell(f"left out: {line}", sys.stderr)
+        print_text(f"left out: {line}", sys.stderr)
     if as_json:
         named: dict[str, Any] = {"groups": groups} if groups else {}
         named |= {"worst_group": worst.to_document()} if worst else {}
@@ -214,22 +214,22 @@ def evaluate(
         return
     is_new = data is not None or any(assignment.startswith("data.path") for assignment in assignments or ())
     part = f", the {split} split of these data; --split all takes every sample" if is_new and split != "all" else ""
-    note = f"; {counted(left_out, 'row')} of the table left out, which the model cannot take"
-    tell(f"{found.samples} samples{part}{note if left_out else ''}")
+    note = f"; {pluralise(left_out, 'row')} of the table left out, which the model cannot take"
+    print_text(f"{found.samples} samples{part}{note if left_out else ''}")
     if foreign:
-        names = f"bias class{'es' * (len(foreign) > 1)} {few_names(list(map(quoted, foreign)))}"
-        tell(f"{names}: not among the model's, so these samples count in what is measured by class alone")
+        names = f"bias class{'es' * (len(foreign) > 1)} {list_few_names(list(map(quoted, foreign)))}"
+        print_text(f"{names}: not among the model's, so these samples count in what is measured by class alone")
     undefined = [name for name, value in found.metrics.items() if value is None and not is_standard_error(name)]
     for name, value in found.metrics.items():
         if value is None or is_standard_error(name):
             continue
         error = found.metrics.get(f"{name}_standard_error")
         line = f"{name:<32} {value:.6g}{'' if error is None else f' ± {error:.2g}'}"
-        tell(f"{line:<44} {groups[name]}" if name in groups else line)
+        print_text(f"{line:<44} {groups[name]}" if name in groups else line)
     if undefined:
-        tell(f"not defined on these samples: {few_names([name.partition('/')[2] for name in undefined])}")
+        print_text(f"not defined on these samples: {list_few_names([name.partition('/')[2] for name in undefined])}")
     if any(map(is_standard_error, found.metrics)):
-        tell("±: standard error, as the split is a sample")
+        print_text("±: standard error, as the split is a sample")
     for sentences in (worst.sentences() if worst else [], found.of_classes):
         if sentences:
-            tell(" ".join(sentences))
+            print_text(" ".join(sentences))

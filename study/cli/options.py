@@ -9,7 +9,7 @@ import typer
 
 from study.cluster import job_answer
 from study.errors import UserError
-from study.text import tell
+from study.text import print_text
 from study.upstream.ray_internals import is_job
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def show_run_end(outcome: "RunEnd") -> None:
     """
     from study.driver.session import closing_lines
 
-    tell("\n".join(closing_lines(outcome)))
+    print_text("\n".join(closing_lines(outcome)))
     end(outcome)
 
 

@@ -9,7 +9,7 @@ import typer
 from study.cli import cluster
 from study.cli.cluster import Env, Python
 from study.cli.options import Json, Quiet, Set, Where, print_json
-from study.text import printed, tell
+from study.text import escape_control, print_text
 
 
 def spaces(as_json: Json = False) -> None:
@@ -17,7 +17,7 @@ def spaces(as_json: Json = False) -> None:
     from study.commands import spaces as shipped
 
     document = shipped.document()
-    print_json(document) if as_json else tell(shipped.text(document))
+    print_json(document) if as_json else print_text(shipped.text(document))
 
 
 def schema(
@@ -29,7 +29,7 @@ def schema(
     from study.files import write_output
     from study.spec import json_schema
 
-    tell(json_schema.schema_text(), end="") if out is None else write_output(out, json_schema.schema_text())
+    print_text(json_schema.schema_text(), end="") if out is None else write_output(out, json_schema.schema_text())
 
 
 def init(
@@ -94,10 +94,10 @@ def init(
     """Write a study file; asks for what is not given. Example: study init mine --data birds/ --bias place"""
     from study.commands import init as beginning
     from study.commands.init_answers import Asker
-    from study.text import typed
+    from study.text import shell_command
 
     def ask(question: str, default: str | None) -> str:
-        return str(typer.prompt(printed(question), default=default, err=True))
+        return str(typer.prompt(escape_control(question), default=default, err=True))
 
     flags = beginning.Flags(
         name,
@@ -117,9 +117,9 @@ def init(
         weights,
     )
     answers = ask if sys.stdin.isatty() and not as_json else None
-    asker = Asker(answers, lambda sentence: tell(sentence, sys.stderr))
+    asker = Asker(answers, lambda sentence: print_text(sentence, sys.stderr))
     path = beginning.write(flags, out, force, asker)
-    print_json({"file": str(path)}) if as_json else tell(f"{path}: what would run: {typed('plan', path)}")
+    print_json({"file": str(path)}) if as_json else print_text(f"{path}: what would run: {shell_command('plan', path)}")
 
 
 def list_data(as_json: Json = False) -> None:
@@ -127,7 +127,7 @@ def list_data(as_json: Json = False) -> None:
     from study.commands import data as data_commands
 
     rows = data_commands.overview()
-    print_json(rows) if as_json else tell(data_commands.table(rows))
+    print_json(rows) if as_json else print_text(data_commands.table(rows))
 
 
 def prepare_data(
@@ -148,7 +148,7 @@ def prepare_data(
         return
     with data_commands.download_bars(quiet) as progress:
         document = data_commands.prepare(name, assignments or (), progress)
-    print_json(document) if as_json else tell(data_commands.text(document))
+    print_json(document) if as_json else print_text(data_commands.text(document))
 
 
 def export_data(
@@ -161,4 +161,4 @@ def export_data(
     from study.commands.data import export
 
     labels = export(name, folder, assignments or ())
-    print_json({"labels": str(labels)}) if as_json else tell(labels)
+    print_json({"labels": str(labels)}) if as_json else print_text(labels)

@@ -24,7 +24,7 @@ from study.cli.options import (
     view,
 )
 from study.errors import UserError
-from study.text import tell, typed
+from study.text import print_text, shell_command
 
 if TYPE_CHECKING:
     from study.driver.run_suite import SuiteEnd
@@ -62,10 +62,10 @@ def _detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: 
 
     folder, pid = start_detached(view(quiet), home, task, *given, **named)
     if pid is None:
-        tell(f"{folder.name}: no trial was left to run. Its state: {typed('status', folder.name)}")
+        print_text(f"{folder.name}: no trial was left to run. Its state: {shell_command('status', folder.name)}")
         return
-    tell(f"{folder.name} runs in process {pid}, which goes on by itself and prints into {folder.path / LOG}")
-    tell(f"look at it: {typed('attach', folder.name)}\nstop it:    {typed('stop', folder.name)}")
+    print_text(f"{folder.name} runs in process {pid}, which goes on by itself and prints into {folder.path / LOG}")
+    print_text(f"look at it: {shell_command('attach', folder.name)}\nstop it:    {shell_command('stop', folder.name)}")
 
 
 def attach(name: Name, quiet: Quiet = False) -> None:
@@ -176,7 +176,7 @@ def ablate(
     request = ablate_study.AblationRequest(seeds, _read_keys(knobs), _read_keys(order))
 
     def show_plan(plan: ablate_study.AblationSummary) -> None:
-        print_json(plan) if as_json else tell("\n".join(ablate_study.plan_lines(plan)))
+        print_json(plan) if as_json else print_text("\n".join(ablate_study.plan_lines(plan)))
 
     if is_elsewhere(address, follow):
         from study.cluster.job_client import JobClient
@@ -202,7 +202,7 @@ def ablate(
         show_plan(plan)
     outcome = running.ablate(home, name, view(quiet or as_json), request, address)
     result = ablate_study.result(home.find_study(name))
-    print_json(result) if as_json else tell(f"\n{ablate_study.effects_table(result)}")
+    print_json(result) if as_json else print_text(f"\n{ablate_study.effects_table(result)}")
     if outcome is not None:
         end(outcome) if as_json else show_run_end(outcome)
 
@@ -232,16 +232,16 @@ def trial(
     def hear(found: Mapping[str, str]) -> None:
         device.update(found)
         if not as_json:
-            tell(f"device  {device_text(found)}")
+            print_text(f"device  {device_text(found)}")
 
     for metrics in one_trial.run_trial(study, tell=hear, fold=fold):
         epochs.append(metrics)
         if not as_json:
-            tell(one_trial.epoch_line(study, metrics))
+            print_text(one_trial.epoch_line(study, metrics))
     if not as_json and epochs:
         facts = study.describe(study.trial_document({})["data"])
         rows = one_trial.metrics_table(epochs[-1], facts.class_names, facts.bias_names)
-        tell("\n".join([f"\nall metrics after epoch {len(epochs)}:", *rows]))
+        print_text("\n".join([f"\nall metrics after epoch {len(epochs)}:", *rows]))
     if as_json:
         print_json(
             {"name": study.name, "config": study.trial_config({}).to_document(), "device": device, "epochs": epochs}
@@ -273,13 +273,13 @@ def reproduce(
 
         ends = [] if only_report else list(reproducing.reproduce_readings(home, table, request, readings, shown))
         compared = reproducing.compared_readings(home, table, request, readings)
-        print_json(comparing.document(compared)) if as_json else tell(comparing.markdown(compared))
+        print_json(comparing.document(compared)) if as_json else print_text(comparing.markdown(compared))
         if ends:
             end(next((one for one in ends if one.record.state != "complete"), ends[-1]))
         return
     outcome = None if only_report else reproducing.reproduce(home, table, request, shown)
     current = reproducing.current_table(home, table, request)
-    print_json(reproducing.document(current)) if as_json else tell(reproducing.markdown(current))
+    print_json(reproducing.document(current)) if as_json else print_text(reproducing.markdown(current))
     if outcome is not None and not as_json:
         show_run_end(outcome)
 
@@ -309,21 +309,21 @@ def suite(
     home, wanted = Home.locate(), load_suite(file)
     if plan:
         planned = plan_suite(home, wanted)
-        print_json(planned) if as_json else tell(plan_text(planned))
+        print_json(planned) if as_json else print_text(plan_text(planned))
         return
     silent = quiet or as_json
     end = None
     if only_report:
         suites.check_same_settings(home, wanted)
     else:
-        end = suites.run(home, wanted, file, view(silent), (lambda _: None) if silent else tell, address)
+        end = suites.run(home, wanted, file, view(silent), (lambda _: None) if silent else print_text, address)
     found = suites.tables(home, wanted)
     if out is not None:
         suites.write_out(found, out)
-    print_json(suite_tables.to_json(found)) if as_json else tell(suite_tables.markdown(found), end="")
+    print_json(suite_tables.to_json(found)) if as_json else print_text(suite_tables.markdown(found), end="")
     if end is not None:
         if not silent:
-            tell(f"\nwritten: table.md, table.tex and table.csv in {suites.folder(home, wanted)}")
+            print_text(f"\nwritten: table.md, table.tex and table.csv in {suites.folder(home, wanted)}")
         _show_suite_end(end, file)
 
 
@@ -334,11 +334,13 @@ def _show_suite_end(end: "SuiteEnd", file: str) -> None:
         Exit: 1 if a study failed or lacks something in MLflow, 130 if it was stopped.
     """
     for name in end.failed:
-        tell(f"{name}: failed, no trial is complete; why: study status {name}", sys.stderr)
+        print_text(f"{name}: failed, no trial is complete; why: study status {name}", sys.stderr)
     for name in end.untracked:
-        tell(f"{name}: not everything is in MLflow; once it answers again: {typed('suite', file)}", sys.stderr)
+        print_text(
+            f"{name}: not everything is in MLflow; once it answers again: {shell_command('suite', file)}", sys.stderr
+        )
     if end.stopped:
-        tell(f"stopped. Nothing is lost; go on with it: {typed('suite', file)}", sys.stderr)
+        print_text(f"stopped. Nothing is lost; go on with it: {shell_command('suite', file)}", sys.stderr)
         raise typer.Exit(130)
     if end.failed or end.untracked:
         raise typer.Exit(1)

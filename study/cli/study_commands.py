@@ -9,7 +9,7 @@ import typer
 from study.cli import cluster
 from study.cli.options import Json, Name, Profile, Set, Spec, Where, print_json
 from study.errors import UserError
-from study.text import tell, typed
+from study.text import print_text, shell_command
 
 if TYPE_CHECKING:
     from study.home.folder import Home
@@ -42,14 +42,14 @@ def plan(
     study = load_study(spec, assignments or (), profile)
     planned = plans.plan(study)
     if not as_json:
-        tell(plans.text(planned))
+        print_text(plans.text(planned))
 
     def begins() -> None:
         if not as_json:
-            tell("measuring one epoch (--fast: without) ...", sys.stderr)
+            print_text("measuring one epoch (--fast: without) ...", sys.stderr)
 
     estimated = Estimate(None, "--fast") if fast else estimate(study, planned, begins)
-    print_json(plain_fields(planned) | plain_fields(estimated)) if as_json else tell(estimate_text(estimated))
+    print_json(plain_fields(planned) | plain_fields(estimated)) if as_json else print_text(estimate_text(estimated))
 
 
 def list_studies(address: Where = None, as_json: Json = False) -> None:
@@ -62,11 +62,11 @@ def list_studies(address: Where = None, as_json: Json = False) -> None:
 
         there = RemoteStudies(address)
         rows = there.overview()
-        print_json(rows) if as_json else tell(there.table(rows))
+        print_json(rows) if as_json else print_text(there.table(rows))
         return
     home = Home.locate()
     rows = status.overview(home)
-    print_json(rows) if as_json else tell(status.table(home, rows))
+    print_json(rows) if as_json else print_text(status.table(home, rows))
 
 
 def show_status(name: Name, address: Where = None, as_json: Json = False) -> None:
@@ -78,10 +78,10 @@ def show_status(name: Name, address: Where = None, as_json: Json = False) -> Non
         from study.commands import on_cluster
 
         there = on_cluster.RemoteStudies(address).status(name)
-        print_json(there) if as_json else tell(on_cluster.text(there))
+        print_json(there) if as_json else print_text(on_cluster.text(there))
         return
     document = status.document(Home.locate().find_study(name))
-    print_json(document) if as_json else tell("\n".join(status.lines(document)))
+    print_json(document) if as_json else print_text("\n".join(status.lines(document)))
 
 
 def report(
@@ -103,13 +103,13 @@ def report(
     if watch:
         if pdf or as_json or address is not None:
             raise UserError("--watch: writes the report of a study of this home: without --pdf, --json and --address")
-        reporting.watch(Home.locate(), name, out, tell)
+        reporting.watch(Home.locate(), name, out, print_text)
         return
     home = _home_to_read(address, name)
     page, untracked = reporting.report(home, name, out, pdf)
-    print_json({"name": name, "page": str(page), "rules": reporting.rules(home, name)}) if as_json else tell(page)
+    print_json({"name": name, "page": str(page), "rules": reporting.rules(home, name)}) if as_json else print_text(page)
     if untracked:
-        tell(f"the report in MLflow is the old one: {untracked}", sys.stderr)
+        print_text(f"the report in MLflow is the old one: {untracked}", sys.stderr)
 
 
 def compare(
@@ -132,9 +132,9 @@ def compare(
     if as_json:
         print_json(comparison)
         return
-    tell(markdown_table(compare_studies.printed_comparison(comparison, metric)))
+    print_text(markdown_table(compare_studies.printed_comparison(comparison, metric)))
     for line in compare_studies.what_is_left_out(studies, metric):
-        tell(line, sys.stderr)
+        print_text(line, sys.stderr)
 
 
 def export(
@@ -175,9 +175,9 @@ def export(
     if as_json:
         print_json({"name": name, "files": [file.to_document() for file in written]})
     else:
-        tell("\n".join(str(file.path) for file in written))
+        print_text("\n".join(str(file.path) for file in written))
     if single := [file for file in written if file.rests_on_one_seed]:
-        tell(f"{len(single)} of {len(written)} rest on one seed. Fresh seeds: study confirm {name}", sys.stderr)
+        print_text(f"{len(single)} of {len(written)} rest on one seed. Fresh seeds: study confirm {name}", sys.stderr)
 
 
 def delete(
@@ -206,7 +206,7 @@ def delete(
         home = Home.locate()
         ask(deleting.describe(home, name))
         deleting.delete(home, name)
-    print_json({"name": name, "deleted": True}) if as_json else tell(f"{name}: removed")
+    print_json({"name": name, "deleted": True}) if as_json else print_text(f"{name}: removed")
 
 
 def ui(
@@ -246,7 +246,7 @@ def import_trials(
     """Begin a study file with the best of an Optuna study. Example: study import my.db mine quickstart -o q.yaml"""
     from study.commands import optuna_page
 
-    tell("\n".join(optuna_page.import_trials(storage, name, file, out, top, renamed or ())))
+    print_text("\n".join(optuna_page.import_trials(storage, name, file, out, top, renamed or ())))
 
 
 def stop(
@@ -276,11 +276,11 @@ def stop(
         folder = Home.locate().find_study(name)
         done = ask_driver.stop_trials(folder, trial) if trial else [ask_driver.end_search(folder)]
         documents = [one.to_document() for one in done]
-        print_json({"name": name, "asked": documents}) if as_json else tell("\n".join(one.words for one in done))
+        print_json({"name": name, "asked": documents}) if as_json else print_text("\n".join(one.words for one in done))
         return
-    how = typed("resume", name, *(("--address", address) if address else ()))
+    how = shell_command("resume", name, *(("--address", address) if address else ()))
     stopped = ask_driver.stop(Home.locate(), name) if address is None else f"job {JobClient(address).stop(name).id}"
-    print_json({"name": name, "stopped": stopped}) if as_json else tell(
+    print_json({"name": name, "stopped": stopped}) if as_json else print_text(
         f"{name}: stopped, {stopped}. Go on with it: {how}"
     )
 
@@ -302,13 +302,15 @@ def enqueue(
     from study.home.folder import Home
 
     if not assignments and like is None:
-        raise UserError(f"KEY=VALUE: is missing, as in {typed('enqueue', name, '--like', 3, 'method.alpha=0.5')}")
+        raise UserError(
+            f"KEY=VALUE: is missing, as in {shell_command('enqueue', name, '--like', 3, 'method.alpha=0.5')}"
+        )
     if address is not None:
         given = [*(assignments or ()), *(("--like", str(like)) if like is not None else ())]
         _show_remote(JobClient(address).ask(name, "enqueue", name, *given), as_json)
         return
     done = ask_driver.enqueue(Home.locate().find_study(name), assignments or (), like)
-    print_json({"name": name, "asked": [done.to_document()]}) if as_json else tell(done.words)
+    print_json({"name": name, "asked": [done.to_document()]}) if as_json else print_text(done.words)
 
 
 def _show_remote(document: dict[str, object], as_json: bool) -> None:
@@ -318,4 +320,4 @@ def _show_remote(document: dict[str, object], as_json: bool) -> None:
         return
     asked = document["asked"]
     assert isinstance(asked, list)
-    tell("\n".join(one["words"] for one in asked))
+    print_text("\n".join(one["words"] for one in asked))

@@ -17,13 +17,13 @@ from study.cluster.driver_job import DriverJob
 from study.cluster.head import ClusterHead, NodeNotFoundError, RemoteFileNotFoundError
 from study.cluster.log_share import MANIFEST, RENEWAL_INTERVAL_S, SHARED_FILES, SHARED_FOLDERS, SHARES_FOLDER
 from study.cluster.log_share import STUDY_LINK as WINDOW
-from study.errors import StudyNotFoundError, UserError, of_disk
-from study.files import digest_of_file, is_plain_name, path_below, whole, write_whole
+from study.errors import StudyNotFoundError, UserError, find_disk_error
+from study.files import is_safe_file_name, replace_atomically, safe_path_below, sha256_of_file, write_atomically
 from study.home.folder import FORMAT, FetchOrigin, Home, StudyFolder, fetch_origin, write_format
 from study.home.lease import LeaseHolder
 from study.home.ledger import lease_file
 from study.home.ledger_line import LineChain, last_line
-from study.text import printed, typed
+from study.text import escape_control, shell_command
 
 ReadFile = Callable[[str, int, int], Iterator[bytes]]
 """Yields a file of the study, by its name, in blocks: its last `lines` lines (-1: all of it), at most so many bytes."""
@@ -66,7 +66,7 @@ class Manifest:
             UserError: another version of this package wrote it, or what it says is impossible.
         """
         try:
-            form, maker = int(document["format"]), printed(str(document["study"])[:100])
+            form, maker = int(document["format"]), escape_control(str(document["study"])[:100])
             if form != FORMAT:
                 raise UserError(
                     f"{name}: is in form {form} on the cluster, whose study {maker} made it; this is study "
@@ -75,7 +75,7 @@ class Manifest:
             files = {
                 _checked_name(key): (int(told["bytes"]), str(told["sha256"])) for key, told in document["files"].items()
             }
-            host, folder = printed(str(document["host"])), printed(str(document["folder"]))
+            host, folder = escape_control(str(document["host"])), escape_control(str(document["folder"]))
             return cls(host, folder, float(document["written"]), files)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             raise UserError(f"{name}: what the cluster says of its files cannot be read") from None
@@ -88,7 +88,7 @@ def _checked_name(name: str) -> str:
         ValueError: it may not, as one that leads out of the folder.
     """
     first, *rest = name.split("/")
-    inside = first in SHARED_FOLDERS and rest and all(is_plain_name(part) for part in rest)
+    inside = first in SHARED_FOLDERS and rest and all(is_safe_file_name(part) for part in rest)
     if not (inside or (first in SHARED_FILES and not rest)):
         raise ValueError
     return name
@@ -145,12 +145,12 @@ def download_study(read: ReadFile, manifest: Manifest, folder: Path, wish: Fetch
 def _download_file(
     read: ReadFile, manifest: Manifest, folder: Path, name: str, change: Callable[[Path], None] | None = None
 ) -> bool:
-    path, (size, digest) = path_below(folder, name), manifest.files[name]
-    if path.is_file() and path.stat().st_size == size and digest_of_file(path) == digest:
+    path, (size, digest) = safe_path_below(folder, name), manifest.files[name]
+    if path.is_file() and path.stat().st_size == size and sha256_of_file(path) == digest:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
     found, count = hashlib.sha256(), 0
-    with whole(path) as part:
+    with replace_atomically(path) as part:
         with part.open("xb") as file:
             for block in read(name, -1, size + MAX_LEDGER_GROWTH_BYTES):
                 count += len(block)
@@ -194,7 +194,7 @@ def _download_ledger(read: ReadFile, manifest: Manifest, path: Path, own: bool) 
         )
     _check_chain(new, here)
     if new:
-        with whole(path) as part:
+        with replace_atomically(path) as part:
             part.write_bytes(data)
     return bool(new)
 
@@ -357,7 +357,7 @@ class RemoteStudy:
         try:
             return Manifest.of(self._name, jobs.answer(job))
         except StudyNotFoundError as error:
-            submit = typed("submit", "FILE", "--address", self._head.address)
+            submit = shell_command("submit", "FILE", "--address", self._head.address)
             raise RemoteStudyNotFoundError(f"{error} (on the cluster). A first one: {submit}") from None
 
 
@@ -394,18 +394,18 @@ class Mirror:
             self.home.path.mkdir(parents=True, exist_ok=True)
             write_format(self.home.path)
             found, _ = RemoteStudy(head, name, drivers, self.known(name)).download(
-                path_below(self.home.path, name), FetchOptions(is_read_by_default)
+                safe_path_below(self.home.path, name), FetchOptions(is_read_by_default)
             )
             self._write_running_lease(name, found)
         except OSError as error:
-            if of_disk(error):
+            if find_disk_error(error):
                 raise
             raise UserError(f"{error.filename or self.home.path}: {error.strerror}") from None
         return found
 
     def known(self, name: str) -> FetchOrigin | None:
         """Return where a study was found before; None: it was never read."""
-        return fetch_origin(StudyFolder(path_below(self.home.path, name)))
+        return fetch_origin(StudyFolder(safe_path_below(self.home.path, name)))
 
     def names(self) -> list[str]:
         """Return the studies that were read, whether or not the cluster has them."""
@@ -420,13 +420,13 @@ class Mirror:
 
     def forget(self, name: str) -> None:
         """Remove what was read of a study."""
-        shutil.rmtree(path_below(self.home.path, name), ignore_errors=True)
+        shutil.rmtree(safe_path_below(self.home.path, name), ignore_errors=True)
 
     def _write_running_lease(self, name: str, found: FetchOrigin) -> None:
         """Write a lease like that of a shared folder while a driver runs elsewhere, so that readers see it."""
-        path = lease_file(path_below(self.home.path, name) / "ledger.jsonl")
+        path = lease_file(safe_path_below(self.home.path, name) / "ledger.jsonl")
         if found.was_running:
-            write_whole(
+            write_atomically(
                 path, json.dumps(asdict(LeaseHolder(found.job, found.address, found.host, 1, found.downloaded_at)))
             )
         elif path.exists():

@@ -30,7 +30,7 @@ from study.ranking.ablation_steps import (
 )
 from study.ranking.documents import FLATTENED
 from study.spec import StudySpec
-from study.text import counted
+from study.text import pluralise
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def plan_lines(plan: AblationSummary) -> list[str]:
     """Return the lines that tell a user of a plan."""
     texts = [
         f"ablation of {plan.name}: from trial {plan.baseline} (baseline) to trial {plan.best} in "
-        f"{counted(len(plan.steps), 'step')}, {plan.order}"
+        f"{pluralise(len(plan.steps), 'step')}, {plan.order}"
     ]
     for step in plan.steps:
         moves = (
@@ -192,7 +192,7 @@ def plan_lines(plan: AblationSummary) -> list[str]:
         texts.append("they differ in one step, which is the whole gain")
     texts.append(
         f"{plan.configurations} configurations on {formatting.seeds(plan.seeds)}: {plan.trials} trials, {plan.there} "
-        f"of them are there, {plan.to_run} to run ({counted(plan.epochs, 'epoch')})"
+        f"of them are there, {plan.to_run} to run ({pluralise(plan.epochs, 'epoch')})"
     )
     return texts
 

@@ -85,7 +85,7 @@ def prepare(architecture: str, weights: str = DEFAULT, progress: OnProgress = no
     model = {"name": architecture} if own else {"name": "torchvision", "architecture": architecture}
     row = _row(chosen, _is_default(architecture, chosen.name.partition(".")[2]))
     return PreparedWeights(
-        **vars(row), path=str(file), sha256=files.digest_of_file(file), model=model | {"weights": weights}
+        **vars(row), path=str(file), sha256=files.sha256_of_file(file), model=model | {"weights": weights}
     )
 
 

@@ -22,9 +22,9 @@ from study.data import cells
 from study.data.cells import DatasetCounts
 from study.data.dataset import Facts, fingerprint
 from study.data.download import OnProgress, find_or_download, no_progress
-from study.errors import UserError, nearest
-from study.files import write_whole, writing
-from study.knobs import Section, Value, knobs
+from study.errors import UserError, did_you_mean
+from study.files import as_user_error_if_unwritable, write_atomically
+from study.knobs import Section, Value, read_knobs
 
 
 @dataclass(frozen=True)
@@ -153,11 +153,11 @@ def download_bars(quiet: bool = False) -> Iterator[OnProgress]:
 
 
 def _row(name: str) -> DataRow:
-    origin = data.CATALOGUE.origin(name)
-    if problem := data.CATALOGUE.problem(name):
+    origin = data.CATALOGUE.declaring_distributions(name)
+    if problem := data.CATALOGUE.why_unusable(name):
         return DataRow(name, "", origin, problem)
     module = data.find_module(name)
-    own, about = knobs(module.Options), (module.__doc__ or "").partition("\n")[0].rstrip(".")
+    own, about = read_knobs(module.Options), (module.__doc__ or "").partition("\n")[0].rstrip(".")
     keys, required = [knob.key for knob in own], [knob.key for knob in own if knob.required]
     if required:  # its files depend on what the user gives
         return DataRow(name, about, origin, None, keys, required)
@@ -184,11 +184,15 @@ def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[st
     from study.spec.yaml_document import Document, apply_overrides
 
     if name not in data.names():
-        raise UserError(f"{name!r}: no such data set. {nearest(name, data.names())}Known: {', '.join(data.names())}")
+        raise UserError(
+            f"{name!r}: no such data set. {did_you_mean(name, data.names())}Known: {', '.join(data.names())}"
+        )
     document = Document(f"study data {verb} {name}", {})
     apply_overrides(document, assignments)
     problems = Problems(document)
-    values = check_section(section_model("data", knobs(data.find_module(name).Options)), document.values, (), problems)
+    values = check_section(
+        section_model("data", read_knobs(data.find_module(name).Options)), document.values, (), problems
+    )
     problems.raise_any()
     return {"name": name, **(values or {})}
 
@@ -225,7 +229,7 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
     rows: list[dict[str, str]] = []
     samples = sum(len(split) for split in dataset.splits.values())
     digits = len(str(max(0, samples - 1)))
-    with writing(folder):
+    with as_user_error_if_unwritable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for split_name, split in dataset.splits.items():
             images = split.samples
@@ -236,7 +240,7 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
                 target = _class_text(facts.class_names, int(split.target[index]))
                 bias = "" if split.bias is None else _class_text(facts.bias_names, int(split.bias[index]))
                 rows.append({"file": file, "class": target, "bias": bias, "split": split_name})
-        write_whole(folder / LABELS, pd.DataFrame(rows, columns=columns).to_csv(index=False), 0o666)
+        write_atomically(folder / LABELS, pd.DataFrame(rows, columns=columns).to_csv(index=False), 0o666)
     return folder / LABELS
 
 

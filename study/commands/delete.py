@@ -8,7 +8,7 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.text import counted, without_password
+from study.text import pluralise, redact_credentials
 from study.tracking.remove_runs import remove_study_runs
 
 
@@ -21,10 +21,10 @@ def describe(home: Home, name: str) -> str:
     folder = home.find_study(name)
     try:
         record = StudyRecord.load(folder.ledger_file)
-        held = f"{folder.path}: {record.state}, {counted(len(record.trials), 'trial')}"
+        held = f"{folder.path}: {record.state}, {pluralise(len(record.trials), 'trial')}"
     except UserError as error:
         held = f"{folder.path}: unreadable ({error})"
-    return f"{held}, and their runs in MLflow ({without_password(home.tracking_uri)})."
+    return f"{held}, and their runs in MLflow ({redact_credentials(home.tracking_uri)})."
 
 
 def delete(home: Home, name: str) -> None:

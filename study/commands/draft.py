@@ -11,7 +11,7 @@ from study.knobs import Params, Scalar, Section, Value
 from study.metrics import METRICS, available_metrics, lower_is_better
 from study.spec.load import check_and_complete
 from study.spec.yaml_document import apply_profile, dump_flow, parse_yaml
-from study.text import typed
+from study.text import shell_command
 from study.training import augment
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def method_section(named: str, bias: BiasKnowledge, is_table: bool, pretrained: 
         return {**values, "bias_source": "some_labels", "known_bias": 1.0}
     if bias.known == "none" and source and pretrained:
         return {**values, "bias_source": EARLY}
-    if bias.known == "none" and bias.guess == "texture" and source and "model" in source.names:
+    if bias.known == "none" and bias.guess == "texture" and source and "model" in source.choices:
         return {**values, "bias_source": "model"}
     return values
 
@@ -178,7 +178,7 @@ def search_space(
     for declared in knobs.values():
         for key, knob in declared.items():
             weighs = key != "alpha" or "lambda" in declared
-            if knob.searched and key not in LEFT_ALONE and weighs:
+            if knob.search_range and key not in LEFT_ALONE and weighs:
                 space[f"method.{key}"] = "paper"
     if "method.alpha" in space and not all("lambda" in declared for declared in knobs.values() if "alpha" in declared):
         there = [label for label, declared in knobs.items() if "lambda" in declared]
@@ -262,7 +262,7 @@ def first(labelled: Mapping[str, Section], space: Section, rows: int | None) -> 
 def in_papers(sections: Sequence[Section], space: Section) -> bool:
     """Return whether a paper found values of searched keys good."""
     knobs = [(f"method.{key}", knob) for values in sections for key, knob in methods.method_knobs(values).items()]
-    return any(knob.searched is not None and knob.searched.paper and key in space for key, knob in knobs)
+    return any(knob.search_range is not None and knob.search_range.paper and key in space for key, knob in knobs)
 
 
 def ordinary_loss_name(names: Sequence[str]) -> str:
@@ -405,7 +405,7 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
     text = _template().render(
         schema=schema,
         about=f"{wishes.name}: {', '.join(names)} on {data.find_title(wishes.data, facts)}.",
-        **{verb: typed(verb, file) for verb in ("plan", "trial", "run")},
+        **{verb: shell_command(verb, file) for verb in ("plan", "trial", "run")},
         name=wishes.name,
         note=wishes.note,
         data={**wishes.data, "folds": FOLDS} if has_folds else wishes.data,

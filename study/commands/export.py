@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from study import ranking
-from study.catalogue import FITTED
-from study.files import check_output, write_output
+from study.catalogue import REFERENCE_METHOD
+from study.files import check_output_path, write_output
 from study.home.events import SessionOpened
 from study.home.folder import StudyFolder
 from study.home.ledger_line import Entry
@@ -22,7 +22,7 @@ from study.spec.objective import Objective
 from study.spec.schema import OBJECTIVE_KEYS, Origin, Search
 from study.spec.section_models import plain_default
 from study.spec.trial_sections import train_knobs
-from study.text import typed
+from study.text import shell_command
 from study.tracking.tracking_state import TrackingState
 
 
@@ -68,18 +68,20 @@ def export(folder: StudyFolder, results: Results, out: Path, choice: Selection |
     if choice == Selection() and (stays := results.reference_as_result):
         return [_export_reference(results, stays, out)]
     candidates = select_candidates(results, choice)
-    check_output(out)
+    check_output_path(out)
     several = len(candidates) > 1
     paths = [out.with_stem(f"{out.stem}-{place}") if several else out for place in range(1, len(candidates) + 1)]
     for path in paths:
-        check_output(path)
+        check_output_path(path)
     won = results.best
     goal, gained = spec.objective, won is None or won.trial.stage != "baseline"
     for path, candidate in zip(paths, candidates, strict=True):
         study = exported_spec(folder, results, candidate, choice)
         file = path.name if path.name.isprintable() else "FILE"
         head = HEADER.format(
-            study=spec.name, train=typed("train", file), trial=typed("trial", file, *_fold_option(candidate))
+            study=spec.name,
+            train=shell_command("train", file),
+            trial=shell_command("trial", file, *_fold_option(candidate)),
         )
         if results.reference_as_result:
             head += f"# The result of that study needs no search: {results.reference_as_result.words}.\n"
@@ -103,9 +105,12 @@ WITHOUT_A_SEARCH = """\
 
 def _export_reference(results: Results, stays: FittedReference, out: Path) -> Exported:
     """Write a reference as a study file of one trial."""
-    check_output(out)
+    check_output_path(out)
     searched = results.best
-    train, file = typed("train", out.name if out.name.isprintable() else "FILE"), searched and searched.trial.number
+    train, file = (
+        shell_command("train", out.name if out.name.isprintable() else "FILE"),
+        searched and searched.trial.number,
+    )
     head = WITHOUT_A_SEARCH.format(study=results.spec.name, words=stays.words, train=train, trial=file)
     write_output(out, head + _reference_spec(results, stays).to_yaml())
     return Exported(out, stays, results.spec.objective)
@@ -120,7 +125,7 @@ def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
     spec, record = results.spec, results.record
     train = {key: plain_default(knob.default) for key, knob in train_knobs().items()}
     train |= {key: spec.base["train"][key] for key in OF_DATA} | {"epochs": 1}
-    base = {**spec.trial_document({}), "method": {"name": FITTED, "model": stays.name}, "train": train}
+    base = {**spec.trial_document({}), "method": {"name": REFERENCE_METHOD, "model": stays.name}, "train": train}
     margin = f" unless beaten by more than {spec.search.margin:g} standard errors" if spec.search.margin else ""
     origin: Origin = {
         "format": EXPORT_FORMAT,

@@ -11,15 +11,15 @@ from tempfile import TemporaryDirectory
 from study.cluster.head import ClusterHead
 from study.cluster.mirror import FetchOptions, LedgerMismatchError, RemoteStudy, is_read_by_default
 from study.commands.final_training import fetch_models_command
-from study.errors import UserError, of_disk
-from study.files import path_below
+from study.errors import UserError, find_disk_error
+from study.files import safe_path_below
 from study.home import ledger
 from study.home.folder import FetchOrigin, Home, StudyFolder, fetch_origin, write_format
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec.load import check_name
 from study.spec.yaml_document import dump, read_study_file
-from study.text import typed
+from study.text import shell_command
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     """
     local = rename or name
     check_name(local)
-    folder = StudyFolder(path_below(home.path, local))
+    folder = StudyFolder(safe_path_below(home.path, local))
     head = ClusterHead(address)
     drivers = [job for job in head.jobs() if job.study == name]
     known = _known_origin(home, folder, name)
@@ -81,10 +81,10 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     except LedgerMismatchError as error:
         raise UserError(
             f"{local}: {error} in {home.path}, and {name} at {address} goes on otherwise. "
-            f"Beside it: {typed('fetch', name, '--address', address, '--name', f'{local}-2')}"
+            f"Beside it: {shell_command('fetch', name, '--address', address, '--name', f'{local}-2')}"
         ) from None
     except OSError as error:
-        if of_disk(error):
+        if find_disk_error(error):
             raise
         raise UserError(f"{error.filename or place}: {error.strerror}") from None
     own = len(ledger.read_entries(folder.ledger_file)) - source.events
@@ -104,7 +104,7 @@ def _known_origin(home: Home, folder: StudyFolder, name: str) -> FetchOrigin | N
     if known is None or known.name != name:
         return None
     if ledger.is_driver_running(folder.ledger_file):
-        raise UserError(f"{folder.name}: runs here. Its state: {typed('status', folder.name)}")
+        raise UserError(f"{folder.name}: runs here. Its state: {shell_command('status', folder.name)}")
     return known
 
 
@@ -126,7 +126,7 @@ def _not_fetched(home: Home, folder: StudyFolder, reading: RemoteStudy, name: st
     known = fetch_origin(folder)
     came = f"was fetched, by the name {known.name}" if known else "was not fetched"
     what = "the same study, which went on otherwise," if is_same else "another study of that name"
-    again = typed("fetch", name, "--address", address, "--name", f"{folder.name}-2")
+    again = shell_command("fetch", name, "--address", address, "--name", f"{folder.name}-2")
     raise UserError(f"{folder.name}: {what} is in {home.path}, it {came}. Beside it: {again}")
 
 
@@ -173,7 +173,7 @@ def check_not_there(folder: StudyFolder) -> None:
     except UserError:  # no answer: what was known at the fetch counts
         pass
     if runs:
-        stop = typed("stop", known.name, "--address", known.address)
+        stop = shell_command("stop", known.name, "--address", known.address)
         raise UserError(
             f"{folder.name}: runs at {known.address} {at}. To go on with it here, stop it there: "
             f"{stop}, and bring the rest: {known.fetch_command(folder.name)}"
@@ -201,7 +201,7 @@ def outcome_lines(done: FetchOutcome) -> list[str]:
     if done.untracked:
         lines.append(f"not everything is in MLflow: {done.untracked}")
     here = ["--address", "local"] if os.environ.get("STUDY_ADDRESS") else []
-    return [*lines, f"what it says: {typed('report', name, *here)}"]
+    return [*lines, f"what it says: {shell_command('report', name, *here)}"]
 
 
 def to_document(done: FetchOutcome) -> dict[str, object]:

@@ -8,7 +8,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from study.catalogue import FITTED
+from study.catalogue import REFERENCE_METHOD
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder, fetch_origin
 from study.home.ledger import Ledger
@@ -20,7 +20,7 @@ from study.spec.load import check_name
 from study.spec.schema import OBJECTIVE_KEYS, Origin, Search
 from study.spec.stage_seeds import N_FINAL_SEEDS, final_seeds
 from study.spec.study_spec import PLACEMENT_KEYS
-from study.text import typed
+from study.text import shell_command
 from study.trained.model_files import best_model
 from study.training.config import depends_on_epochs
 
@@ -78,7 +78,7 @@ def default_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val
 
 def is_fitted(spec: StudySpec) -> bool:
     """Return whether the configuration is a model of scikit-learn, which is fitted at once."""
-    return spec.base["method"]["name"] == FITTED
+    return spec.base["method"]["name"] == REFERENCE_METHOD
 
 
 def _unused_seed(home: Home, origin: Origin) -> int:
@@ -116,7 +116,7 @@ def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec
     spec = load_study(file, changes, name=folder.name if folder else None, one_trial=True)
     if spec.search.baseline is None:
         found_by = (spec.origin or {}).get("study")
-        hint = f", as {typed('train', found_by, '--baseline')}" if found_by else ""
+        hint = f", as {shell_command('train', found_by, '--baseline')}" if found_by else ""
         raise UserError(
             f"{name}: has no search.baseline. --baseline takes the name or file of a study that has one{hint}"
         )
@@ -272,7 +272,8 @@ def create_or_extend(home: Home, spec: StudySpec, function: bytes | None = None)
     if folder is None and (other := equal_counterpart(home, spec)) is not None:
         raise UserError(
             f"{spec.name}: would train what {other.name} has trained: the best of {(spec.origin or {})['study']} is "
-            f"its baseline, so there is nothing to compare it with. To use it: {typed('predict', other.name)} INPUTS"
+            f"its baseline, so there is nothing to compare it with. To use it: {shell_command('predict', other.name)} "
+            f"INPUTS"
         )
     if folder is None:
         return home.create_study(spec, function)
@@ -344,7 +345,8 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
     spec = results.spec
     if spec.final_seeds is None:
         raise UserError(
-            f"{model}: is a search, models come from final trainings: {typed('train', folder.best_file)}. The weights "
+            f"{model}: is a search, models come from final trainings: {shell_command('train', folder.best_file)}. The "
+            f"weights "
             "in its folder are of trials on fresh seeds, for the study itself to measure the test split with"
         )
     if spec.function:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources import files
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 
 INDEX = "index"
 FOR_MAINTAINERS = ("adding-things", "architecture", "changelog")
@@ -94,7 +94,7 @@ def guide_text(words: Sequence[str]) -> str:
     found = find(words, every)
     if not found:
         raise UserError(
-            f"{' '.join(words)!r}: no page of this name, and nothing with these words. {nearest(name, by_name)}"
+            f"{' '.join(words)!r}: no page of this name, and nothing with these words. {did_you_mean(name, by_name)}"
             f"Pages: {', '.join(by_name)}"
         )
     by_section: dict[tuple[str, str], Passage] = {}

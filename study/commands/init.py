@@ -32,14 +32,14 @@ from study.data.positive_class import guess_positive_class, positive_class
 from study.data.sets import image_folder
 from study.data.table_findings import WITHOUT, Finding
 from study.data.table_format import TABLES
-from study.errors import UserError, nearest
-from study.files import check_output, write_output
-from study.knobs import Knob, Section, Value, options, texts
+from study.errors import UserError, did_you_mean
+from study.files import check_output_path, write_output
+from study.knobs import Knob, Section, Value, text_list, to_options
 from study.spec.json_schema import SCHEMA_FILE_NAME
 from study.spec.key_errors import find_fault
 from study.spec.load import check_and_complete, check_name
 from study.spec.yaml_document import UNBROKEN_WIDTH, Document, apply_overrides, parse_yaml, shipped_files_folder
-from study.text import few_names, is_utf8, quoted
+from study.text import is_utf8, list_few_names, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,10 +89,10 @@ def check_data(answer: str) -> None:
         return
     place = label_files.existing_path(answer) if answer else None
     if place is None:
-        sets = f"{nearest(answer, data_sets)}Data sets: {', '.join(data_sets)}"
+        sets = f"{did_you_mean(answer, data_sets)}Data sets: {', '.join(data_sets)}"
         raise UserError(f"{answer!r}: neither a data set nor the path of a folder or table. {sets}")
     if place.is_file() and place.suffix.lower() not in TABLES:
-        raise UserError(f"{answer}: is not a table; allowed are {few_names(TABLES)}")
+        raise UserError(f"{answer}: is not a table; allowed are {list_few_names(TABLES)}")
 
 
 def allowed_by(knob: Knob) -> Check:
@@ -113,10 +113,10 @@ def check_methods(answer: str) -> None:
     for named in split_names(answer):
         name = named.removesuffix(ADDED)
         if name not in allowed:
-            raise UserError(f"{name!r}: no such method. {nearest(name, allowed)}Allowed: {', '.join(allowed)}")
+            raise UserError(f"{name!r}: no such method. {did_you_mean(name, allowed)}Allowed: {', '.join(allowed)}")
         if name != named and "regulariser" not in methods.method_knobs({"name": name}):
             raise UserError(f"{named}: {name} has no regulariser: give {name}")
-        if why := methods.CATALOGUE.problem(name):
+        if why := methods.CATALOGUE.why_unusable(name):
             raise UserError(why)
 
 
@@ -263,7 +263,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
         raise UserError(f"{path}: is there already. Another name: -o FILE; to replace it: --force")
     if path.suffix not in (".yaml", ".yml") or not str(path).isprintable():
         raise UserError(f"{path}: cannot be a study file: its name must end in .yaml")
-    check_output(path)
+    check_output_path(path)
     section: Section = with_data_keys(data_section(flags, asker), flags.assignments)
     section = ask_columns(section, flags.without, asker)
     section, note = ask_missing_values(section, flags.missing, asker)
@@ -327,7 +327,7 @@ def data_section(flags: Flags, asker: Asker) -> Section:
     section = {"name": answer}
     for key, flag, value in zip(CHOSEN, ("--target", "--bias"), (flags.target, flags.bias), strict=True):
         if key in knobs:
-            question_of_key = f"data.{key}: {knobs[key].about}"
+            question_of_key = f"data.{key}: {knobs[key].description}"
             section[key] = asker(flag, value, question_of_key, str(knobs[key].default), allowed_by(knobs[key]))
         elif value is not None:
             raise UserError(f"{flag} {value}: the data set {answer} does not let one choose it")
@@ -350,13 +350,13 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> Section:
             return section
     said = with_data_keys(section, flags.assignments)
     known = table_format.format_from_keys(said)
-    rows = label_files.read_labels(table, (), texts(said, "missing_marks"), known)
+    rows = label_files.read_labels(table, (), text_list(said, "missing_marks"), known)
     columns = [str(name) for name in rows.columns]
 
     def check_column(column: str) -> None:
         user_data.split_column_names(column, columns, table)
 
-    listing = f"({few_names(columns)})"
+    listing = f"({list_few_names(columns)})"
     if place.is_dir():
         default = next((name for name in FILE_COLUMNS if name in columns), None)
         file = asker("--file", flags.file, f"Column with the files {listing}", default, check_column)
@@ -467,7 +467,7 @@ def _fitted(wishes: DraftAnswers) -> DraftAnswers:
     """
     if wishes.data["name"] != "image_folder":
         return wishes
-    chosen = options(image_folder.Options, wishes.data)
+    chosen = to_options(image_folder.Options, wishes.data)
     images, size = image_folder.training_extent(chosen)
     sized = {} if size is None or size >= chosen.size or "size" in wishes.data else {"size": max(size, MIN_SIDE)}
     return replace(wishes, data={**wishes.data, **sized}, images=images)
@@ -501,7 +501,7 @@ def ask_columns(section: Section, flag: Sequence[str] | None, asker: Asker) -> S
     path, decided = label_files.find_path(str(section["path"])), dict(section)
     given = _columns_in(flag or (), label_files.column_names(path, table_format.format_from_keys(section)))
     if given:
-        decided["without"] = [*texts(decided, "without"), *given]
+        decided["without"] = [*text_list(decided, "without"), *given]
     found, answered = data.survey_findings(decided), set[Finding]()
     decisive = ("refused", "no input") if flag is not None and not given else ("refused", "no input", "telling")
     while asked := [one for one in found if one.kind in decisive and one not in answered]:
@@ -511,18 +511,20 @@ def ask_columns(section: Section, flag: Sequence[str] | None, asker: Asker) -> S
             for key, values in table_findings.keys_that_help(asked).items():
                 decided = _asked_key(decided, key, values, asker, path)
         else:
-            no_inputs = [one for one in asked if one.kind == "no input" and one.column not in texts(decided, "words")]
+            no_inputs = [
+                one for one in asked if one.kind == "no input" and one.column not in text_list(decided, "words")
+            ]
             if not no_inputs:
                 raise UserError(f"{table_findings.findings_message(path, asked)}\n{_options(asked)}")
             asked = no_inputs
-            decided["without"] = [*texts(decided, "without"), *(one.column for one in asked)]
+            decided["without"] = [*text_list(decided, "without"), *(one.column for one in asked)]
             for one in asked:
                 asker.say(f"without: {one.column}: it {one.problem}. To have it: {one.remedy.partition(', or ')[2]}")
         answered.update(asked)
         found = data.survey_findings(decided)  # an answer may bring others to light
     if same := [one.column for one in found if one.kind == "constant"]:
-        decided["without"] = list(dict.fromkeys([*texts(decided, "without"), *same]))
-        asker.say(f"without: {few_names(same)}: the same in every row")
+        decided["without"] = list(dict.fromkeys([*text_list(decided, "without"), *same]))
+        asker.say(f"without: {list_few_names(same)}: the same in every row")
     return decided
 
 
@@ -548,7 +550,7 @@ def _options(asked: Sequence[Finding]) -> str:
 
 def _asked_key(section: Section, key: str, values: Sequence[str], asker: Asker, path: Path) -> dict[str, Value]:
     name = key.removeprefix("data.")
-    before = [] if key in table_findings.SINGLE else texts(section, name)
+    before = [] if key in table_findings.SINGLE else text_list(section, name)
     others = {own: value for own, value in section.items() if own != name}
     default = table_findings.key_with_values(key, [*before, *values]).partition(": ")[2]
 
@@ -556,7 +558,7 @@ def _asked_key(section: Section, key: str, values: Sequence[str], asker: Asker, 
         if answer not in ("", "none"):
             given = with_data_keys(others, [f"{key}={answer}"])
             there = label_files.column_names(path, table_format.format_from_keys(section))
-            label_files.check_columns(there, texts(given, name) if key == WITHOUT else (), path)
+            label_files.check_columns(there, text_list(given, name) if key == WITHOUT else (), path)
 
     answer = asker(key, None, f"{key}, or none", default, check)
     return dict(section) if answer in ("", "none") else with_data_keys(others, [f"{key}={answer}"])
@@ -579,7 +581,7 @@ def ask_missing_values(section: Section, flag: str | None, asker: Asker) -> tupl
     named = section.get("bias")
     bias = user_data.split_column_names(named if isinstance(named, str) else None, rows.columns, path)
     target = user_data.split_column_names(str(section["target"]), rows.columns, path)
-    inputs = rows.drop(columns={*bias, *texts(section, "without")} - {*target})
+    inputs = rows.drop(columns={*bias, *text_list(section, "without")} - {*target})
     gaps = inputs.isna() | inputs.isin([math.inf, -math.inf])
     incomplete = int(gaps.any(axis=1).sum())
     unlabelled = int(gaps[target].any(axis=1).sum())

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from study import data
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.knobs import Section, Value
 from study.spec.key_errors import find_fault
 from study.spec.yaml_document import Document, apply_overrides, as_mapping
@@ -58,7 +58,7 @@ def one_of(*allowed: str) -> Check:
 
     def check(answer: str) -> None:
         if answer not in allowed:
-            raise UserError(f"{answer!r} given. {nearest(answer, allowed)}Allowed: {', '.join(allowed)}")
+            raise UserError(f"{answer!r} given. {did_you_mean(answer, allowed)}Allowed: {', '.join(allowed)}")
 
     return check
 
@@ -84,7 +84,7 @@ def with_data_keys(section: Section, assignments: Sequence[str]) -> dict[str, Va
     knobs = {knob.key: knob for knob in data.data_knobs(str(section["name"]))}
     for key in sorted(values.keys() - section.keys()):
         if key not in knobs:
-            raise UserError(f"--set data.{key}: unknown key. {nearest(key, knobs)}Allowed: {', '.join(knobs)}")
+            raise UserError(f"--set data.{key}: unknown key. {did_you_mean(key, knobs)}Allowed: {', '.join(knobs)}")
         if why := find_fault(knobs[key], values[key]):
             raise UserError(f"--set data.{key}: {why}")
     return values

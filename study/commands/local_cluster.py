@@ -13,7 +13,7 @@ from study.cluster.local import MLFLOW_USER, LocalCluster, LocalState, TellLine
 from study.commands.progress import clock_text
 from study.errors import UserError
 from study.home.folder import Home
-from study.text import typed
+from study.text import shell_command
 from study.tracking.connection import prepare_database
 from study.upstream.environment import LOOPBACK_ALONE
 
@@ -126,7 +126,7 @@ def lines(cluster: LocalState) -> list[str]:
         "in a shell:",
     ]
     lines += [f"  export {key}={value}" for key, value in _shell_variables(cluster).items()]
-    lines.append(f"  {typed('submit', 'quickstart', '--name', 'there', '--follow')}")
+    lines.append(f"  {shell_command('submit', 'quickstart', '--name', 'there', '--follow')}")
     return [*lines, "", "its end: study cluster down"]
 
 

@@ -9,7 +9,7 @@ from study.home.folder import StudyFolder
 from study.home.ledger import read_entries
 from study.home.ledger_line import Entry
 from study.spec.yaml_document import as_mapping
-from study.text import moment
+from study.text import format_time
 
 FEW_METRICS = 5
 """Metrics of an event up to which all are shown."""
@@ -84,7 +84,7 @@ def _event_line(event: Entry, looked_at: Sequence[str]) -> str:
     shown = [name for name in there if name in looked_at] if len(there) > FEW_METRICS else list(there)
     metrics = ", ".join(f"{name} {there[name]:.4g}" for name in shown)
     metrics += f" and {len(there) - len(shown)} more (--json)" if len(there) > len(shown) else ""
-    return f"{moment(event['time'])}  {event['event']:<8} {', '.join(values)}{f': {metrics}' if metrics else ''}"
+    return f"{format_time(event['time'])}  {event['event']:<8} {', '.join(values)}{f': {metrics}' if metrics else ''}"
 
 
 def _is_long(value: object) -> bool:

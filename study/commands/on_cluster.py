@@ -12,11 +12,11 @@ from study.cluster.job_client import JobClient
 from study.cluster.mirror import Mirror, RemoteStudyNotFoundError
 from study.commands import final_training, status
 from study.commands.status import StudyRow
-from study.errors import StudyNotFoundError, UserError, nearest
+from study.errors import StudyNotFoundError, UserError, did_you_mean
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.text import moment, tell, typed
+from study.text import format_time, print_text, shell_command
 
 MAX_SHOWN_CHARACTERS = 300
 """Characters of a job's message that are shown; Ray appends the end of its log to it."""
@@ -94,7 +94,7 @@ def _cluster_lines(cluster: ClusterNodes) -> list[str]:
         f"cluster   {cluster['nodes']} nodes, {len(cluster['lost'])} lost since it began; in use: {used or 'nothing'}"
     ]
     for node in cluster["lost"][-LAST:]:
-        at, reason = moment(node["ended"]), node["why"] or "Ray does not say why"
+        at, reason = format_time(node["ended"]), node["why"] or "Ray does not say why"
         lines.append(f"lost      node {node['id'][:12]} at {at}: {reason}")
     return lines
 
@@ -121,20 +121,20 @@ def closing_lines(address: str, job: DriverJob) -> list[str]:
     name, there = job.study, ("--address", address)
     lines = [f"{name}: job {job.id} {job.state}"]
     if job.state == "succeeded":
-        lines.append(f"report     {typed('report', name, *there)}")
+        lines.append(f"report     {shell_command('report', name, *there)}")
         if job.kind == FINAL_TRAINING_KIND:
-            lines.append(f"models     {typed('fetch', name, '--models', *there)}")
-            lines.append(f"           then, for files of this machine: {typed('predict', name, 'INPUTS')}")
+            lines.append(f"models     {shell_command('fetch', name, '--models', *there)}")
+            lines.append(f"           then, for files of this machine: {shell_command('predict', name, 'INPUTS')}")
         else:
-            lines.append(f"best       {typed('export', name, '-o', BEST, *there)}")
-            lines.append(f"all of it  {typed('fetch', name, *there)}")
+            lines.append(f"best       {shell_command('export', name, '-o', BEST, *there)}")
+            lines.append(f"all of it  {shell_command('fetch', name, *there)}")
         # it reads a model and files of this machine
         aside = ", predict aside," if job.kind == FINAL_TRAINING_KIND else ""
         once = f"export STUDY_ADDRESS={shlex.quote(address)}"
         return [*lines, f"Commands that the log proposes{aside} take --address {address} as well; or once: {once}"]
     if job.state == "failed" and job.exit_status == UserError.exit_status:
         return lines
-    return [*lines, f"go on with it: {typed('resume', name, *there)}"]
+    return [*lines, f"go on with it: {shell_command('resume', name, *there)}"]
 
 
 def describe(jobs: JobClient, name: str) -> str:
@@ -210,7 +210,7 @@ class RemoteStudies:
                 self._mirror.update(self._head, name, drivers)
             elif (known := self._mirror.last_known_origin(name)) is not None:
                 why = "does not answer" if jobs is None else "does not know it, as a head that was started anew"
-                tell(f"{name}: as it was on {known.download_time_text}; {self.address} {why}", sys.stderr)
+                print_text(f"{name}: as it was on {known.download_time_text}; {self.address} {why}", sys.stderr)
             else:
                 raise self._no_such_study_error(name, jobs or [])
         return self._mirror.home
@@ -266,7 +266,8 @@ class RemoteStudies:
         """Format the rows of `overview` as a table for people."""
         if not rows:
             return (
-                f"no studies at {self.address}; a first one: {typed('submit', 'quickstart', '--address', self.address)}"
+                f"no studies at {self.address}; a first one: "
+                f"{shell_command('submit', 'quickstart', '--address', self.address)}"
             )
         lines = [status.table(self._mirror.home, rows)]
         if forgotten := [row["name"] for row in rows if row["job"] is None]:
@@ -290,17 +291,17 @@ class RemoteStudies:
         folder, address = self._mirror.home.find_study(name), ("--address", self.address)
         state = StudyRecord.load(folder.ledger_file).state
         return (
-            f"{name} was {state} on {known.download_time_text}: {typed('report', name, *address)}. "
+            f"{name} was {state} on {known.download_time_text}: {shell_command('report', name, *address)}. "
             f"Its ledger: {known.folder}/ledger.jsonl on {known.host}. On a head that runs, this goes on with it: "
-            f"{typed('submit', folder.spec_file, *address)}"
+            f"{shell_command('submit', folder.spec_file, *address)}"
         )
 
     def _no_such_study_error(self, name: str, jobs: Sequence[DriverJob]) -> UserError:
-        names, look = sorted({job.study for job in jobs}), typed("fetch", name, "--address", self.address)
+        names, look = sorted({job.study for job in jobs}), shell_command("fetch", name, "--address", self.address)
         is_here = name in [folder.name for folder in Home.locate().studies()]
         here = "This home has one: --address local. " if is_here else ""
         return UserError(
-            f"{name}: no such study at {self.address}. {nearest(name, names)}There: {', '.join(names) or 'none'}. "
+            f"{name}: no such study at {self.address}. {did_you_mean(name, names)}There: {', '.join(names) or 'none'}. "
             f"{here}A restarted head has forgotten its jobs: {look} looks into its home"
         )
 

@@ -10,14 +10,14 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from ruamel.yaml import YAML
 
-from study.errors import UserError, nearest
-from study.files import check_output, write_output
+from study.errors import UserError, did_you_mean
+from study.files import check_output_path, write_output
 from study.home.folder import StudyFolder
 from study.spec.configuration import distinct_configurations, validate_configuration
 from study.spec.load import check_and_complete
 from study.spec.paper_readings import take_readings
 from study.spec.yaml_document import Document, apply_profile, find_study_file, read_study_file
-from study.text import counted, tell
+from study.text import pluralise, print_text
 
 
 def serve(folder: StudyFolder, port: int) -> None:
@@ -50,7 +50,7 @@ def serve(folder: StudyFolder, port: int) -> None:
         if error.errno != errno.EADDRINUSE:
             raise UserError(f"--port {port}: {error.strerror}") from None
         raise UserError(f"--port {port}: taken on this machine; another one: --port {port + 1}") from None
-    tell(f"Optuna's dashboard of {folder.name}: http://127.0.0.1:{port} (Ctrl-C ends it)")
+    print_text(f"Optuna's dashboard of {folder.name}: http://127.0.0.1:{port} (Ctrl-C ends it)")
     with server, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Optuna warns of is not the user's to mend
         server.serve_forever()
@@ -84,7 +84,7 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
     """
     from study.ranking.as_optuna import best_trials
 
-    check_output(out)
+    check_output_path(out)
     source = find_study_file(file)
     document = read_study_file(source)
     take_readings(document)
@@ -110,7 +110,7 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
     write_output(out, text.getvalue())
     return [
         *(f"{parameter} is {key}" for parameter, key in keys.items() if parameter != key),
-        f"{out}: tried first are {counted(len(given), 'configuration')} of {name}, the best by its own values",
+        f"{out}: tried first are {pluralise(len(given), 'configuration')} of {name}, the best by its own values",
     ]
 
 
@@ -127,7 +127,7 @@ def _keys_of_parameters(space: Iterable[str], parameters: Iterable[str], renamed
         if key not in searched:
             given_as = f"--rename {parameter}={key}: {key}" if key else parameter
             raise UserError(
-                f"{given_as}: is not searched. {nearest(key or parameter, searched)}Say which key it is by "
+                f"{given_as}: is not searched. {did_you_mean(key or parameter, searched)}Say which key it is by "
                 f"--rename {parameter}=KEY; --rename {parameter}= leaves it out. Allowed: {', '.join(searched)}"
             )
         if twice := [other for other in found if found[other] == key]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from study.data.folds import check_fold
 from study.errors import UserError
 from study.home.folder import Home
-from study.knobs import Value, texts
+from study.knobs import Value, text_list
 from study.spec import StudySpec
 from study.training.function_loading import FILE, PICKLE, check_fold_argument, import_place, pickle_digest
 from study.upstream.child_process import python_command
@@ -58,7 +58,7 @@ def accepted_arguments(function: str, where: str) -> list[str]:
     if "takes" not in found:
         why = f"its process ended with status {ended.returncode} while it was imported"
         raise UserError(str(found.get("error", f"method.function: {function!r}: {why}")))
-    return texts(found, "takes")
+    return text_list(found, "takes")
 
 
 def checked_function(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | None:

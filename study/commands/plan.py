@@ -24,7 +24,7 @@ from study.spec.configuration import is_same_configuration
 from study.spec.reference_models import requested_references
 from study.spec.rungs import Schedule
 from study.spec.schema import Confirm
-from study.text import ends, parameter
+from study.text import format_parameter, format_range_ends
 
 FEW_SAMPLES = 10
 """Samples of a cell below which its accuracy says little."""
@@ -497,14 +497,14 @@ def _listed(section: Mapping[str, object]) -> str:
 
 def _domain(domain: SearchedKey) -> str:
     where = " and ".join(
-        f"{key} is {' or '.join(map(parameter, values))}" for key, values in domain.get("when", {}).items()
+        f"{key} is {' or '.join(map(format_parameter, values))}" for key, values in domain.get("when", {}).items()
     )
     return f"{_values(domain)}{f', where {where}' if where else ''}"
 
 
 def _values(domain: SearchedKey) -> str:
     if "choices" in domain:
-        names = parameter(domain["choices"])
+        names = format_parameter(domain["choices"])
         return names if len(domain["choices"]) == 1 else f"one of {names}"
     step = f", step {domain['step']:g}" if "step" in domain else ""
-    return f"{ends(domain['low'], domain['high'])}{', log' if domain['log'] else ''}{step}"
+    return f"{format_range_ends(domain['low'], domain['high'])}{', log' if domain['log'] else ''}{step}"

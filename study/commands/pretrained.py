@@ -7,7 +7,7 @@ from study.commands import backbones
 from study.commands.init_answers import Asker
 from study.data.sets import image_folder
 from study.errors import UserError
-from study.knobs import Section, options
+from study.knobs import Section, to_options
 from study.models import published_weights
 from study.models.network_keys import LATE_STAGES, is_weights_file
 
@@ -53,7 +53,7 @@ def choose_network(
     if wished is None:
         if section["name"] != "image_folder" or any(text.startswith("model.") for text in own):
             return None
-        chosen_options = options(image_folder.Options, section)
+        chosen_options = to_options(image_folder.Options, section)
         if problem := image_folder.no_photographs(chosen_options):
             asker.say(f"network: a small one from random weights, as these are no photographs: {problem}")
             return None

@@ -14,7 +14,7 @@ from study.ranking.summary import first_failure
 from study.spec import StudySpec, objective
 from study.spec.objective import Score
 from study.sweep import LOADING, STARTING, STEPS, STOPPING
-from study.text import counted
+from study.text import pluralise
 
 SEARCHING = "searching"
 PHASES: dict[Stage, str] = {
@@ -123,7 +123,7 @@ class StudyProgress:
         if fresh.confirm_statistics and results.is_confirmed:
             best, value, seeds = fresh, fresh.confirm_statistics.mean, fresh.confirm_statistics.count
             breaks = self._breaks(fresh.confirmed_score or fresh.score)
-            way = ", ".join(filter(None, (f"mean of {counted(seeds, 'fresh seed')}", breaks)))
+            way = ", ".join(filter(None, (f"mean of {pluralise(seeds, 'fresh seed')}", breaks)))
             before = reference.confirm_statistics.mean if reference and reference.confirm_statistics else None
         against = f", baseline {format_value(spec.metric, before)}" if before is not None else ""
         if without := results.best_reference:

@@ -12,7 +12,7 @@ from rich.text import Text
 from study.commands.progress import StudyProgress, clock_text
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.text import printed
+from study.text import escape_control
 
 LINE_EVERY, LIVE_EVERY = 2.0, 0.25
 """Least seconds between two plain lines, and between two updates on a terminal."""
@@ -108,8 +108,8 @@ class _Shown:
     def live_line(self) -> Text:
         """Return the line that a terminal shows."""
         if not self.is_there:
-            return Text(printed(f"{clock_text(self.progress.elapsed())}  {self.progress.phase()}"))
-        return Text(printed(self.progress.line()))
+            return Text(escape_control(f"{clock_text(self.progress.elapsed())}  {self.progress.phase()}"))
+        return Text(escape_control(self.progress.line()))
 
     def refresh(self, live: Live) -> None:
         """Bring a terminal up to date."""
@@ -120,7 +120,7 @@ class _Shown:
         """Show the numbers as a line, if they have changed."""
         if (numbers := self.progress.numbers()) != self._printed:
             self._printed = numbers
-            self._console.print(printed(self.progress.line()), highlight=False, soft_wrap=True, markup=False)
+            self._console.print(escape_control(self.progress.line()), highlight=False, soft_wrap=True, markup=False)
             self.warn()
 
     def warn(self) -> None:
@@ -135,5 +135,5 @@ class _Shown:
                 self._print(line)
 
     def _print(self, text: str) -> None:
-        line = printed(f"{clock_text(self.progress.elapsed())}  {text}")
+        line = escape_control(f"{clock_text(self.progress.elapsed())}  {text}")
         self._console.print(line, highlight=False, soft_wrap=True, markup=False)

@@ -8,12 +8,12 @@ from pathlib import Path
 from study.analysis.report import result_sentences
 from study.commands.final_training import beside_baseline
 from study.errors import UserError
-from study.files import check_output
+from study.files import check_output_path
 from study.home import ledger
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.text import typed
+from study.text import shell_command
 from study.tracking.tracking_state import refresh_artifacts
 
 MAX_CORE_SHARE = 0.05
@@ -83,9 +83,9 @@ def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object
 
 def _check_writable(name: str, out: Path) -> None:
     try:
-        check_output(out / "report.html")
+        check_output_path(out / "report.html")
     except UserError as error:
-        raise UserError(f"{error}. Another folder: {typed('report', name, '-o', 'DIR')}") from None
+        raise UserError(f"{error}. Another folder: {shell_command('report', name, '-o', 'DIR')}") from None
 
 
 def rules(home: Home, name: str) -> list[dict[str, object]]:

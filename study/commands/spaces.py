@@ -85,10 +85,10 @@ def _comment_lines(text: str) -> Iterator[str]:
 
 
 def _name_rows(section: str, catalogue: Catalogue) -> Iterator[NameRow]:
-    for name in catalogue.names():
-        problem = catalogue.problem(name)
-        words = "" if problem else methods.describe(name) if section == "method" else catalogue.about(name)
-        yield NameRow(name, words, catalogue.origin(name), problem)
+    for name in catalogue.listed_names():
+        problem = catalogue.why_unusable(name)
+        words = "" if problem else methods.describe(name) if section == "method" else catalogue.description(name)
+        yield NameRow(name, words, catalogue.declaring_distributions(name), problem)
 
 
 def _shorten_line(words: str) -> str:

@@ -11,7 +11,7 @@ from study.analysis.report import result_sentences
 from study.commands import changes_on_resume, progress
 from study.commands.progress import StudyProgress
 from study.errors import UserError
-from study.files import write_whole
+from study.files import write_atomically
 from study.home.driver_requests import pending_requests
 from study.home.events import ENDED_STATES
 from study.home.folder import Home, StudyFolder, fetch_origin
@@ -24,7 +24,7 @@ from study.ranking.candidates import TiedMetric
 from study.ranking.documents import FLATTENED
 from study.ranking.selection import judging_trials
 from study.ranking.summary import Summary
-from study.text import counted, in_columns, moment
+from study.text import align_columns, format_time, pluralise
 
 
 @dataclass(frozen=True)
@@ -114,12 +114,12 @@ def lines(status: Status) -> list[str]:
     elif told.state == "running":
         texts.append("pace      not known before the first epoch")
     for device in status.devices:
-        texts.append(f"device    {device_text(device.facts)}: {counted(device.trials, 'trial')}")
+        texts.append(f"device    {device_text(device.facts)}: {pluralise(device.trials, 'trial')}")
     texts += changes_on_resume.change_lines(status.placement)
     texts += [f"warning   {node} is not used: {why}" for node, why in status.unusable_nodes.items()]
     texts += pending_request_lines(status.asked)
     texts += [f"fetched   {status.fetched}"] if status.fetched else []
-    texts += [f"lost      {counted(told.lost, 'run')} of trials, which had to run again"] if told.lost else []
+    texts += [f"lost      {pluralise(told.lost, 'run')} of trials, which had to run again"] if told.lost else []
     return texts
 
 
@@ -148,9 +148,9 @@ def pending_request_lines(asked: PendingRequests | None) -> Iterator[str]:
         ends = "s {} end at their" if len(numbers) > 1 else " {} ends at its"
         yield f"stopping  trial{ends.format(', '.join(map(str, numbers)))} next report, as a user asked"
     if count := asked.enqueued:
-        yield f"enqueued  {counted(count, 'configuration')} to try next"
+        yield f"enqueued  {pluralise(count, 'configuration')} to try next"
     if count := asked.unanswered:
-        yield f"asked     {counted(count, 'request')} that no driver has answered yet"
+        yield f"asked     {pluralise(count, 'request')} that no driver has answered yet"
 
 
 class StudyRow(TypedDict):
@@ -224,7 +224,7 @@ def _row(folder: StudyFolder) -> StudyRow:
     }
     if record.state != "running":
         with suppress(OSError, ValueError):  # a read-only home, or a value that JSON cannot hold
-            write_whole(file, json.dumps({"of": of, "row": row}, allow_nan=False))
+            write_atomically(file, json.dumps({"of": of, "row": row}, allow_nan=False))
     return row
 
 
@@ -261,11 +261,11 @@ def table(home: Home, rows: Sequence[StudyRow]) -> str:
         names.setdefault((row.get("id") or row["name"], row["state"], str(row["trials"])), []).append(row["name"])
     first = {copies[0]: ", ".join(copies) for copies in names.values()}
     for row in (row for row in rows if row["name"] in first):
-        seeds = f" ({counted(row['seeds'], 'seed')})" if row.get("seeds") else ""  # older rows lack it
+        seeds = f" ({pluralise(row['seeds'], 'seed')})" if row.get("seeds") else ""  # older rows lack it
         metric = row["metric"] or ""
         best = "-" if row["best"] is None else f"{metric} {format_value(metric, row['best'])}{seeds}"
         best += f" ({name})" if (name := row.get("reference")) else ""
         best += f", {rule} of the front" if (rule := row.get("chosen_by")) and row["best"] is not None else ""
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())
-        found.append((first[row["name"]], row["state"], row["owner"] or "-", best, moment(row["began"]), trials))
-    return "\n".join(in_columns(found, (28, 12, 12, 28, 24)))
+        found.append((first[row["name"]], row["state"], row["owner"] or "-", best, format_time(row["began"]), trials))
+    return "\n".join(align_columns(found, (28, 12, 12, 28, 24)))

@@ -22,12 +22,12 @@ from study.data.source import data_roots
 from study.errors import UserError
 from study.home.folder import FORMAT, Home, check_format
 from study.home.provenance import RECORDED_LIBRARIES, command_output
-from study.places import SHARED, check_shared_memory, folder_for_sockets, why_unwritable
 from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
-from study.text import without_password
+from study.text import redact_credentials
 from study.tracking.connection import connect, find_damage, format_error
 from study.tracking.tracking_state import REFRESH_TIMEOUT_S
 from study.training.gpu_errors import OLDER, TORCH
+from study.writable_folders import SHARED_MEMORY_FOLDER, check_shared_memory, ray_socket_folder, why_unwritable
 
 State = Literal["ok", "warning", "problem"]
 STATES: tuple[State, ...] = get_args(State)
@@ -176,11 +176,13 @@ def shared_memory() -> Iterator[Finding]:
     except UserError as error:
         yield Finding("shared memory", "problem", str(error))
         return
-    if not os.path.isdir(SHARED):
-        yield Finding("shared memory", "ok", f"this system has no {SHARED}; Ray uses the temporary folder")
+    if not os.path.isdir(SHARED_MEMORY_FOLDER):
+        yield Finding(
+            "shared memory", "ok", f"this system has no {SHARED_MEMORY_FOLDER}; Ray uses the temporary folder"
+        )
         return
-    usage = shutil.disk_usage(SHARED)
-    message = f"{SHARED}: {usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free"
+    usage = shutil.disk_usage(SHARED_MEMORY_FOLDER)
+    message = f"{SHARED_MEMORY_FOLDER}: {usage.free / GIB:.1f} of {usage.total / GIB:.1f} GiB free"
     if usage.free < LITTLE_SHARED:
         yield Finding(
             "shared memory", "warning", message, "in a container: --shm-size=2g or more; otherwise remove files from it"
@@ -200,7 +202,7 @@ def disks(home: Path) -> Iterator[Finding]:
     else:
         yield disk("disk, data", data.data_root(), another)
     try:
-        place = Path(folder_for_sockets(MAX_FOLDER_CHARACTERS))
+        place = Path(ray_socket_folder(MAX_FOLDER_CHARACTERS))
     except UserError as error:
         yield Finding("disk, temporary", "problem", str(error))
     else:
@@ -366,7 +368,7 @@ def mlflow(home: Home) -> Iterator[Finding]:
         remedy = "study resume of each study makes its runs again, and keeps the damaged file"
         yield Finding("MLflow", "problem", f"{home.database_file}: damaged: {why}", remedy)
         return
-    where = str(home.database_file) if home.owns_tracking else without_password(home.tracking_uri)
+    where = str(home.database_file) if home.owns_tracking else redact_credentials(home.tracking_uri)
     try:
         connect(home.tracking_uri, REFRESH_TIMEOUT_S)
     except Exception as error:  # whatever MLflow, its database or the network raise

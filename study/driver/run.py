@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from study.address import check_cluster
+from study.address import check_cluster_address
 from study.cluster.log_share import shared_while_running
 from study.commands import ablate_study, check_metrics, extend_study, final_training
 from study.commands.ablate_study import AblationRequest
@@ -28,20 +28,20 @@ from study.driver.session import (
     write_outputs,
 )
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
-from study.files import write_whole, writing
+from study.files import as_user_error_if_unwritable, write_atomically
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.places import check_shared_memory, folder_for_sockets
 from study.ranking import Results
 from study.spec import StudySpec, load_study
 from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
 from study.sweep.ray_runtime import SharedRay, check_cluster_answers, check_machine, set_variables
-from study.text import flat
+from study.text import flatten_mapping
 from study.tracking import Tracker
 from study.tracking.connection import check_server_password
 from study.trained.model_files import copy_frozen_weights
 from study.upstream.ray_internals import is_job
+from study.writable_folders import check_shared_memory, ray_socket_folder
 
 
 @dataclass(frozen=True)
@@ -167,9 +167,9 @@ def check_ready(home: Home, address: str | None) -> None:
     check_server_password(home.tracking_uri)
     if address is None:
         check_shared_memory()
-        folder_for_sockets(MAX_FOLDER_CHARACTERS)
+        ray_socket_folder(MAX_FOLDER_CHARACTERS)
     else:
-        check_cluster(address)
+        check_cluster_address(address)
 
 
 def _check_place(home: Home, spec: StudySpec, address: str | None) -> None:
@@ -383,7 +383,7 @@ def differences(home: Home, specs: Iterable[StudySpec]) -> Iterator[str]:
         folder = StudyFolder(home.path / spec.name)
         if not folder.spec_file.is_file() or (there := folder.spec()).hash == spec.hash:
             continue
-        before, given = flat(there.to_document()), flat(spec.to_document())
+        before, given = flatten_mapping(there.to_document()), flatten_mapping(spec.to_document())
         for key in sorted(before.keys() | given.keys()):
             if key not in seen and before.get(key) != given.get(key) and not key.startswith("resources."):
                 seen.add(key)
@@ -402,7 +402,7 @@ def write_forms(folder: Path, name: str, forms: Mapping[str, str]) -> None:
     Raises:
         UserError: they cannot be written.
     """
-    with writing(folder):
+    with as_user_error_if_unwritable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for ending, text in forms.items():
-            write_whole(folder / f"{name}.{ending}", text)
+            write_atomically(folder / f"{name}.{ending}", text)

@@ -17,7 +17,7 @@ from study.commands.plan import budget
 from study.driver.run import differences, listed, run_left, write_forms
 from study.driver.session import View
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
-from study.files import check_output, path_below, write_output, write_whole, writing
+from study.files import as_user_error_if_unwritable, check_output_path, safe_path_below, write_atomically, write_output
 from study.home.folder import ANOTHER_HOME_REMEDY, Home, StudyFolder, check_format, write_format
 from study.home.record import StudyRecord
 from study.knobs import Section
@@ -25,7 +25,7 @@ from study.ranking import Results
 from study.spec.suite import Suite, SuiteSearch
 from study.spec.yaml_document import dump, read_study_file
 from study.sweep.ray_runtime import SharedRay
-from study.text import counted, rows_as_markdown, typed
+from study.text import pluralise, rows_as_markdown, shell_command
 
 MEMORY = "suite.yaml"
 """File with what a suite consisted of when it last ran, in its folder, beside its tables."""
@@ -88,13 +88,15 @@ def run(home: Home, suite: Suite, given: str, view: View, tell: Callable[[str], 
 @contextmanager
 def _say_how_to_continue(given: str) -> Iterator[None]:
     """Add to an error that stops a study how its suite goes on."""
-    again = f"and then with the suite: {typed('suite', given)}"
+    again = f"and then with the suite: {shell_command('suite', given)}"
     try:
         yield
     except (StudyStoppedError, StartInterruptedError) as error:
         raise type(error)(f"{error} {again}") from error
     except KeyboardInterrupt:
-        raise StartInterruptedError(f"stopped. Nothing is lost; go on with it: {typed('suite', given)}") from None
+        raise StartInterruptedError(
+            f"stopped. Nothing is lost; go on with it: {shell_command('suite', given)}"
+        ) from None
 
 
 def tables(home: Home, suite: Suite) -> SuiteTables:
@@ -112,7 +114,7 @@ def load(home: Home, cell: SuiteSearch) -> Results | None:
 
 def folder(home: Home, suite: Suite) -> Path:
     """Return the folder of a suite's tables and of its `MEMORY`."""
-    return path_below(home.suites_folder, suite.name)
+    return safe_path_below(home.suites_folder, suite.name)
 
 
 def write_memory(home: Home, suite: Suite) -> None:
@@ -123,10 +125,10 @@ def write_memory(home: Home, suite: Suite) -> None:
     """
     check_format(home.path)
     file = folder(home, suite) / MEMORY
-    with writing(file.parent, ANOTHER_HOME_REMEDY):
+    with as_user_error_if_unwritable(file.parent, ANOTHER_HOME_REMEDY):
         file.parent.mkdir(parents=True, exist_ok=True)
         write_format(home.path)
-        write_whole(file, dump(suite.to_document()))
+        write_atomically(file, dump(suite.to_document()))
 
 
 def check_out(out: Path | None) -> None:
@@ -138,7 +140,7 @@ def check_out(out: Path | None) -> None:
     if out is not None and out.suffix.removeprefix(".") not in FORMS:
         raise UserError(f"-o {out}: allowed endings are {', '.join(f'.{ending}' for ending in FORMS)}")
     if out is not None:
-        check_output(out)
+        check_output_path(out)
 
 
 def write_out(found: SuiteTables, out: Path) -> None:
@@ -263,11 +265,11 @@ def _remaining_time_text(document: Mapping[str, Any]) -> str:
     epochs = sum(place["epochs_left"]["expected"] for place in left)
     hours = [place["trial_hours_left"] for place in left]
     if None in hours:
-        return f"about {counted(epochs, 'epoch')} left; how long they take is told once some of each method have run"
+        return f"about {pluralise(epochs, 'epoch')} left; how long they take is told once some of each method have run"
     at_once, expected = document["trials_at_once_here"], sum(each["expected"] for each in hours)
     here = f", about {duration(expected / at_once)} on this machine ({at_once} at once)" if at_once else ""
     return (
-        f"about {counted(epochs, 'epoch')} left: {duration(expected)} of trials{here}; the start of each study, "
+        f"about {pluralise(epochs, 'epoch')} left: {duration(expected)} of trials{here}; the start of each study, "
         "some seconds, comes on top"
     )
 

@@ -17,7 +17,7 @@ from study.commands import extend_study, final_training
 from study.commands.export import export
 from study.commands.report import lead_parts, result_files
 from study.data import Dataset
-from study.errors import DISK_FULL, StartInterruptedError, StudyStoppedError, of_disk
+from study.errors import DISK_FULL_ERRNOS, StartInterruptedError, StudyStoppedError, find_disk_error
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
@@ -25,7 +25,7 @@ from study.ranking import Results, summary
 from study.spec import StudySpec
 from study.sweep import LOADING, REPORTING
 from study.sweep.ray_runtime import SharedRay, ray_runtime
-from study.text import tell, typed
+from study.text import print_text, shell_command
 from study.tracking import Tracker
 from study.tracking.registry import register_model_version
 from study.tracking.tracker import MAX_HEAD_START_S
@@ -162,7 +162,7 @@ def _first_failure(end: RunEnd) -> list[str]:
     if end.record.state == "failed" and file.exists():
         lines += ["", *file.read_text(encoding="utf-8").splitlines()[-TRACEBACK:], ""]
     if is_job():
-        return [*lines, f"its traceback: {typed('logs', end.spec.name, '--trial', first.number)}"]
+        return [*lines, f"its traceback: {shell_command('logs', end.spec.name, '--trial', first.number)}"]
     return [*lines, f"tracebacks: {file.parent}"] if file.parent.exists() else lines
 
 
@@ -205,7 +205,7 @@ def _next_commands(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -
         return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
     if spec.varied_data_keys:
         return []
-    uses = [typed("train", folder.best_file.name if is_job() else _relative(folder.best_file))]
+    uses = [shell_command("train", folder.best_file.name if is_job() else _relative(folder.best_file))]
     is_over = is_over_baseline(end.results)
     if stays := end.results.reference_as_result:
         uses = [f"{uses[0]}   {stays.words}, which needs no search"]
@@ -226,7 +226,9 @@ def _baseline_as_well(folder: StudyFolder, spec: StudySpec) -> list[str]:
     origin, seeds = spec.origin or {}, ",".join(map(str, spec.final_seeds or ()))
     if "study" not in origin or final_training.is_of_baseline(Home(folder.path.parent), spec):
         return []
-    return [f"{typed('train', origin['study'], '--baseline', '--seeds', seeds)}   what it is to be compared with"]
+    return [
+        f"{shell_command('train', origin['study'], '--baseline', '--seeds', seeds)}   what it is to be compared with"
+    ]
 
 
 def _relative(path: Path) -> Path:
@@ -322,10 +324,10 @@ def resumable(folder: StudyFolder) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (problem := of_disk(error)) is None:
+        if (problem := find_disk_error(error)) is None:
             raise
         place = problem.filename or folder.path  # what Arrow writes fails without a file's name
-        once = "there is room" if problem.errno in DISK_FULL else "it can be written again"
+        once = "there is room" if problem.errno in DISK_FULL_ERRNOS else "it can be written again"
         how = f"Nothing is lost; once {once}: study resume {folder.name}"
         raise StudyStoppedError(f"{place}: {problem.strerror}. {how}") from error
 
@@ -359,7 +361,7 @@ def run_session(
         record.check_can_go_on(folder.name)
         placed = spec.with_placement(record.placement if placement is None else placement)
         tracker = Tracker(home, folder, spec)
-        say: Callable[[str], object] = tell  # until the view is there
+        say: Callable[[str], object] = print_text  # until the view is there
         tracker.start(MAX_HEAD_START_S, lambda text: say(text))
         try:
             files = {}

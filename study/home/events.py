@@ -15,7 +15,7 @@ from study.data.dataset import DatasetSummary, GroupSizes
 from study.files import FileDigest
 from study.home.lease import MAX_TIMESTAMP
 from study.home.ledger_line import Entry
-from study.text import shortened
+from study.text import shorten_text
 
 Stage = Literal["baseline", "search", "replicate", "confirm", "rule", "ablation", "final"]
 TrialState = Literal["waiting", "running", "complete", "pruned", "failed", "interrupted"]
@@ -548,4 +548,4 @@ def _invalid_fields_message(entry: Entry, error: ValidationError) -> str:
     if missing and not times:
         return f"it has no {missing[0]}"
     name = max(times, default=next(iter(found)))
-    return f"its {name} is {shortened(repr(entry.get(name)), MAX_SHOWN_CHARACTERS)}"
+    return f"its {name} is {shorten_text(repr(entry.get(name)), MAX_SHOWN_CHARACTERS)}"

@@ -15,13 +15,13 @@ from urllib.parse import unquote
 
 from pydantic import Field
 
-from study import __version__, places
-from study.errors import StudyNotFoundError, UserError, nearest
-from study.files import PRIVATE, from_json, read_json, write_whole, writing
+from study import __version__, writable_folders
+from study.errors import StudyNotFoundError, UserError, did_you_mean
+from study.files import PRIVATE_FILE_MODE, as_user_error_if_unwritable, parse_json, read_json, write_atomically
 from study.home.ledger import Ledger
 from study.spec import StudySpec, load_checked, load_resolved
 from study.spec.load import check_name
-from study.text import moment, typed
+from study.text import format_time, shell_command
 from study.training import function_loading
 
 FORMAT = 2
@@ -54,7 +54,7 @@ def write_format(home: Path) -> None:
     """
     path = format_file(home)
     if not path.exists():
-        write_whole(path, CURRENT_FORMAT_JSON + "\n")
+        write_atomically(path, CURRENT_FORMAT_JSON + "\n")
 
 
 def check_format(home: Path) -> None:
@@ -76,7 +76,7 @@ def check_format(home: Path) -> None:
         return
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    told = from_json(text, HomeFormat)
+    told = parse_json(text, HomeFormat)
     if told is None:
         raise UserError(
             f"{path}: damaged. What study {__version__} writes there is {CURRENT_FORMAT_JSON}. {ANOTHER_HOME_REMEDY}"
@@ -190,7 +190,7 @@ class StudyFolder:
 
     def write_spec(self, spec: StudySpec) -> None:
         """Write the resolved study file in one step."""
-        write_whole(self.spec_file, spec.to_yaml())
+        write_atomically(self.spec_file, spec.to_yaml())
 
     def spec(self) -> StudySpec:
         """Return the study as it was resolved and checked when it was created."""
@@ -218,7 +218,7 @@ class Home:
         After a link `..` is the parent of where the link leads, for the system but not for MLflow's address of the
         database: such a path is resolved here. Others stay as given: what a link leads to may differ between nodes.
         """
-        path = places.home()
+        path = writable_folders.home_path()
         return cls(path.resolve() if ".." in path.parts else path)
 
     @property
@@ -272,7 +272,7 @@ class Home:
         names = [folder.name for folder in self.studies()]
         if name not in names:
             there = f"Studies there: {', '.join(names)}" if names else "There is no study there yet"
-            raise StudyNotFoundError(f"{name}: no such study in {self.path}. {nearest(name, names)}{there}")
+            raise StudyNotFoundError(f"{name}: no such study in {self.path}. {did_you_mean(name, names)}{there}")
         return StudyFolder(self.path / name)
 
     def check_name_is_free(self, name: str) -> None:
@@ -301,7 +301,7 @@ class Home:
             UserError: says what cannot be, and why.
         """
         for place in (self.path, *((self.database_file, self.artifacts_folder) if self.owns_tracking else ())):
-            if why := places.why_unwritable(place, is_file=place == self.database_file):
+            if why := writable_folders.why_unwritable(place, is_file=place == self.database_file):
                 raise UserError(f"{place}: cannot be written: {why}. {ANOTHER_HOME_REMEDY}")
 
     def create_study(self, spec: StudySpec, function: bytes | None = None) -> StudyFolder:
@@ -323,7 +323,7 @@ class Home:
             try:
                 StudyFolder(draft).write_spec(spec)
                 if function is not None:
-                    write_whole(draft / function_loading.FILE, function, PRIVATE)
+                    write_atomically(draft / function_loading.FILE, function, PRIVATE_FILE_MODE)
                 Ledger.create(draft / folder.ledger_file.name)
                 draft.chmod(0o755)
                 draft.rename(folder.path)
@@ -332,7 +332,7 @@ class Home:
                 raise
         except OSError as error:
             self.check_name_is_free(spec.name)  # another process may have made it meanwhile
-            with writing(self.path, ANOTHER_HOME_REMEDY):
+            with as_user_error_if_unwritable(self.path, ANOTHER_HOME_REMEDY):
                 raise error
         return folder
 
@@ -408,12 +408,12 @@ class FetchOrigin:
 
     @property
     def download_time_text(self) -> str:
-        return moment(self.downloaded_at, UTC)
+        return format_time(self.downloaded_at, UTC)
 
     def fetch_command(self, local: str) -> str:
         """Return the command that downloads the rest of it, where it is called `local` here."""
         renamed = () if local == self.name else ("--name", local)
-        return typed("fetch", self.name, "--address", self.address, *renamed)
+        return shell_command("fetch", self.name, "--address", self.address, *renamed)
 
     def describe(self, local: str) -> str:
         """Return a line about the origin, for people."""
@@ -423,7 +423,7 @@ class FetchOrigin:
     def save(self, folder: Path) -> None:
         """Write it into a study's folder, by the names that files of all versions have."""
         values = asdict(self)
-        write_whole(
+        write_atomically(
             _fetch_origin_file(folder), json.dumps({"at": values.pop("downloaded_at"), **values}, indent=2) + "\n"
         )
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from annotated_types import Ge, Gt, Lt
 
-from study.files import read_json, write_whole
-from study.text import moment
+from study.files import read_json, write_atomically
+from study.text import format_time
 
 if TYPE_CHECKING:
     import psutil
@@ -143,7 +143,7 @@ class LeaseHolder:
         return Process(self.pid, self.namespace, self.started, self.command)
 
     def __str__(self) -> str:
-        return f"process {self.pid} on {self.host}, since {moment(self.since, UTC)}"
+        return f"process {self.pid} on {self.host}, since {format_time(self.since, UTC)}"
 
 
 def machine_id() -> str:
@@ -220,7 +220,7 @@ class Lease:
         elif owner is not None or not self._path.parent.exists():
             self.is_lost = True
         elif not self._over.is_set() and not self._try_create() and _wait_for_holder(self._path) is None:
-            write_whole(self._path, self._file_content)
+            write_atomically(self._path, self._file_content)
         self._renewed = time.monotonic()
 
     def _try_create(self) -> bool:
@@ -248,7 +248,7 @@ class Lease:
                 or before.machine != self._mine.machine
                 or seconds_since_touched(self._path) > EXPIRY_S / 2
             )
-        write_whole(self._path, self._file_content)
+        write_atomically(self._path, self._file_content)
         if is_old:  # then another machine may take it at this moment
             time.sleep(SETTLE_S)
             self._renew()

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from study.errors import UserError
-from study.files import lock
+from study.files import lock_file
 from study.home import lease
 from study.home.events import Event, StudyCreated, UnknownEventError, entry_to_event, event_to_entry
 from study.home.lease import Lease, LeaseLostError
@@ -43,7 +43,7 @@ class Ledger:
         self.path = path
         self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed by close())
         try:
-            if not lock(self._file, LOCK_TIMEOUT_S) or lease.holder_elsewhere(lease_file(path)):
+            if not lock_file(self._file, LOCK_TIMEOUT_S) or lease.holder_elsewhere(lease_file(path)):
                 raise LeaseLostError
             self._lease = Lease(lease_file(path))
             self._size = path.read_bytes().rfind(b"\n") + 1
@@ -151,7 +151,7 @@ def empty_message(path: Path) -> str:
 def is_driver_running(path: Path) -> bool:
     """Return whether a driver holds the ledger at this moment."""
     with open(path, "rb") as file:
-        return not lock(file) or lease.holder_elsewhere(lease_file(path)) is not None
+        return not lock_file(file) or lease.holder_elsewhere(lease_file(path)) is not None
 
 
 class LedgerTail:

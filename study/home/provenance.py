@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, NotRequired, TypedDict
 
 from study import __version__
-from study.catalogue import distributions
+from study.catalogue import plugin_distributions
 from study.home.record import StudyRecord
 
 DEVICE_KEY_LABELS = {"driver": "driver", "cuda": "CUDA", "rocm": "ROCm", "capability": "compute capability"}
@@ -77,7 +77,7 @@ def provenance() -> Provenance:
         "version": __version__,
         **_checkout_commit(Path(__file__).parents[1]),
         "python": platform.python_version(),
-        "libraries": {name: version(name) for name in RECORDED_LIBRARIES} | distributions(),
+        "libraries": {name: version(name) for name in RECORDED_LIBRARIES} | plugin_distributions(),
         "node": platform.node(),
     }
     if gpus:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from study.metrics import GROUPS
-from study.text import few_names, quoted
+from study.text import list_few_names, quoted
 
 Names = Sequence[str] | None
 
@@ -51,10 +51,10 @@ def compared_groups(cells: Sequence[Sequence[int]], classes: Names) -> str:
     """
     names = [quoted(name) for name in classes] if classes else [str(number) for number in range(len(cells))]
     alone = [y for y, row in enumerate(cells) if sum(count > 0 for count in row) < 2]
-    told = f"equalized_odds compares groups of the classes {few_names(names)}"
+    told = f"equalized_odds compares groups of the classes {list_few_names(names)}"
     if alone:
         several = "classes" if len(alone) > 1 else "class"
-        named = few_names([names[y] for y in alone])
+        named = list_few_names([names[y] for y in alone])
         told = f"equalized_odds is no number: of {several} {named} no two groups have samples"
     if len(cells) != 2:
         return f"{told}."

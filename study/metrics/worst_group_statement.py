@@ -13,7 +13,7 @@ from typing import Any
 
 from study.metrics.group_names import Names, group_in_words
 from study.metrics.selection_rules import MIN_SHOWN_GROUP
-from study.text import few_names, quoted
+from study.text import list_few_names, quoted
 
 ALIKE = 1e-6
 """Difference of accuracies below which they count as equal."""
@@ -292,7 +292,7 @@ def class_sentences(names: Sequence[str], confusion: Sequence[Sequence[int]], au
         if number != worst
     ]
     called = f"{confusion[worst][instead]} called {quoted(names[instead])}"
-    sentences = [f"{told}, {called}. Right of the others: {few_names(others, MOST_RECALLS)}."]
+    sentences = [f"{told}, {called}. Right of the others: {list_few_names(others, MOST_RECALLS)}."]
     if len(names) == len(there) == 2 and auc is not None and 0.5 < auc < 1:
         normal = NormalDist()
         best = normal.cdf(normal.inv_cdf(auc) / math.sqrt(2))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.home.events import ENDED_STATES, AblationRequested
 from study.home.record import StudyRecord, TrialRecord
 from study.knobs import Params, Scalar
@@ -157,7 +157,7 @@ def check_knobs(name: str, option: str, given: Sequence[str], knobs: Sequence[st
     for key in given:
         if key not in knobs:
             raise UserError(
-                f"{option} {key}: baseline and best of {name} do not differ in it. {nearest(key, list(knobs))}"
+                f"{option} {key}: baseline and best of {name} do not differ in it. {did_you_mean(key, list(knobs))}"
                 f"They differ in {', '.join(knobs)}"
             )
 

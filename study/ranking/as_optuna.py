@@ -15,14 +15,14 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.home.folder import StudyFolder
 from study.home.trial_record import TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import Candidate, Results
 from study.spec import StudySpec
 from study.spec.optuna_distributions import domain_distributions
-from study.text import few_names, without_password
+from study.text import list_few_names, redact_credentials
 
 
 class FixedTrialsStorage(InMemoryStorage):
@@ -177,7 +177,7 @@ def best_trials(storage: str, name: str, most: int) -> list[FrozenTrial]:
         UserError: there is no such storage, study or trial, or it cannot be read.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    shown = without_password(storage)
+    shown = redact_credentials(storage)
     try:
         with _open_storage(storage) as opened:
             names = optuna.get_all_study_names(opened)
@@ -188,7 +188,9 @@ def best_trials(storage: str, name: str, most: int) -> list[FrozenTrial]:
         told = " ".join(str(error).replace(storage, shown).split())[:300]
         raise UserError(f"{shown}: cannot be read as a storage of Optuna: {told}") from error
     if found is None:
-        raise UserError(f"{shown}: has no study {name!r}. {nearest(name, names)}Allowed: {few_names(names) or 'none'}")
+        raise UserError(
+            f"{shown}: has no study {name!r}. {did_you_mean(name, names)}Allowed: {list_few_names(names) or 'none'}"
+        )
     if not found:
         raise UserError(f"{shown}: the study {name!r} has no complete trial that keeps its constraints")
     return found[:most]

@@ -22,7 +22,7 @@ from study.spec import StudySpec
 from study.spec.configuration import is_same_configuration
 from study.spec.objective import Objective, Score
 from study.spec.reference_models import REFERENCES, ReferenceKind
-from study.text import counted
+from study.text import pluralise
 
 NORMAL_DEGREES_OF_FREEDOM = 1e6
 """Degrees of freedom at which Student's t is practically the normal distribution."""
@@ -49,7 +49,7 @@ class SeedStatistics:
 
     def __str__(self) -> str:
         spread = "" if self.deviation is None else f" ± {self.deviation:.2g}"
-        return f"{self.mean:.4g}{spread} ({counted(self.count, 'seed')})"
+        return f"{self.mean:.4g}{spread} ({pluralise(self.count, 'seed')})"
 
     __repr__ = __str__
 

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from study import ranking
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.home.record import TrialRecord
 from study.metrics import Direction
 from study.ranking import Candidate, Results
@@ -142,7 +142,9 @@ def _check_metrics(spec: StudySpec, ranked: Iterable[Candidate], names: Iterable
             raise UserError(f"{name!r}: is measured once a trial, and cannot choose its epoch (search.epoch: best)")
         if reported and name not in reported:
             note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
-            raise UserError(f"{name!r}: {note}{nearest(name, reported)}Metrics of {spec.name}: {', '.join(reported)}")
+            raise UserError(
+                f"{name!r}: {note}{did_you_mean(name, reported)}Metrics of {spec.name}: {', '.join(reported)}"
+            )
 
 
 def _metric_direction(spec: StudySpec, metric: str) -> Direction:

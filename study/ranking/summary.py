@@ -21,7 +21,7 @@ from study.ranking.difference import to_arm
 from study.ranking.documents import FLATTENED, OMIT_IF_NONE
 from study.ranking.epochs import LAST_EPOCH_TEXT
 from study.spec import StudySpec
-from study.text import counted, parameter, typed
+from study.text import format_parameter, pluralise, shell_command
 
 BEST_ON_TEST_TEXT = "at the epoch that is best on the test split, so too good on average"
 
@@ -314,7 +314,9 @@ def first_failure(record: StudyRecord, name: str) -> list[str]:
     """
     if (failed := record.first_failed_trial) is None:
         return []
-    return [f"trial {failed.number} failed: {failed.end_reason}. {typed('logs', name, '--trial', failed.number)}"]
+    return [
+        f"trial {failed.number} failed: {failed.end_reason}. {shell_command('logs', name, '--trial', failed.number)}"
+    ]
 
 
 def summary_lines(summary: Summary) -> list[str]:
@@ -341,7 +343,7 @@ def summary_lines(summary: Summary) -> list[str]:
             f"no configuration keeps {', '.join(summary.constraints)}; the {what} misses by {leads.violation:.4g}"
         )
     texts += _front_lines(summary)
-    params = ", ".join(f"{key} = {parameter(value)}" for key, value in (leads.params or {}).items())
+    params = ", ".join(f"{key} = {format_parameter(value)}" for key, value in (leads.params or {}).items())
     rule = f", {summary.chosen_by}" if len(summary.front or ()) > 1 else ""
     texts.append(f"{leading}{rule}: trial {leads.trial}{f', {params}' if params else ''}")
     texts += _reference_lines(summary.references, summary.metrics) if summary.references else []
@@ -397,7 +399,7 @@ def _value_lines(who: str, arm: ArmSummary, values: MetricSummaries, metrics: Co
     folds = f"{len(arm.folds)} folds, " if arm.folds and len(arm.folds) > 1 else ""
     for metric in metrics:
         if value := values.get(metric):
-            seeds = "no seed" if arm.reference else counted(value.n, "seed")
+            seeds = "no seed" if arm.reference else pluralise(value.n, "seed")
             split = f", 95%: {format_range(metric, *value.interval)}" if value.interval else ""
             lines.append(
                 f"{who:<9} {metric:<{wide}} {format_value(metric, value.mean, value.sd)} ({folds}{seeds}){split}"

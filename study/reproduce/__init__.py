@@ -10,7 +10,7 @@ from study import published
 from study.commands.final_training import parse_seeds
 from study.driver.run import differences, listed, run_left
 from study.driver.session import RunEnd, View
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -27,7 +27,7 @@ from study.reproduce.reproduction import (
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
 from study.spec.paper_readings import has_own_study
-from study.text import typed
+from study.text import shell_command
 
 __all__ = [
     "ALL",
@@ -124,7 +124,8 @@ def _reading_studies(table: str, request: Request, readings: str) -> dict[str, s
     if unknown := [name for name in asked if name not in declared]:
         there = f"Allowed: {ALL}, {', '.join(declared)}" if declared else "Its study file declares none"
         raise UserError(
-            f"--readings {readings}: {unknown[0]!r} is no reading of {table}. {nearest(unknown[0], declared)}{there}"
+            f"--readings {readings}: {unknown[0]!r} is no reading of {table}. "
+            f"{did_you_mean(unknown[0], declared)}{there}"
         )
     if not asked:
         raise UserError(f"--readings: {table} declares {', '.join(declared) or 'none'}")
@@ -135,7 +136,7 @@ def _reading_studies(table: str, request: Request, readings: str) -> dict[str, s
 def _check_can_run(table: str) -> None:
     why_not = published.load_table(table).no_study
     if why_not:
-        numbers = typed("reproduce", table, "--report")
+        numbers = shell_command("reproduce", table, "--report")
         raise UserError(f"{table}: nothing of it can be run here: {why_not}. Its printed numbers: {numbers}")
 
 

@@ -25,7 +25,7 @@ from study.ranking import SeedStatistics, seed_statistics
 from study.ranking.difference import CONFIDENCE, Difference, difference, selection_adjusted_t
 from study.reproduce.reproduction import CellPlace, Cells, Reproduction, cell_places, paper_entry, title, verdicts
 from study.spec.paper_readings import Reading
-from study.text import counted, escaped
+from study.text import escape_markdown, pluralise
 
 Pair = tuple[CellPlace, CellPlace]
 """Two cells of one row or column; the first has the larger printed number."""
@@ -226,14 +226,14 @@ def markdown(comparison: Comparison) -> str:
         parts += ["## Claims", markdown_table(pd.DataFrame(claims, dtype=object))]
     parts += ["## Cells", markdown_table(_cells_table(comparison))]
     notes = [f"{result.name}: {note}" for result in comparison.results for note in _budget_notes(result)]
-    return "\n\n".join([*parts, "\n".join(f"- {escaped(note)}" for note in notes)]) + "\n"
+    return "\n\n".join([*parts, "\n".join(f"- {escape_markdown(note)}" for note in notes)]) + "\n"
 
 
 def supported_reading_text(comparison: Comparison) -> str:
     """Return which reading the print supports best, and how surely."""
     leading, table = comparison.leading, comparison.table
     rule = (
-        f"Order: of the {counted(comparison.pairs, 'pair')} of cells in one {comparison.along} that the print "
+        f"Order: of the {pluralise(comparison.pairs, 'pair')} of cells in one {comparison.along} that the print "
         "tells apart, the share in the printed order less the share in the contrary one, mean over seeds."
     )
     if leading is None or not comparison.pairs:

@@ -39,7 +39,7 @@ from study.spec.load import declared_readings
 from study.spec.paper_readings import is_study_of_reading
 from study.spec.sampler_facts import sampler_facts
 from study.spec.space import grid_cells
-from study.text import counted, escaped, flat
+from study.text import escape_markdown, flatten_mapping, pluralise
 
 CellPlace = tuple[str, str]
 """Labels of a cell's row and column."""
@@ -292,7 +292,7 @@ def _budget_note(
     titles_run = dict.fromkeys(session.dataset for session in record.sessions if session.dataset)
     networks = ", ".join(dict.fromkeys(str(ours_run["model"]["name"]) for ours_run, _ in runs))
     titles = ", ".join(titles_run or spec.dataset_titles)
-    what = f"{titles}, {networks or 'network'}, {counted(spec.epochs, 'epoch')}, {formatting.seeds(seeds(ours))}"
+    what = f"{titles}, {networks or 'network'}, {pluralise(spec.epochs, 'epoch')}, {formatting.seeds(seeds(ours))}"
     trial_time = (
         f"{formatting.duration(record.total_trial_seconds)} of trials"
         if record.total_trial_seconds
@@ -300,7 +300,7 @@ def _budget_note(
     )
     differing: dict[str, dict[tuple[str, str], None]] = {}
     for ours_run, theirs_run in runs:
-        mine, theirs = flat(ours_run), flat(theirs_run)
+        mine, theirs = flatten_mapping(ours_run), flatten_mapping(theirs_run)
         for key in mine.keys() & theirs.keys():
             if mine[key] != theirs[key] and key not in NO_BUDGET:
                 differing.setdefault(key, {})[formatting.setting(mine[key]), formatting.setting(theirs[key])] = None
@@ -324,7 +324,7 @@ def _reading_sentences(table: PublishedTable, spec: StudySpec) -> Iterator[str]:
 def _variant_sentences(documents: Iterator[Mapping[str, Section]]) -> Iterator[str]:
     """Yield which variant of the losses was run."""
     values_by_key: dict[str, dict[str, None]] = {}
-    for values in map(flat, documents):
+    for values in map(flatten_mapping, documents):
         for key in VARIANTS:
             if values.get(key) is not None:
                 values_by_key.setdefault(key, {})[formatting.setting(values[key])] = None
@@ -538,7 +538,7 @@ def markdown(reproduction: Reproduction) -> str:
 
 def _with_notes(reproduction: Reproduction, grid: Grid) -> str:
     """Return a table with its notes in a list."""
-    notes = "\n".join(f"- {escaped(note)}" for note in grid.notes)
+    notes = "\n".join(f"- {escape_markdown(note)}" for note in grid.notes)
     return f"{to_markdown(replace(grid, notes=()), reproduction.best_along)}\n\n{notes}"
 
 

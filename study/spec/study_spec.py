@@ -11,7 +11,7 @@ from typing import cast
 from study import data, models
 from study.data import Facts
 from study.files import FileDigest
-from study.knobs import Params, Scalar, Section, Value, options
+from study.knobs import Params, Scalar, Section, Value, to_options
 from study.methods import OWN
 from study.metrics import METRICS, Direction, available_metrics, direction
 from study.spec.objective import Constraint, Objective
@@ -136,7 +136,7 @@ class StudySpec:
     @cached_property
     def train(self) -> TrainOptions:
         """Settings of training that its trials start from."""
-        return options(TrainOptions, self.base["train"])
+        return to_options(TrainOptions, self.base["train"])
 
     @property
     def epochs(self) -> int:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.knobs import MAX_INTEGER, Section, Value
 from study.metrics import available_metrics
 from study.metrics.selection_rules import RULES
@@ -254,7 +254,7 @@ def find_suite(suite: str) -> Path:
     names = shipped_suites()
     if suite not in names:
         raise UserError(
-            f"{suite}: no suite of that name. {nearest(suite, names)}Shipped: {', '.join(names)}. "
+            f"{suite}: no suite of that name. {did_you_mean(suite, names)}Shipped: {', '.join(names)}. "
             "For a file of your own give its path, ending in .yaml"
         )
     return names[suite]
@@ -385,7 +385,7 @@ def _check_metric_and_rules(suite: Suite, problems: Problems) -> None:
         valid = [f"test/{name}" for name in available_metrics(spec.describe(spec.base["data"]).for_split("test"))]
         if suite.judge not in valid:
             problems.add(
-                ("judge",), f"{suite.judge!r} given. {nearest(suite.judge, valid)}{label} has {', '.join(valid)}"
+                ("judge",), f"{suite.judge!r} given. {did_you_mean(suite.judge, valid)}{label} has {', '.join(valid)}"
             )
     for place, rule in enumerate(suite.rules):
         if not any(suite.is_available(rule, at) for at in suite.searches_by_place):

@@ -37,7 +37,7 @@ from study.sweep.own_ray import OwnRay, RayStartError
 from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, gpus, ignore_text, ray_runtime
 from study.sweep.reference_process import ReferenceFitter
 from study.sweep.tune_adapters import RequestInbox
-from study.text import tell, typed
+from study.text import print_text, shell_command
 from study.training import function_loading
 from study.upstream.interrupt import NUMBERS, has_signal_come, ignore_from_now_on, resend_dropped_interrupts
 from study.upstream.ray_internals import count_memory_kills_as_deaths, end_at_once, is_job
@@ -216,7 +216,7 @@ def stop_when_ray_ends(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> 
                 agenda.stopping = agenda.stopping or "interrupted"
                 if not over.wait(ray.grace):
                     ray.kill()
-                    tell(f"error: {ended}. {remedy}", sys.stderr)
+                    print_text(f"error: {ended}. {remedy}", sys.stderr)
                     end_at_once()
                 return
 
@@ -329,7 +329,7 @@ def _cluster_ended_remedy(name: str, address: str) -> str:
     lost = "Nothing is lost; once the cluster is up again, go on with it:"
     if is_job():
         return f"{lost} study resume {name} --address URL, or where it has forgotten the study, study submit again"
-    return f"{lost} {typed('resume', name, '--address', address)}"
+    return f"{lost} {shell_command('resume', name, '--address', address)}"
 
 
 def initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDigest]:
@@ -480,7 +480,7 @@ def with_features(
             if isinstance(cause := getattr(error, "cause", None), UserError):
                 raise cause from None
             why = " ".join(f"{type(cause or error).__name__}: {cause or error}".split())[:MAX_CAUSE_CHARACTERS]
-            on = typed("resume", spec.name)
+            on = shell_command("resume", spec.name)
             raise StudyStoppedError(
                 f"the features of the pictures could not be computed by a task of the cluster: {why}. "
                 f"Nothing is lost; then go on with it: {on} --address ADDRESS"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import torch
 
-from study.errors import of_disk
+from study.errors import find_disk_error
 from study.sweep.failures import TrialFailedError
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload
@@ -141,7 +141,7 @@ def error_for_driver(
         return error
     if device == CUDA and (why := gpu_fault(error)):
         return NoDeviceError(why)
-    if problem := of_disk(error):
+    if problem := find_disk_error(error):
         return OSError(problem.errno, problem.strerror, problem.filename)  # Ray passes no more of it on
     return TrialFailedError.from_exception(error, memory)
 

@@ -19,7 +19,7 @@ from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 from ray.tune.stopper import NoopStopper
 
-from study.errors import of_disk
+from study.errors import find_disk_error
 from study.home.driver_requests import pending_requests, remove_request, request_id
 from study.home.events import ENDED_STATES
 from study.home.folder import StudyFolder
@@ -438,7 +438,7 @@ class ReportingScheduler(FIFOScheduler):
         broken = getattr(error, "cause", None) or error
         if isinstance(broken, NodeUnusableError):
             self._exclude_node(broken.machine, broken.host, broken.reason)
-        if problem := of_disk(error):
+        if problem := find_disk_error(error):
             raise StudyCannotContinueError(problem, self._folder.path) from error
         if self._agenda.stopping or job.run != self._agenda.record.trials[number].attempt:
             return

@@ -8,18 +8,18 @@ from typing import assert_never
 
 from study import data, ranking
 from study.data.dataset import DatasetSummary
-from study.errors import message_of
+from study.errors import error_message
 from study.home import events
 from study.home.events import ENDED_STATES, Event, StudyOutcome, TrialOutcome
 from study.home.ledger_line import Entry
 from study.home.record import StudyRecord, TrialRecord
-from study.knobs import Params, Section, Value, texts
+from study.knobs import Params, Section, Value, text_list
 from study.metrics import group_names
 from study.ranking import Candidate, Results, ablation_steps, epochs
 from study.ranking.summary import result_metrics, result_seeds, summarise, summary_lines
 from study.spec import StudySpec
 from study.spec.yaml_document import as_mapping
-from study.text import escaped, parameter, printed
+from study.text import escape_control, escape_markdown, format_parameter
 from study.tracking import own_runs
 from study.tracking.run_store import (
     NOTE_TAG,
@@ -86,7 +86,7 @@ def _flatten_search(search: Section) -> list[tuple[str, Value]]:
 
 def _domain_text(domain: Section) -> str:
     if "choices" in domain and len(domain) == 1:
-        return f"one of {', '.join(texts(domain, 'choices'))}"
+        return f"one of {', '.join(text_list(domain, 'choices'))}"
     return ", ".join(f"{key} {value}" for key, value in domain.items())
 
 
@@ -103,15 +103,18 @@ def study_description(
     what = "Final training of one configuration" if spec.final_seeds is not None else "Search"
     titles = record.sessions[-1].dataset if record.sessions else None
     text: list[str] = [
-        escaped(f"{what} for {spec.objective.aims}."),
-        escaped(f"On {titles or spec.base['data']['name']}; {record.state}."),
+        escape_markdown(f"{what} for {spec.objective.aims}."),
+        escape_markdown(f"On {titles or spec.base['data']['name']}; {record.state}."),
     ]
     if parts:
-        text += [f"**{escaped(title)}.** {escaped(' '.join(sentences))}" for title, sentences in parts.items()]
+        text += [
+            f"**{escape_markdown(title)}.** {escape_markdown(' '.join(sentences))}"
+            for title, sentences in parts.items()
+        ]
     elif record.trials and record.state != "running":
-        text += [f"- {escaped(line)}" for line in summary_lines(summarise(results))]
+        text += [f"- {escape_markdown(line)}" for line in summary_lines(summarise(results))]
     if links:
-        text.append(" · ".join(f"[{escaped(name)}]({address})" for name, address in links.items()))
+        text.append(" · ".join(f"[{escape_markdown(name)}]({address})" for name, address in links.items()))
     return truncate_value("\n\n".join(text))
 
 
@@ -324,8 +327,10 @@ class EventTranslator:
         if stage == "ablation":
             tags["study.moved"] = self._ablation_step_text(event.params)
         of = event.trial if event.repeats is None else event.repeats
-        given = ", ".join(f"{key} = {parameter(value)}" for key, value in event.params.items())
-        tags[NOTE_TAG] = truncate_value("\n\n".join(filter(None, (STAGE_NOTES[stage].format(of), escaped(given)))))
+        given = ", ".join(f"{key} = {format_parameter(value)}" for key, value in event.params.items())
+        tags[NOTE_TAG] = truncate_value(
+            "\n\n".join(filter(None, (STAGE_NOTES[stage].format(of), escape_markdown(given))))
+        )
         self._set_tags(key, {**inherited_tags(self._spec, self.record), **tags})
         own = {"train.seed": event.seed, "train.epochs": self._spec.epochs}
         document = self._spec.trial_document({**event.params, **own})
@@ -394,7 +399,7 @@ class EventTranslator:
         try:
             found = own_runs.read_own_runs(folder, event.trial, RUN_STATUS[event.state], to_milliseconds(event.time))
         except Exception as error:  # whatever MLflow makes of files that were cut off
-            self._set_tags(str(event.trial), {"study.own_runs_unread": printed(message_of(error))})
+            self._set_tags(str(event.trial), {"study.own_runs_unread": escape_control(error_message(error))})
             return
         for run in found:
             run.tags |= {**inherited_tags(self._spec, self.record), "study.kind": "own"}

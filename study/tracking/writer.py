@@ -11,7 +11,7 @@ from study.home.ledger_line import Entry
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec
-from study.text import without_password
+from study.text import redact_credentials
 from study.tracking.connection import open_mlflow, relocate_artifacts, set_aside_database
 from study.tracking.mlflow_events import EventTranslator, study_description
 from study.tracking.run_store import NOTE_TAG, REQUESTS_AT_ONCE, RunStore, RunUpdate, to_milliseconds
@@ -188,7 +188,7 @@ def _problem_notes(home: Home, folder: StudyFolder, damaged: tuple[str, Path] | 
     if damaged:
         why, aside = damaged
         return [f"{home.database_file} was damaged: {why}. It is kept as {aside.name}; {again}{others}"]
-    where = home.database_file if home.owns_tracking else without_password(home.tracking_uri)
+    where = home.database_file if home.owns_tracking else redact_credentials(home.tracking_uri)
     return [f"{where}: runs of {folder.name} were missing; {again}{others}"] if is_lost else []
 
 

@@ -17,7 +17,7 @@ from study.data.folds import select_fold
 from study.data.table_columns import Faults
 from study.data.table_format import TABLES
 from study.errors import UserError
-from study.files import path_below
+from study.files import safe_path_below
 from study.home import events
 from study.home.folder import Home
 from study.home.ledger import Ledger, read_entries
@@ -30,7 +30,7 @@ from study.spec.load import drop_removed_keys
 from study.spec.search_checks import trial_faults
 from study.spec.section_models import section_model
 from study.spec.yaml_document import Document, apply_overrides, as_mapping
-from study.text import few_names, quoted
+from study.text import list_few_names, quoted
 from study.trained import Description
 from study.trained.classifier import load_weights
 from study.trained.model_files import test_fingerprint
@@ -134,7 +134,7 @@ def evaluate(
     noted = _note_test_reading(home, description) if is_own and split == "test" else nullcontext()
     with description.frozen_network(model.parent), noted:
         trial = Trial(config, dataset, place, begins=False)
-        trial.load(path_below(model.parent, description.weights))
+        trial.load(safe_path_below(model.parent, description.weights))
         try:
             measured = finite_metrics(trial.evaluate(split, final=True))
             groups, classes = _worst_group(trial, split, measured), _class_sentences(trial, split, measured)
@@ -269,8 +269,10 @@ def renumber_classes(dataset: Dataset, model: Facts) -> Dataset:
     facts = dataset.facts
     if foreign := _unknown_names(facts.class_names, model.class_names):
         raise UserError(
-            f"data: {'class' if len(foreign) == 1 else 'classes'} {few_names(list(map(quoted, foreign)))} given, the "
-            f"model was trained on the classes {few_names(list(map(quoted, model.class_names or ())))}. Take out these "
+            f"data: {'class' if len(foreign) == 1 else 'classes'} {list_few_names(list(map(quoted, foreign)))} given, "
+            f"the "
+            f"model was trained on the classes {list_few_names(list(map(quoted, model.class_names or ())))}. Take out "
+            f"these "
             "rows, or write the model's names if they mean the same"
         )
     target = _renumbering(facts.class_names, model.class_names)

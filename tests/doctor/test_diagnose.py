@@ -19,7 +19,7 @@ from study.cli import app
 from study.doctor import health_checks
 from study.doctor.health_checks import Finding, isolated
 from study.home.folder import Home
-from study.text import without_password
+from study.text import redact_credentials
 from study.tracking.connection import connect
 
 
@@ -115,7 +115,7 @@ def test_an_mlflow_that_refuses(home: Home, monkeypatch: pytest.MonkeyPatch, sta
         (found,) = health_checks.mlflow(home)
     assert found.state == "problem"
     assert told in found.told
-    assert without_password(uri) in found.told
+    assert redact_credentials(uri) in found.told
     assert "secret" not in f"{found}"
 
 
@@ -149,7 +149,7 @@ def test_clusters_that_cannot_be_used(home: Home, monkeypatch: pytest.MonkeyPatc
             assert found.state == "problem"
             assert told in found.told
     with answering(401) as uri:
-        (found,) = health_checks.ray(home, without_password(uri))
+        (found,) = health_checks.ray(home, redact_credentials(uri))
     assert "refuses the token" in found.told
     token = home.path.with_name("token")
     token.write_text("x" * 64)

@@ -32,7 +32,7 @@ MANY = 12
 COMMON = {"--json", "--quiet", "--follow", "--address", "--set", "--profile", "--name", "--env", "--python", "--device"}
 """Options of many commands, which the hand-written part of the page explains."""
 
-ABOUT = {"data": data.CATALOGUE.about, "model": models.CATALOGUE.about, "method": methods.describe}
+ABOUT = {"data": data.CATALOGUE.description, "model": models.CATALOGUE.description, "method": methods.describe}
 NEEDS = {
     "bias": "bias labels",
     "condition": "a continuous attribute or bias labels",
@@ -96,7 +96,7 @@ def _paper(section: str, key: str, having: list[str]) -> str:
     plain = {name: methods.method_knobs({"name": name}) for name in having}
     whole = [{"name": name} | {key: word for key, word in added.items() if key in plain[name]} for name in having]
     searched = [methods.method_knobs(section).get(key) for section in whole]
-    ranges = {knob.searched for knob in searched if knob is not None and knob.searched is not None}
+    ranges = {knob.search_range for knob in searched if knob is not None and knob.search_range is not None}
     ends = {(one.low, one.high) for one in ranges if not one.choices}
     if len(ends) != 1:
         return ""

@@ -112,9 +112,9 @@ def test_a_pickle_is_never_loaded(model: Path, tmp_path: Path, matching: bool, b
         weights.write_bytes(pickle.dumps(Malicious(mark)))
     if matching:
         values = json.loads(model.read_text())
-        values["weights_digest"] = files.digest_of_file(weights)
+        values["weights_digest"] = files.sha256_of_file(weights)
         del values["digest"]
-        model.write_text(json.dumps({**values, "digest": files.digest_of_values(values)}))
+        model.write_text(json.dumps({**values, "digest": files.sha256_of_values(values)}))
     with pytest.raises(UserError, match="is not a safetensors file" if matching else "is not the file that"):
         Classifier.load(model)
     assert not mark.exists()
@@ -124,9 +124,9 @@ def test_weights_that_this_version_has_no_place_for_are_named(model: Path) -> No
     """As those of `train.thresholds`, without which the scores would be others."""
     weights = model.with_suffix(".safetensors")
     save_file({**load_file(weights), "offsets.values": torch.zeros(2)}, weights)
-    values = json.loads(model.read_text()) | {"weights_digest": files.digest_of_file(weights)}
+    values = json.loads(model.read_text()) | {"weights_digest": files.sha256_of_file(weights)}
     del values["digest"]
-    model.write_text(json.dumps({**values, "digest": files.digest_of_values(values)}))
+    model.write_text(json.dumps({**values, "digest": files.sha256_of_values(values)}))
     with pytest.raises(UserError, match=r"does not fit this version of study: .*offsets\.values"):
         Classifier.load(model)
 
@@ -138,6 +138,6 @@ def test_a_configuration_that_this_version_does_not_know(model: Path, section: d
     values = json.loads(model.read_text())
     values["config"] |= section
     del values["digest"]
-    model.write_text(json.dumps({**values, "digest": files.digest_of_values(values)}))
+    model.write_text(json.dumps({**values, "digest": files.sha256_of_values(values)}))
     with pytest.raises(UserError, match="does not fit this version of study"):
         Classifier.load(model)

@@ -20,7 +20,7 @@ def test_a_model_whose_features_are_no_numbers_is_refused_in_words(model: Path, 
     values = load_file(weights)
     name = next(name for name in values if name.endswith("encoder.last.weight"))
     save_file({**values, name: torch.full_like(values[name], torch.inf)}, weights)
-    replace(description, weights_digest=files.digest_of_file(weights)).write(model)
+    replace(description, weights_digest=files.sha256_of_file(weights)).write(model)
     with pytest.raises(UserError, match=r"json: the features of 36\d of 36\d samples of val are not finite"):
         evaluate(Home(tmp_path / "home"), model, "val")
 

@@ -9,7 +9,7 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.frame import varied_domains
 from study.analysis.statistics.importance import compute_importances
 from study.ranking import Results
-from study.text import counted
+from study.text import pluralise
 
 OF_SEARCH = {
     "importance": "how important each parameter is",
@@ -43,7 +43,7 @@ def why_missing(name: str, results: Results) -> str | None:
         if trade_off_metrics(results) is None:
             return "the trials do not report the study's metric with a fairness gap or a second metric"
         marks = max(map(len, trade_off_marks(results)))
-        has = f"{counted(marks, 'configuration')} {'has' if marks == 1 else 'have'} both metrics"
+        has = f"{pluralise(marks, 'configuration')} {'has' if marks == 1 else 'have'} both metrics"
         return f"{has}, {MIN_MARKS} are needed" if marks < MIN_MARKS else None
     return "a final training searches nothing"
 

@@ -37,7 +37,7 @@ from study.ranking import Results
 from study.ranking.difference import NO_TRIAL, Arm, to_arm
 from study.spec import StudySpec
 from study.spec.rungs import Schedule
-from study.text import counted
+from study.text import pluralise
 
 
 @styled
@@ -130,7 +130,7 @@ def ablation_paths(results: Results) -> dict[str, tuple[list[Effect], Effect]]:
 
 
 def _steps_in_words(path: Sequence[Effect]) -> str:
-    return f"From the baseline in {counted(len(path) - 1, 'step')}"
+    return f"From the baseline in {pluralise(len(path) - 1, 'step')}"
 
 
 def _change_in_words(name: str, gain: Effect) -> str:
@@ -252,12 +252,12 @@ def _draw_rungs(axes: Axes, spec: StudySpec) -> None:
 def _curves_title(spec: StudySpec, trials: Sequence[TrialRecord]) -> str:
     pruned = sum(trial.state == "pruned" for trial in trials)
     if trials[0].stage == "final":
-        return f"{spec.metric} of {counted(len(trials), 'final training', 'final trainings')}, one per seed"
+        return f"{spec.metric} of {pluralise(len(trials), 'final training', 'final trainings')}, one per seed"
     if pruned:
         epochs, budget = sum(trial.n_epochs for trial in trials), spec.epochs * len(trials)
-        trials_in_all = counted(len(trials), "trial")
+        trials_in_all = pluralise(len(trials), "trial")
         return f"{pruned} of {trials_in_all} pruned: {epochs} epochs run instead of {budget}"
-    return f"{spec.metric} of {counted(len(trials), 'trial')}, none pruned"
+    return f"{spec.metric} of {pluralise(len(trials), 'trial')}, none pruned"
 
 
 MUCH = 0.1
@@ -289,7 +289,7 @@ def importance(results: Results) -> Figure | None:
 def importance_bars(found: Importances) -> list[tuple[str, Share, str]]:
     """Return label, share and colour of each bar: parameters by share, then interactions and remainder."""
     bars: list[tuple[str, Share, str]] = [
-        (f"{parameter_label(key)}\n{counted(found.trials[key], 'trial')}", share, BLUE)
+        (f"{parameter_label(key)}\n{pluralise(found.trials[key], 'trial')}", share, BLUE)
         for key, share in found.shares.items()
     ]
     bars += [("interactions of pairs", found.interactions, ORANGE)] if found.interactions else []

@@ -13,7 +13,7 @@ from study.ranking import Results, epochs
 from study.ranking.difference import Arm
 from study.ranking.documents import Statement
 from study.spec import StudySpec
-from study.text import counted
+from study.text import pluralise
 
 ALIGNED, CONFLICTING = "val/aligned_accuracy", "val/conflicting_accuracy"
 ERROR = f"{CONFLICTING}_standard_error"
@@ -87,7 +87,7 @@ class NotEnded(Statement):
     trials: Sequence[int]
 
     def __str__(self) -> str:
-        count = counted(len(self.trials), "trial")
+        count = pluralise(len(self.trials), "trial")
         return f"{count} {self.state}: {formatting.listed(self.trials)}."
 
 
@@ -98,7 +98,7 @@ class Failed(Statement):
     why: str
 
     def __str__(self) -> str:
-        return f"{counted(self.trials, 'trial')} failed: {self.why}"
+        return f"{pluralise(self.trials, 'trial')} failed: {self.why}"
 
 
 class NoNumber(Statement):

@@ -14,7 +14,7 @@ from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.objective import Score
-from study.text import counted
+from study.text import pluralise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +166,7 @@ def front_result(results: Results, is_guess: bool = False) -> Iterator[Statement
 def _judged_by_text(spec: StudySpec, front: Sequence[Judged], judged: int) -> str:
     """Return which configurations were judged, by which seeds."""
     candidate, score = front[0]
-    number = counted(judged, "configuration")
+    number = pluralise(judged, "configuration")
     if score is candidate.confirmed_score:
         seeds = formatting.folds_and_seeds_text(to_arm(spec, candidate), spec.metric)
         return f"the {number} that ran on {formatting.rerun_words(spec)}, by the mean over {seeds},"

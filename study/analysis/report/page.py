@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from study.text import escaped, rows_as_markdown
+from study.text import escape_markdown, rows_as_markdown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,11 +109,11 @@ def to_html(page: Page, pictures: Mapping[str, bytes], reload: int | None = None
 def to_markdown(page: Page) -> str:
     """Render a page as Markdown; pictures are links to `figures/NAME.png`."""
     parts = [
-        f"# {escaped(page.title)}",
-        *(f"**{escaped(title)}.** {escaped(' '.join(sentences))}" for title, sentences in page.lead),
+        f"# {escape_markdown(page.title)}",
+        *(f"**{escape_markdown(title)}.** {escape_markdown(' '.join(sentences))}" for title, sentences in page.lead),
     ]
     for section in page.sections:
-        parts += [f"## {escaped(section.title)}", *(_block_as_html(block) for block in section.blocks)]
+        parts += [f"## {escape_markdown(section.title)}", *(_block_as_html(block) for block in section.blocks)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -126,10 +126,10 @@ def markdown_table(frame: "pd.DataFrame") -> str:
 def _block_as_html(block: Block) -> str:
     match block:
         case Text(text):
-            return escaped(text)
+            return escape_markdown(text)
         case Points(items):
-            return "\n".join(f"- {escaped(item)}" for item in items)
+            return "\n".join(f"- {escape_markdown(item)}" for item in items)
         case Table(frame):
             return markdown_table(frame)
         case Picture(name, caption):
-            return f"![{escaped(caption)}](figures/{name}.png)\n\n{escaped(caption)}"
+            return f"![{escape_markdown(caption)}](figures/{name}.png)\n\n{escape_markdown(caption)}"

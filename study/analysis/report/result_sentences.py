@@ -25,7 +25,7 @@ from study.ranking import Results, SeedStatistics, epochs
 from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.documents import Statement, join_statements
 from study.spec.objective import Constraint
-from study.text import counted, parameter, sentence_case, typed
+from study.text import format_parameter, pluralise, sentence_case, shell_command
 
 Means = Sequence[tuple[Arm, SeedStatistics]]
 """Arms with the metric of a limit over their seeds."""
@@ -265,7 +265,7 @@ class Parameters(Statement):
     values: Params
 
     def __str__(self) -> str:
-        values = ", ".join(f"{key} {parameter(value)}" for key, value in self.values.items())
+        values = ", ".join(f"{key} {format_parameter(value)}" for key, value in self.values.items())
         return f"{self.arm.label.capitalize()} has {values}."
 
 
@@ -332,7 +332,7 @@ class AmongRivals(Statement):
             others = f"{'' if number == 1 else f'{number} '}other complete configuration{'s' * (number > 1)}{kept}"
             where = formatting.folds_and_seeds_text(best, best.spec.metric)
             return f"On {where} alone nothing tells {best.label} from the {others}."
-        ran = counted(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
+        ran = pluralise(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
         if best.repeated_over != "seeds":
             ran = f"all folds, {ran} in all"
         where = f"the {against.compared} configurations that ran on {ran}{kept and ' and'}{kept.removeprefix(' that')}"
@@ -423,7 +423,7 @@ class Saved(Statement):
 
     def __str__(self) -> str:
         return (
-            f"{self.rule} pruned {counted(self.pruned, 'trial')} and saved {100 * self.share:.0f}% of the "
+            f"{self.rule} pruned {pluralise(self.pruned, 'trial')} and saved {100 * self.share:.0f}% of the "
             f"search's epochs, about {formatting.duration(self.seconds)} of trial time."
         )
 
@@ -469,14 +469,14 @@ class Cost(Statement):
 
     def __str__(self) -> str:
         kinds = [f"{self.pruned} pruned"] if self.pruned else []
-        searched = counted(self.configurations, "configuration") + "".join(f" ({each})" for each in kinds)
-        other = counted(self.further, "further trial") + " on other seeds"
+        searched = pluralise(self.configurations, "configuration") + "".join(f" ({each})" for each in kinds)
+        other = pluralise(self.further, "further trial") + " on other seeds"
         if not self.configurations:
-            other = counted(self.further, "final training", "final trainings")
+            other = pluralise(self.further, "final training", "final trainings")
         told = formatting.listed(([searched] if self.configurations else []) + ([other] if self.further else []))
         gpu = f"{self.gpu_hours:.2g} GPU hours" if self.gpu_hours else "no GPU"
         return (
-            f"{told}, {counted(self.epochs, 'epoch')}: {formatting.duration(self.clock)} on the clock, "
+            f"{told}, {pluralise(self.epochs, 'epoch')}: {formatting.duration(self.clock)} on the clock, "
             f"{formatting.duration(self.busy)} of trial time, {gpu}."
         )
 
@@ -489,7 +489,7 @@ class ReferencesTook(Statement):
 
     def __str__(self) -> str:
         took = formatting.duration(self.seconds)
-        return f"{counted(self.references, 'reference')} fitted beside the search: {took} of one core."
+        return f"{pluralise(self.references, 'reference')} fitted beside the search: {took} of one core."
 
 
 class Readings(Statement):
@@ -498,7 +498,7 @@ class Readings(Statement):
     times: int
 
     def __str__(self) -> str:
-        return f"The test split was read {counted(self.times, 'time')}."
+        return f"The test split was read {pluralise(self.times, 'time')}."
 
 
 def _cost_statements(results: Results) -> Iterator[Statement]:
@@ -540,6 +540,6 @@ def _next_step_statements(results: Results) -> Iterator[Statement]:
         if step.command:
             yield Command(step.command)
         elif step.kind == "enough" and results.spec.final_seeds is None and not results.spec.varied_data_keys:
-            yield Command(typed("train", results.spec.name), "To train the result on new seeds")
+            yield Command(shell_command("train", results.spec.name), "To train the result on new seeds")
     if results.final_trials and not results.spec.function:
-        yield Command(f"{typed('predict', results.spec.name)} INPUTS", "To classify images or rows with it")
+        yield Command(f"{shell_command('predict', results.spec.name)} INPUTS", "To classify images or rows with it")

@@ -10,7 +10,7 @@ from study.analysis.statistics.frame import trial_label
 from study.analysis.statistics.rule_picks import PickResult, RulePicks, rule_picks
 from study.ranking import Results
 from study.spec import StudySpec
-from study.text import counted
+from study.text import pluralise
 
 
 def printed_picks(spec: StudySpec, table: RulePicks) -> pd.DataFrame:
@@ -89,7 +89,7 @@ def cost_of_rule_choice(spec: StudySpec, table: RulePicks) -> Iterator[str]:
     order = sorted(tests, key=lambda number: (-table.as_larger_is_better(tests[number].mean), number))
     counts = sorted({test.count for test in tests.values()})
     what = "fresh seed" if spec.folds is None else "run"
-    seeds = counted(counts[-1], what) if len(counts) == 1 else f"{counts[0]} to {counts[-1]} {what}s"
+    seeds = pluralise(counts[-1], what) if len(counts) == 1 else f"{counts[0]} to {counts[-1]} {what}s"
     seeds += "" if spec.folds is None else f" on {formatting.rerun_words(spec)}"
     amount = formatting.change(judge, abs(tests[order[0]].mean - tests[order[-1]].mean), signed=False)
     ends = " and ".join(f"{formatting.mean(judge, tests[number])} (trial {number})" for number in (order[0], order[-1]))

@@ -37,7 +37,7 @@ from study.ranking.difference import Arm, Difference, split_metrics
 from study.ranking.summary import LENGTHENED
 from study.spec import StudySpec
 from study.spec.rungs import Schedule
-from study.text import counted, ends, flat, moment, parameter
+from study.text import flatten_mapping, format_parameter, format_range_ends, format_time, pluralise
 
 TITLE = "Ablation"
 
@@ -65,7 +65,7 @@ def ablation_result_sentences(results: Results, ablation: Ablation, effects: Seq
     yield (
         f"From the baseline ({formatting.mean(name, ends[0])}) to trial {ablation.best.number} "
         f"({formatting.mean(name, ends[-1])}) {name} changes by {_effect_with_interval(name, gain)}, in "
-        f"{counted(len(ablation.steps), 'step')} over {counted(gain.pairs, 'seed')}."
+        f"{pluralise(len(ablation.steps), 'step')} over {pluralise(gain.pairs, 'seed')}."
     )
     if len(ablation.steps) == 1:
         yield f"Baseline and trial {ablation.best.number} differ in this one step, which is the whole gain."
@@ -131,7 +131,7 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
     trials = [trial for by_seed in by_configuration for trial in by_seed.values()]
     planned = len(ablation.configurations) * len(ablation.seeds)
     if short := planned - sum(trial.state == "complete" for trial in trials):
-        yield f"{counted(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."
+        yield f"{pluralise(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."
 
 
 CAPTIONS = {
@@ -307,7 +307,7 @@ def _interval_method_note(gain: Difference) -> str:
         )
     if gain.n_candidates == 1:
         return f"{method}."
-    chosen = counted(gain.n_candidates, "configuration")
+    chosen = pluralise(gain.n_candidates, "configuration")
     return f"{method}, widened because the best was chosen among {chosen} by the same trials."
 
 
@@ -402,7 +402,7 @@ def _ranking_note(results: Results) -> str:
     if results.spec.search.constraints:
         note += f" Those that keep {', '.join(results.spec.search.constraints)} come before those that do not."
     rest = len(candidates) - report_tables.TOP
-    return note + (f" {counted(rest, 'more trial')} not listed." if rest > 0 else "")
+    return note + (f" {pluralise(rest, 'more trial')} not listed." if rest > 0 else "")
 
 
 BETTER = {"max": "higher", "min": "lower"}
@@ -425,7 +425,7 @@ def _settings(results: Results) -> dict[str, str]:
         return settings | {"metric": metric}
     confirm = results.confirm_settings
     settings["metric"] = metric
-    settings["search"] = f"{counted(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
+    settings["search"] = f"{pluralise(spec.trials, 'trial')}, sampler {search.sampler}, seed {search.seed}"
     if goal.has_several_metrics:
         settings["choice of the front"] = goal.rule
     if spec.margin_rule:
@@ -433,18 +433,18 @@ def _settings(results: Results) -> dict[str, str]:
     if len(spec.seeds) > 1:
         settings["replicates"] = f"a configuration's value is its mean over {formatting.seeds(spec.seeds)}"
     settings["baseline"] = (
-        ", ".join(f"{key} {parameter(value)}" for key, value in (search.baseline or {}).items()) or "none"
+        ", ".join(f"{key} {format_parameter(value)}" for key, value in (search.baseline or {}).items()) or "none"
     )
     if search.references:
         settings["references"] = ", ".join(record.reference_events) or "none was fitted"
     settings["early stopping"] = Schedule(search.early_stopping, spec.epochs).words
     front = f", the front up to {confirm.front}" if goal.has_several_metrics and confirm.front else ""
     front += ", the best incumbent" if spec.has_searched_incumbents else ""
-    on = counted(confirm.seeds, "fresh seed")
+    on = pluralise(confirm.seeds, "fresh seed")
     if spec.folds:
         turns = {"each": "on all of them", "one": "on one in turn"}[spec.search.folds or "one"]
         settings["folds"] = f"{spec.folds}; a configuration of the search runs {turns}"
-        on = f"every fold, {counted(confirm.seeds, 'time')} on a fresh seed each"
+        on = f"every fold, {pluralise(confirm.seeds, 'time')} on a fresh seed each"
     settings["confirm"] = (f"top {confirm.top}{front} and the baseline on {on}" if confirm.top else "none") + (
         f"; {'' if confirm.top else 'only '}the picks of the selection rules" if confirm.rules else ""
     )
@@ -454,13 +454,15 @@ def _settings(results: Results) -> dict[str, str]:
 def _domain_text(spec: StudySpec, key: str) -> str:
     domain = spec.search.space[key]
     condition = spec.space.condition(key) if spec.is_conditional else {}
-    where = " and ".join(f"{other} is {' or '.join(map(parameter, values))}" for other, values in condition.items())
+    where = " and ".join(
+        f"{other} is {' or '.join(map(format_parameter, values))}" for other, values in condition.items()
+    )
     where_clause = f", where {where}" if where else ""
     if domain.choices is not None:
         is_constant = len(domain.choices) == 1
-        return f"{'always' if is_constant else 'searched: one of'} {parameter(domain.choices)}{where_clause}"
+        return f"{'always' if is_constant else 'searched: one of'} {format_parameter(domain.choices)}{where_clause}"
     scale = (", log" if domain.log else "") + (f", step {formatting.setting(domain.step)}" if domain.step else "")
-    return f"searched: {ends(domain.low, domain.high)}{scale}{where_clause}"
+    return f"searched: {format_range_ends(domain.low, domain.high)}{scale}{where_clause}"
 
 
 def _provenance(results: Results) -> dict[str, str]:
@@ -473,7 +475,7 @@ def _provenance(results: Results) -> dict[str, str]:
         "readings of the test split": [str(results.record.n_test_readings)],
     }
     if used := used_devices(results.record):
-        facts["device"] = [f"{device_text(device.facts)}: {counted(device.trials, 'trial')}" for device in used]
+        facts["device"] = [f"{device_text(device.facts)}: {pluralise(device.trials, 'trial')}" for device in used]
     origin = {key: value for key, value in (results.spec.origin or {}).items() if key not in MEASURED_OF_ORIGIN}
     for key, value in _flat_pairs({"origin": origin}):
         facts.setdefault(key, []).append(formatting.setting(value))
@@ -483,12 +485,12 @@ def _provenance(results: Results) -> dict[str, str]:
         if session.datasets:  # it names them, with their fingerprints
             ordered = {key: value for key, value in ordered.items() if key not in ("data", "dataset")}
         for key, value in [*_flat_pairs(ordered), *data_set_rows(session.datasets or {})]:
-            facts.setdefault(key, []).append(moment(value, UTC) if key == "started" else formatting.setting(value))
+            facts.setdefault(key, []).append(format_time(value, UTC) if key == "started" else formatting.setting(value))
     return {key: "; ".join(dict.fromkeys(values)) for key, values in facts.items()}
 
 
 def _flat_pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
-    return [(key, value) for key, value in flat(values, " ").items() if value != {}]
+    return [(key, value) for key, value in flatten_mapping(values, " ").items() if value != {}]
 
 
 MEASURED_OF_ORIGIN = ("metrics", "confirmed")

@@ -14,7 +14,7 @@ from study.analysis.report.sections import report_page
 from study.analysis.statistics.compare_studies import ComparedStudy
 from study.analysis.statistics.frame import trials_frame
 from study.analysis.tables.formats import csv_text
-from study.files import write_output, writing
+from study.files import as_user_error_if_unwritable, write_output
 from study.ranking import Results
 
 FIGURES_OF_EARLIER = ("similarities", "groups", "tsne")
@@ -47,7 +47,7 @@ def write_report(
     """
     pdf = pdf or any((out / "figures").glob("*.pdf"))
     files = _report_files(results, pdf, reload, beside)
-    with writing(out):
+    with as_user_error_if_unwritable(out):
         (out / "figures").mkdir(parents=True, exist_ok=True)
         for name in (*FIGURES, *FIGURES_OF_EARLIER):
             for figure in (f"figures/{name}.png", f"figures/{name}.pdf"):

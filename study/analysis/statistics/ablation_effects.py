@@ -32,7 +32,7 @@ from study.ranking.ablation_steps import (
 )
 from study.ranking.difference import CONFIDENCE, Difference, difference
 from study.spec import StudySpec
-from study.text import parameter
+from study.text import format_parameter
 
 EffectKind = Literal["path", "gain", "adding", "removing", "interaction"]
 PARTS: Mapping[EffectKind, str] = {
@@ -147,7 +147,7 @@ def step_words(spec: StudySpec, ablation: Ablation) -> list[StepWords]:
 
     def words(step: Step, params: Params) -> str:
         there = {key: found for key in step if (found := param_value(spec, params, key)) is not None}
-        shown = [f"{key} = {parameter(value)}" for key, value in list(there.items())[:MOST_KEYS]]
+        shown = [f"{key} = {format_parameter(value)}" for key, value in list(there.items())[:MOST_KEYS]]
         return ", ".join([*shown, *([f"{len(there) - MOST_KEYS} more"] if len(there) > MOST_KEYS else [])])
 
     ends = ablation.best.params, ablation.reference.params

@@ -11,7 +11,7 @@ import pandas as pd
 
 from study import metrics
 from study.analysis.statistics import formatting
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.home.events import ENDED_STATES
 from study.ranking import SeedStatistics, seed_statistics
 from study.training.config import SECTIONS
@@ -263,7 +263,7 @@ def _check_metric(metric: str, reported: Iterable[str]) -> None:
     names = list(reported)
     if metric not in names and ("/" not in metric or metrics.find_metric(metric) is None):
         there_are = ", ".join(names) or "none yet"
-        raise UserError(f"{metric!r} is not a metric. {nearest(metric, names)}There are: {there_are}")
+        raise UserError(f"{metric!r} is not a metric. {did_you_mean(metric, names)}There are: {there_are}")
 
 
 def _check_keys(frame: pd.DataFrame, keys: Iterable[str]) -> None:
@@ -271,7 +271,7 @@ def _check_keys(frame: pd.DataFrame, keys: Iterable[str]) -> None:
     for key in keys:
         if key not in params:
             raise UserError(
-                f"{key!r} is not a parameter that differs between trials of this study. {nearest(key, params)}"
+                f"{key!r} is not a parameter that differs between trials of this study. {did_you_mean(key, params)}"
                 f"There are: {', '.join(params) or 'none'}"
             )
 

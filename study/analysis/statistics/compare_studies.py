@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from study.analysis.statistics import formatting
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.home.events import ENDED_STATES
 from study.knobs import Section, Value
 from study.ranking import Results, SeedStatistics
@@ -20,7 +20,7 @@ from study.ranking.documents import FLATTENED
 from study.ranking.summary import ArmSummary, Summary, summarise
 from study.spec import StudySpec
 from study.spec.reference_models import REFERENCES
-from study.text import flat, parameter
+from study.text import flatten_mapping, format_parameter
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def _check_comparable(studies: Sequence[Results], metric: str | None) -> None:
     shared = _shared_metrics(studies)
     if metric and metric not in shared:
         there_are = ", ".join(shared) or "none yet"
-        raise UserError(f"--metric {metric}: not all have it. {nearest(metric, shared)}There are: {there_are}")
+        raise UserError(f"--metric {metric}: not all have it. {did_you_mean(metric, shared)}There are: {there_are}")
     if metric is None:
         by_shared = [name for spec in specs for name in spec.objective.metrics if name in shared] or shared
         way = f". By one that all have: --metric {by_shared[0]}" if by_shared else ""
@@ -233,7 +233,7 @@ def _data_text(results: Results) -> str:
 
 
 def _settings(spec: StudySpec) -> dict[str, Value]:
-    found = flat({**spec.base, "search": spec.search.model_dump(include=set(COMPARED))})
+    found = flatten_mapping({**spec.base, "search": spec.search.model_dump(include=set(COMPARED))})
     if spec.final_seeds is not None:
         found.pop("train.seed")  # each of its trials has its own
     return {key: value for key, value in found.items() if key not in spec.search.space}
@@ -300,4 +300,4 @@ def gap_text(gap: GapSummary | None, name: str, words: str = "") -> str:
 
 
 def _setting_text(values: Section, key: str) -> str:
-    return parameter(values[key]) if key in values else formatting.MISSING
+    return format_parameter(values[key]) if key in values else formatting.MISSING

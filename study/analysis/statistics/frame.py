@@ -10,7 +10,7 @@ from study.ranking import Results
 from study.ranking.candidates import trial_metric
 from study.spec import StudySpec
 from study.spec.domain import Domain
-from study.text import parameter
+from study.text import format_parameter
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +113,7 @@ def param_text(spec: StudySpec, trial: TrialRecord, key: str) -> str:
     """Return the value that a trial ran with as text; `-` for a key that does not apply to it."""
     value = param(spec, trial, key)
     applies = value is not None or key in trial.params or key.partition(".")[2] in _section_form(spec, trial, key)
-    return parameter(value) if applies else "-"
+    return format_parameter(value) if applies else "-"
 
 
 def trial_label(trial: TrialRecord) -> str:

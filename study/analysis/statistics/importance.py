@@ -16,7 +16,7 @@ from study.home.record import TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import Results, cached_per_results
 from study.spec import StudySpec
-from study.text import counted
+from study.text import pluralise
 
 Array = NDArray[np.float64]
 
@@ -297,7 +297,7 @@ def compute_importances(results: Results) -> Importances:
     if len(trials) < MIN_TRIALS:
         have = "has" if len(trials) == 1 else "have"
         return Importances(
-            missing=f"{counted(len(trials), 'trial')} of the search {have} a value, {MIN_TRIALS} are needed"
+            missing=f"{pluralise(len(trials), 'trial')} of the search {have} a value, {MIN_TRIALS} are needed"
         )
     if np.ptp(responses) == 0:
         return Importances(missing="all trials have the same value")

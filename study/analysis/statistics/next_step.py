@@ -41,7 +41,7 @@ from study.spec import StudySpec, objective
 from study.spec.domain import Domain
 from study.spec.sampler_facts import sampler_facts
 from study.spec.search_checks import count_configurations
-from study.text import counted, typed
+from study.text import pluralise, shell_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -380,7 +380,7 @@ class TrialFailed(Statement):
     why: str
 
     def __str__(self) -> str:
-        more = typed("logs", self.study, "--trial", self.trial)
+        more = shell_command("logs", self.study, "--trial", self.trial)
         return (
             f"Trial {self.trial} failed: {self.why.rstrip('.')} ({more}). Once its cause is mended, it can run again."
         )
@@ -464,7 +464,7 @@ class NotToldApart(Statement):
     def __str__(self) -> str:
         pair, needed = f"By {self.best.spec.metric} {self.best.words} and {self.other.words}", self.needed
         if needed is None:
-            return f"{pair} ran on {counted(self.seeds, 'seed')} in common, which cannot tell them apart."
+            return f"{pair} ran on {pluralise(self.seeds, 'seed')} in common, which cannot tell them apart."
         what = f"{pair} are not told apart on {self.seeds} seeds. To tell them apart in {CASES} takes"
         if needed.fewest is None:
             return f"{what} more than {max(MOST_SEEDS, self.seeds)} seeds ({SEEDS_CONFIDENCE:.0%} confidence)."
@@ -508,7 +508,7 @@ class NoStepLeft(Statement):
         if self.is_used_up:
             return f"{keep}Every configuration of the space was tried.{seeds}"
         if self.trials <= AHEAD + BEHIND:
-            few = f"{counted(self.trials, 'trial')} of the search {'is' if self.trials == 1 else 'are'} too few"
+            few = f"{pluralise(self.trials, 'trial')} of the search {'is' if self.trials == 1 else 'are'} too few"
             return f"{keep}{few} to say whether more of them, or wider ranges, bring more.{seeds}"
         more = ", more trials or more seeds" if seeds else " or more trials"
         return f"{keep}Nothing that was measured asks for a wider range{more}."
@@ -578,9 +578,9 @@ def next_steps(results: Results) -> list[NextStep]:
     failed = [trial for trial in results.record.trials.values() if trial.state == "failed"]
     if results.record.state == "failed" and failed:
         cause = TrialFailed(name, failed[0].number, failed[0].end_reason or "")
-        return [NextStep("resume", cause, typed("resume", name, "--failed"))]
+        return [NextStep("resume", cause, shell_command("resume", name, "--failed"))]
     if results.record.state != "complete":
-        return [NextStep("resume", StepReason("not over"), typed("resume", name))]
+        return [NextStep("resume", StepReason("not over"), shell_command("resume", name))]
     reference, best = results.compared_arms
     if best is None or results.spec.varied_data_keys:
         return []
@@ -599,13 +599,13 @@ def next_steps(results: Results) -> list[NextStep]:
             if results.references_above_best
             else "best",
         )
-        found.append(NextStep("search", late, typed("resume", name, "--trials", f"+{math.ceil(when.of / 2)}")))
+        found.append(NextStep("search", late, shell_command("resume", name, "--trials", f"+{math.ceil(when.of / 2)}")))
     if results.is_confirmed:
         found += _seed_steps(results, reference, best)
     elif any(results.rule_pick_arm(arm) is None for arm in (best, reference) if arm):
         top = min(CONFIRMED, len(results.ranked_by_search_value))
         why = StepReason("baseline on own seeds alone" if results.rule_pick_arm(best) else "own seeds alone")
-        found.append(NextStep("confirm", why, typed("confirm", name, "--top", top, "--seeds", CONFIRMED)))
+        found.append(NextStep("confirm", why, shell_command("confirm", name, "--top", top, "--seeds", CONFIRMED)))
     if stays := results.reference_as_result:
         return [NextStep("enough", TakeReference(stays), None), *found]
     further = [step for step in found if step.kind != "enough"]
@@ -668,7 +668,7 @@ def _more_seeds_step(results: Results, best: Arm, other: Arm, gap: Difference) -
     seeds = len(best.values(results.spec.metric).keys() & other.values(results.spec.metric).keys())
     order = [candidate.trial.number for candidate in results.ranked_by_search_value]
     top = max(order.index(number) + 1 for number in (best.number, other.number) if number in order)
-    ask = partial(typed, "confirm", results.spec.name, "--top", top, "--seeds")
+    ask = partial(shell_command, "confirm", results.spec.name, "--top", top, "--seeds")
     if gap.interval is None or seeds < 2:
         return [NextStep("seeds", NotToldApart(best, other, seeds, None), ask(CONFIRMED))]
     if not gap.error:

@@ -8,7 +8,7 @@ import pandas as pd
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import Place
 from study.analysis.tables.printed_table import Along, Grid, PrintedEntry, ablation_grid, is_ablation, to_grid
-from study.text import Markdown, escaped, neutral_cell, rows_as_markdown
+from study.text import Markdown, escape_formula, escape_markdown, rows_as_markdown
 
 TEX = {
     "\\": r"\textbackslash{}",
@@ -40,7 +40,7 @@ def to_markdown(table: pd.DataFrame | Grid, best: Along | None = None, digits: i
         for place, entries in zip(grid.rows, grid.entries, strict=True)
     ]
     numeric = [False] * len(grid.stub) + [True] * len(grid.columns)
-    notes = escaped(" ".join([*grid.notes, *_mark_legend(best, "in italics")]))
+    notes = escape_markdown(" ".join([*grid.notes, *_mark_legend(best, "in italics")]))
     return f"{rows_as_markdown([*grid.stub, *heads], rows, numeric)}\n\n{notes}"
 
 
@@ -97,7 +97,7 @@ def to_csv(table: pd.DataFrame | Grid) -> str:
 
 def csv_text(frame: pd.DataFrame, index: bool = True) -> str:
     """Render a frame as CSV, in which no text is a formula for a spreadsheet."""
-    return frame.map(lambda cell: neutral_cell(cell) if isinstance(cell, str) else cell).to_csv(index=index)
+    return frame.map(lambda cell: escape_formula(cell) if isinstance(cell, str) else cell).to_csv(index=index)
 
 
 def latex(text: str) -> str:
@@ -123,7 +123,9 @@ def _label_text(head: str, label: object) -> str:
 
 def _markdown_entry(grid: Grid, entry: PrintedEntry) -> Markdown:
     around = {"best": "**", "second": "*", None: ""}[entry.mark]
-    return Markdown(" ".join(part for part in (f"{around}{grid.number(entry)}{around}", escaped(entry.remark)) if part))
+    return Markdown(
+        " ".join(part for part in (f"{around}{grid.number(entry)}{around}", escape_markdown(entry.remark)) if part)
+    )
 
 
 def _latex_entry(grid: Grid, entry: PrintedEntry) -> str:

@@ -17,7 +17,7 @@ from study.analysis.statistics.cell_tables import STATISTICS, MetricCell, Place
 from study.metrics import direction, in_percent, is_share
 from study.ranking import SeedStatistics
 from study.ranking.difference import Difference
-from study.text import counted
+from study.text import pluralise
 
 Along = Literal["row", "column"]
 RankMark = Literal["best", "second"]
@@ -189,7 +189,7 @@ def cell_notes(cells: Collection[MetricCell], gaps_in_percent: bool = False) -> 
     notes += _pruned_note(cells)
     if repeated := sum(cell.repeated for cell in cells):
         verb = "repeats" if repeated == 1 else "repeat"
-        notes.append(f"{counted(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
+        notes.append(f"{pluralise(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
     return notes
 
 
@@ -278,7 +278,7 @@ def ablation_notes(frame: pd.DataFrame) -> list[str]:
     steps = frame[(frame["part"] == "path") & (frame["keys"] != "")]["configuration"].nunique()
     units = (f"{name} in percent" if is_share(name) else name for name in _metrics_of(frame))
     counts = sorted({int(pairs) for pairs in frame["pairs"] if pairs}) or [0]
-    seeds = counted(counts[-1], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+    seeds = pluralise(counts[-1], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     found = [f"{', '.join(units)}: mean ± sample standard deviation over seeds."]
     if steps < 2:
         return [*found, f"What the step is worth is paired over {seeds}, with its 95% interval."]

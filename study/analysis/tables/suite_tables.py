@@ -28,7 +28,7 @@ from study.ranking import SeedStatistics
 from study.spec.rungs import Schedule
 from study.spec.sampler_facts import sampler_facts
 from study.spec.suite import Suite
-from study.text import counted, escaped, sentence_case
+from study.text import escape_markdown, pluralise, sentence_case
 
 
 def table_notes(suite: Suite, table: RuleTable) -> list[str]:
@@ -38,8 +38,8 @@ def table_notes(suite: Suite, table: RuleTable) -> list[str]:
 
 def state_note(suite: Suite, states: Mapping[str, int]) -> str:
     """Return the size of a suite and how far it is; while it is not over, that the numbers are of a part of it."""
-    methods, data = counted(len(suite.methods), "method"), counted(len(suite.data), "data set")
-    each, searches = (counted(number, "search", "searches") for number in (suite.searches, len(suite.cells)))
+    methods, data = pluralise(len(suite.methods), "method"), pluralise(len(suite.data), "data set")
+    each, searches = (pluralise(number, "search", "searches") for number in (suite.searches, len(suite.cells)))
     size = f"{methods} on {data}, {each} of each"
     if set(states) == {"complete"}:
         return f"{size}: {searches}, all complete."
@@ -55,7 +55,7 @@ def suite_notes(suite: Suite) -> list[str]:
     stopping = Schedule(spec.search.early_stopping, spec.epochs).words
     lines = [
         *_how_to_read(suite),
-        f"Each search: {counted(trials, 'trial')} of at most {counted(spec.epochs, 'epoch')}, "
+        f"Each search: {pluralise(trials, 'trial')} of at most {pluralise(spec.epochs, 'epoch')}, "
         f"sampler {spec.search.sampler}, searched on {spec.metric}; early stopping: {stopping}. What a rule picks then "
         f"runs on {suite.seeds} fresh seeds, and test is read for these alone.",
     ]
@@ -132,10 +132,10 @@ def _missing_notes(suite: Suite, table: RuleTable) -> Iterator[str]:
     for counts in table.results.missing.values():
         reasons.update({reason: count for reason, count in counts.items() if reason not in (NOT_YET, FAILED)})
     for reason, count in reasons.items():
-        yield f"{counted(count, 'search', 'searches')} without a value: {reason}."
+        yield f"{pluralise(count, 'search', 'searches')} without a value: {reason}."
     searches = [values for here in table.results.values.values() for values in here.values()]
     if fewer := sum(len(values) < suite.seeds for values in searches):
-        yield f"{counted(fewer, 'search', 'searches')} with a value on fewer than {suite.seeds} fresh seeds."
+        yield f"{pluralise(fewer, 'search', 'searches')} with a value on fewer than {suite.seeds} fresh seeds."
 
 
 ALL = "all methods"
@@ -240,9 +240,9 @@ def suite_tables(suite: Suite, found: FindStudy) -> SuiteTables:
 def markdown(tables: SuiteTables) -> str:
     """Render every rule's table with its notes, what methods took, and how the tables are read."""
     suite = tables.suite
-    parts = [f"# {escaped(suite.name)}", escaped(state_note(suite, tables.states))]
+    parts = [f"# {escape_markdown(suite.name)}", escape_markdown(state_note(suite, tables.states))]
     for table in tables.tables:
-        parts += [f"## Picked by {escaped(table.rule)}", _markdown(table_grid(table, suite.searches))]
+        parts += [f"## Picked by {escape_markdown(table.rule)}", _markdown(table_grid(table, suite.searches))]
         parts += [_notes_as_list(notes)] if (notes := table_notes(suite, table)) else []
     if len(tables.tables) > 1:
         parts += ["## Averages by rule", _markdown(rules_grid(tables.tables, suite.searches)), _notes_as_list([RULES])]
@@ -290,4 +290,4 @@ def _markdown(grid: Grid) -> str:
 
 
 def _notes_as_list(notes: Sequence[str]) -> str:
-    return "\n".join(f"- {escaped(note)}" for note in notes)
+    return "\n".join(f"- {escape_markdown(note)}" for note in notes)
