@@ -152,7 +152,7 @@ class Study:
     @cached_property
     def spec(self) -> StudySpec:
         """Resolved study file."""
-        return self.folder.spec()
+        return self.folder.load_spec()
 
     @cached_property
     def record(self) -> StudyRecord:
@@ -500,4 +500,4 @@ def studies() -> list[Study]:
         {'mine': 'interrupted'}
     """
     home = Home.locate()
-    return [Study(home, folder) for folder in home.studies()]
+    return [Study(home, folder) for folder in home.list_studies()]

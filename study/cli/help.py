@@ -32,8 +32,8 @@ def doctor(
             print_text(f"removed {folder}, and ended what ran in it: its driver was killed", sys.stderr)
         if not removed:
             print_text("no killed driver left anything in the temporary folder", sys.stderr)
-    document = doctors.document(doctors.diagnose(address))
-    print_json(document) if as_json else print_text(doctors.text(document))
+    document = doctors.findings_document(doctors.run_checks(address))
+    print_json(document) if as_json else print_text(doctors.findings_text(document))
     if document["state"] == "problem":
         raise typer.Exit(1)
 

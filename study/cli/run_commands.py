@@ -98,7 +98,7 @@ def resume(
 
         def check(folder: "StudyFolder") -> None:
             if trials is not None:
-                extend_study.check_trials(folder.spec(), trials)
+                extend_study.check_trials(folder.load_spec(), trials)
             if assignments:
                 changes_on_resume.next_placement(folder, StudyRecord.load(folder.ledger_file), assignments)
             if failed:

@@ -20,7 +20,7 @@ from typing import Any
 from study import __version__
 from study.errors import UserError
 from study.files import PRIVATE_FILE_MODE, sha256_of_file, write_atomically
-from study.home.folder import FORMAT, Home, StudyFolder
+from study.home.folder import HOME_FORMAT_VERSION, Home, StudyFolder
 from study.text import print_text
 from study.upstream.ray_internals import job_logs
 
@@ -74,7 +74,7 @@ class LogShare:
     def renew(self) -> None:
         """Write the list of files anew."""
         document = {
-            "format": FORMAT,
+            "format": HOME_FORMAT_VERSION,
             "study": __version__,
             "name": self._folder.name,
             "host": platform.node(),

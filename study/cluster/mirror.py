@@ -19,10 +19,10 @@ from study.cluster.log_share import MANIFEST, RENEWAL_INTERVAL_S, SHARED_FILES, 
 from study.cluster.log_share import STUDY_LINK as WINDOW
 from study.errors import StudyNotFoundError, UserError, find_disk_error
 from study.files import is_safe_file_name, replace_atomically, safe_path_below, sha256_of_file, write_atomically
-from study.home.folder import FORMAT, FetchOrigin, Home, StudyFolder, fetch_origin, write_format
+from study.home.folder import HOME_FORMAT_VERSION, FetchOrigin, Home, StudyFolder, read_fetch_origin, write_home_format
 from study.home.lease import LeaseHolder
-from study.home.ledger import lease_file
-from study.home.ledger_line import LineChain, last_line
+from study.home.ledger import lease_path
+from study.home.ledger_line import LineChainState, last_line
 from study.text import escape_control, shell_command
 
 ReadFile = Callable[[str, int, int], Iterator[bytes]]
@@ -67,10 +67,10 @@ class Manifest:
         """
         try:
             form, maker = int(document["format"]), escape_control(str(document["study"])[:100])
-            if form != FORMAT:
+            if form != HOME_FORMAT_VERSION:
                 raise UserError(
                     f"{name}: is in form {form} on the cluster, whose study {maker} made it; this is study "
-                    f"{__version__}, which reads form {FORMAT}. Install study {maker} here"
+                    f"{__version__}, which reads form {HOME_FORMAT_VERSION}. Install study {maker} here"
                 )
             files = {
                 _checked_name(key): (int(told["bytes"]), str(told["sha256"])) for key, told in document["files"].items()
@@ -208,7 +208,7 @@ def _new_lines(read: ReadFile, here: bytes, most: int) -> bytes | None:
             return b"".join(lines[lines.index(last) + 1 :])
         if not lines:
             return None
-        asked += LineChain.after_line(lines[-1]).number - LineChain.after_line(last).number
+        asked += LineChainState.after_line(lines[-1]).number - LineChainState.after_line(last).number
     return None
 
 
@@ -218,10 +218,10 @@ def _check_chain(new: bytes, here: bytes) -> None:
     Raises:
         RemoteFileChangedError: they do not.
     """
-    chain = LineChain()
+    chain = LineChainState()
     if here:
         last = last_line(here)
-        chain = LineChain.after_line(last)
+        chain = LineChainState.after_line(last)
         chain.accepts(last)
     for line in new.splitlines(keepends=True):
         if not chain.accepts(line):
@@ -293,7 +293,7 @@ class RemoteStudy:
             node=self._node,
             folder=manifest.folder,
             python=self._interpreter,
-            events=LineChain.after_line(last_line((folder / LEDGER_FILE).read_bytes())).number + 1,
+            events=LineChainState.after_line(last_line((folder / LEDGER_FILE).read_bytes())).number + 1,
         )
         if self._known and LEDGER_FILE not in came and self._known.events:
             found = replace(found, events=self._known.events)  # the ledger here has had its own events since
@@ -392,7 +392,7 @@ class Mirror:
         """
         try:
             self.home.path.mkdir(parents=True, exist_ok=True)
-            write_format(self.home.path)
+            write_home_format(self.home.path)
             found, _ = RemoteStudy(head, name, drivers, self.known(name)).download(
                 safe_path_below(self.home.path, name), FetchOptions(is_read_by_default)
             )
@@ -405,11 +405,11 @@ class Mirror:
 
     def known(self, name: str) -> FetchOrigin | None:
         """Return where a study was found before; None: it was never read."""
-        return fetch_origin(StudyFolder(safe_path_below(self.home.path, name)))
+        return read_fetch_origin(StudyFolder(safe_path_below(self.home.path, name)))
 
     def names(self) -> list[str]:
         """Return the studies that were read, whether or not the cluster has them."""
-        return [folder.name for folder in self.home.studies() if self.known(folder.name)]
+        return [folder.name for folder in self.home.list_studies() if self.known(folder.name)]
 
     def last_known_origin(self, name: str) -> FetchOrigin | None:
         """Return what `known` does, and mark the driver as running if it ran when the study was read."""
@@ -424,7 +424,7 @@ class Mirror:
 
     def _write_running_lease(self, name: str, found: FetchOrigin) -> None:
         """Write a lease like that of a shared folder while a driver runs elsewhere, so that readers see it."""
-        path = lease_file(safe_path_below(self.home.path, name) / "ledger.jsonl")
+        path = lease_path(safe_path_below(self.home.path, name) / "ledger.jsonl")
         if found.was_running:
             write_atomically(
                 path, json.dumps(asdict(LeaseHolder(found.job, found.address, found.host, 1, found.downloaded_at)))

@@ -36,7 +36,7 @@ def next_placement(folder: StudyFolder, record: StudyRecord, assignments: Iterab
     for key, _, place in changed:
         if key not in PLACEMENT_KEYS:
             raise UserError(f"{place}: {_refusal(key, folder.name)}")
-    spec, document = folder.spec(), read_study_file(folder.spec_file)
+    spec, document = folder.load_spec(), read_study_file(folder.spec_file)
     last = [(key, value, f"{key} of the last session") for key, value in record.placement.items()]
     for key, value, place in [*last, *changed]:
         document.set(key, value, place)

@@ -7,8 +7,8 @@ from study.data import Dataset, Facts, cells
 from study.data.cells import DatasetCounts
 from study.errors import UserError
 from study.knobs import Section
-from study.metrics import GROUPS
-from study.metrics.selection_rules import DEBIASED, RULES
+from study.metrics import CELLS_BY_GROUP_METRIC
+from study.metrics.selection_rules import BIAS_LABEL_METRICS, SELECTION_RULES
 from study.spec import StudySpec
 from study.text import quoted
 
@@ -41,8 +41,8 @@ def empty_cells_for(metric: str, classes: Sequence[int], cells: Sequence[Sequenc
         return _alone(1, cells[1])
     if metric in OF_ALL_SAMPLES:
         return [(None, s) for _, s in _alone(0, [sum(column) for column in zip(*cells, strict=True)])]
-    if metric in GROUPS:
-        wanted = [GROUPS[metric]]
+    if metric in CELLS_BY_GROUP_METRIC:
+        wanted = [CELLS_BY_GROUP_METRIC[metric]]
     elif metric in OF_CELLS:
         wanted = list(table)
     elif metric in ("aligned_accuracy", "conflicting_accuracy"):
@@ -62,7 +62,7 @@ def _alone(of_class: int, row: Sequence[int]) -> list[Cell]:
 MOST_CELLS = 3
 """Empty cells that a message names; the others are counted."""
 
-INSTEAD = ("shrunk_unbiased_log_loss", "shrunk_unbiased_accuracy", *DEBIASED, "balanced_accuracy", "accuracy")
+INSTEAD = ("shrunk_unbiased_log_loss", "shrunk_unbiased_accuracy", *BIAS_LABEL_METRICS, "balanced_accuracy", "accuracy")
 """Metrics that a message proposes instead, where the split has them."""
 
 BY_ONE_CELL = ("worst_group_accuracy", "equalized_odds", "equalized_odds_difference", "equal_opportunity")
@@ -162,7 +162,7 @@ def _named_metrics(spec: StudySpec) -> Iterator[tuple[str, str]]:
     yield from (("search.constraints", name) for limit in goal.constraints if (name := _val_metric(limit.metric)))
     asked = spec.search.confirm.rules
     named = asked if isinstance(asked, list) else []
-    for rule in RULES:
+    for rule in SELECTION_RULES:
         if rule.name in named:
             names = [rule.metric, *([rule.limit.split()[0]] if rule.limit else [])]
             yield from (("search.confirm.rules", name) for name in names)

@@ -398,7 +398,7 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
         train["schedule"] = "cosine"
         point = {"method.name": ON_FEATURES, "train.weight_decay": decay}
     metric = default_metric(facts)
-    if METRICS[metric].of_inferred:
+    if METRICS[metric].needs_inferred_groups:
         train["inferred_groups"] = EARLY if wishes.network else "gce"
     profile = "cpu" if wishes.gpu else "gpu"
     has_folds = _should_use_folds(wishes, metric)
@@ -424,7 +424,7 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
         margin=None if facts.is_table else MARGIN_ON_FOLDS if has_folds else MARGIN,
         top=TOP_ON_FOLDS_OF_TABLE if facts.is_table else TOP_ON_FOLDS,
         trials=wishes.trials,
-        metric_words=METRICS[metric].about + (" Smaller is better." if lower_is_better(metric) else ""),
+        metric_words=METRICS[metric].description + (" Smaller is better." if lower_is_better(metric) else ""),
         metric=f"val/{metric}",
         resources="{cpu: 2, gpu: 0.5}" if wishes.gpu else "{cpu: 1, gpu: 0}",
         profile=profile,

@@ -159,7 +159,7 @@ def _fold_option(candidate: Candidate) -> list[str]:
 def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, choice: Selection) -> StudySpec:
     """Return a configuration as a study file of one trial."""
     spec, record = results.spec, results.record
-    began = candidate.trial.started or 0.0
+    began = candidate.trial.started_at or 0.0
     session = [session for session in record.sessions if session.time <= began or session is record.sessions[0]][-1]
     seeds, values = len(judging_trials(candidate)), epochs.chosen_metrics(spec.objective, candidate.trial)
     rule = (
@@ -196,7 +196,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
 
 
 def _code_of_session(session: SessionOpened) -> Entry:
-    return {key: value for key, value in session.environment.items() if key not in ("owner", "datasets")}
+    return {key: value for key, value in session.environment_fields.items() if key not in ("owner", "datasets")}
 
 
 def _validation_metrics(spec: StudySpec, metrics: Mapping[str, float | None]) -> dict[str, float | None]:

@@ -14,7 +14,7 @@ from study.commands.final_training import fetch_models_command
 from study.errors import UserError, find_disk_error
 from study.files import safe_path_below
 from study.home import ledger
-from study.home.folder import FetchOrigin, Home, StudyFolder, fetch_origin, write_format
+from study.home.folder import FetchOrigin, Home, StudyFolder, read_fetch_origin, write_home_format
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec.load import check_name
@@ -64,7 +64,7 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     if known is None and folder.path.exists():
         return _not_fetched(home, folder, RemoteStudy(head, name, drivers), name, address)
     place = folder.path if known else home.path / f".{local}.fetch"
-    reading = RemoteStudy(head, name, drivers, known or fetch_origin(StudyFolder(place)))
+    reading = RemoteStudy(head, name, drivers, known or read_fetch_origin(StudyFolder(place)))
     wish = FetchOptions(
         lambda file: is_read_by_default(file) or not file.startswith("models/") or models,
         own=known is not None,
@@ -72,7 +72,7 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     )
     try:
         home.path.mkdir(parents=True, exist_ok=True)
-        write_format(home.path)
+        write_home_format(home.path)
         source, files = reading.download(place, wish)
         StudyRecord.load(place / folder.ledger_file.name)  # raises where this version cannot read it
         if not known:
@@ -97,10 +97,10 @@ def _known_origin(home: Home, folder: StudyFolder, name: str) -> FetchOrigin | N
     Raises:
         UserError: it runs here.
     """
-    if folder.name not in [study.name for study in home.studies()]:
+    if folder.name not in [study.name for study in home.list_studies()]:
         home.check_name_is_free(folder.name)
         return None
-    known = fetch_origin(folder)
+    known = read_fetch_origin(folder)
     if known is None or known.name != name:
         return None
     if ledger.is_driver_running(folder.ledger_file):
@@ -123,7 +123,7 @@ def _not_fetched(home: Home, folder: StudyFolder, reading: RemoteStudy, name: st
     if here.startswith(there):
         return FetchOutcome(folder, source, [], False, 0, None)
     is_same = here.partition(b"\n")[0] == there.partition(b"\n")[0]
-    known = fetch_origin(folder)
+    known = read_fetch_origin(folder)
     came = f"was fetched, by the name {known.name}" if known else "was not fetched"
     what = "the same study, which went on otherwise," if is_same else "another study of that name"
     again = shell_command("fetch", name, "--address", address, "--name", f"{folder.name}-2")
@@ -162,7 +162,7 @@ def check_not_there(folder: StudyFolder) -> None:
     Raises:
         UserError: says how to go on with it there, or here.
     """
-    known = fetch_origin(folder)
+    known = read_fetch_origin(folder)
     if known is None:
         return
     at, runs = f"when it was fetched, on {known.download_time_text}", known.was_running
@@ -185,7 +185,7 @@ def outcome_lines(done: FetchOutcome) -> list[str]:
     name, source = done.folder.name, done.origin
     count = f"{len(done.files)} files" if len(done.files) != 1 else done.files[0]
     lines = [f"{name}: {f'brought {count}' if done.files else 'nothing new'}, in {done.folder.path}"]
-    if not done.files and fetch_origin(done.folder) is None:
+    if not done.files and read_fetch_origin(done.folder) is None:
         lines = [f"{name}: is this very study, which the cluster has from this home: {done.folder.path}"]
     elif source.was_running:
         job = f"{source.address} ({source.job})"

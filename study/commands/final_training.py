@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from study.catalogue import REFERENCE_METHOD
 from study.errors import UserError
-from study.home.folder import Home, StudyFolder, fetch_origin
+from study.home.folder import Home, StudyFolder, read_fetch_origin
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -68,7 +68,7 @@ def default_seeds(home: Home, spec: StudySpec, name: str | None = None, with_val
     final, fitted = final_study(spec, range(N_FINAL_SEEDS), name, with_val), is_fitted(spec)
     if (folder := _study_called(home, final.name)) is not None:
         with suppress(UserError):  # another configuration, which is refused later
-            return list(trained_seeds(folder.spec(), final, folder.name))
+            return list(trained_seeds(folder.load_spec(), final, folder.name))
     first = _unused_seed(home, spec.origin or {})
     for _, other in _trainings_of_same_study(home, final):
         if other.final_seeds and min(other.final_seeds) >= first and fitted >= is_fitted(other):
@@ -91,7 +91,7 @@ def _unused_seed(home: Home, origin: Origin) -> int:
         with suppress(UserError):  # damaged, or of another version
             record = StudyRecord.load(folder.ledger_file)
             if origin.get("study_id") in (None, record.id):
-                unused.append(Results(folder.spec(), record).unused_seed)
+                unused.append(Results(folder.load_spec(), record).unused_seed)
     return max(unused)
 
 
@@ -135,7 +135,7 @@ def baseline_of(home: Home, name: str, changes: Sequence[str] = ()) -> StudySpec
 
 
 def _study_called(home: Home, name: str) -> StudyFolder | None:
-    return next((folder for folder in home.studies() if folder.name == name), None)
+    return next((folder for folder in home.list_studies() if folder.name == name), None)
 
 
 def beside_baseline(folder: StudyFolder, results: Results) -> "list[ComparedStudy] | None":
@@ -179,9 +179,9 @@ def _trainings_of_same_study(home: Home, spec: StudySpec) -> Iterator[tuple[Stud
     origin = spec.origin or {}
     if spec.final_seeds is None or "study" not in origin:
         return
-    for folder in reversed(home.studies()):
+    for folder in reversed(home.list_studies()):
         with suppress(UserError):  # of another version
-            other = folder.spec()
+            other = folder.load_spec()
             theirs = other.origin or {}
             ids = {one["study_id"] for one in (theirs, origin) if "study_id" in one}
             is_same = other.final_seeds is not None and theirs.get("study") == origin["study"] and len(ids) < 2
@@ -277,7 +277,7 @@ def create_or_extend(home: Home, spec: StudySpec, function: bytes | None = None)
         )
     if folder is None:
         return home.create_study(spec, function)
-    existing = folder.checked_spec()
+    existing = folder.load_checked_spec()
     before = trained_seeds(existing, spec, str(home.path))
     seeds = [*before, *(seed for seed in spec.final_seeds or () if seed not in before)]
     Ledger(folder.ledger_file).close()  # refuses while another process trains it
@@ -323,7 +323,7 @@ def find_model(home: Home, model: str, seed: int | None = None) -> Iterator[Path
 
 def fetch_models_command(folder: StudyFolder, results: Results) -> str | None:
     """Return the command that brings the models of a final training that was fetched without them; None: none lacks."""
-    source = fetch_origin(folder)
+    source = read_fetch_origin(folder)
     if source is None or results.spec.final_seeds is None or results.spec.function:
         return None
     ended = [trial for trial in results.final_trials if trial.state == "complete"]

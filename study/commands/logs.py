@@ -53,7 +53,7 @@ def document(folder: StudyFolder, trial: int | None) -> History:
             raise UserError(f"{folder.name}: has no trial {trial}")
     error = None if trial is None else _read_or_none(folder.error_file(trial))
     printed = None if trial is None else _read_or_none(folder.output_file(trial))
-    looked_at = ["train/loss", *folder.spec().objective.needed_metrics]
+    looked_at = ["train/loss", *folder.load_spec().objective.needed_metrics]
     return History(folder.name, trial, looked_at, selected, error, printed)
 
 

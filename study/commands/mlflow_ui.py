@@ -70,7 +70,7 @@ def serve_ui(home: Home, port: int) -> None:
 
 def _newest_trials_line(home: Home, server: str) -> str | None:
     """Return a line with the address of the trials of the newest study that MLflow has; None: it has none."""
-    for folder in reversed(home.studies()):
+    for folder in reversed(home.list_studies()):
         if experiment := TrackingState.load(folder.tracking_file, home.tracking_uri).experiment:
             return f"trials of {folder.name}: {server}/{trials_page(experiment)}"
     return None

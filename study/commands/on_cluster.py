@@ -298,7 +298,7 @@ class RemoteStudies:
 
     def _no_such_study_error(self, name: str, jobs: Sequence[DriverJob]) -> UserError:
         names, look = sorted({job.study for job in jobs}), shell_command("fetch", name, "--address", self.address)
-        is_here = name in [folder.name for folder in Home.locate().studies()]
+        is_here = name in [folder.name for folder in Home.locate().list_studies()]
         here = "This home has one: --address local. " if is_here else ""
         return UserError(
             f"{name}: no such study at {self.address}. {did_you_mean(name, names)}There: {', '.join(names) or 'none'}. "
@@ -315,7 +315,7 @@ def check_training(jobs: JobClient, final: StudySpec) -> None:
     if drivers := jobs.of(final.name):
         jobs.idle(drivers[-1])
         if drivers[-1].state == "succeeded":
-            final_training.trained_seeds(local_copy_folder(jobs, final.name).spec(), final, jobs.address)
+            final_training.trained_seeds(local_copy_folder(jobs, final.name).load_spec(), final, jobs.address)
 
 
 def final_training_seeds(jobs: JobClient, spec: StudySpec, name: str | None, with_val: bool) -> list[int]:

@@ -32,7 +32,7 @@ def serve(folder: StudyFolder, port: int) -> None:
         raise UserError("--optuna: needs the extra `dashboard`: uv sync --extra dashboard") from None
     from study.ranking.as_optuna import LedgerStorage
 
-    if not folder.spec().search.space:
+    if not folder.load_spec().search.space:
         raise UserError(f"{folder.name}: has no search that Optuna could show")
     page = wsgi(LedgerStorage(folder))
     ends = (f":{port}", "") if port == 80 else (f":{port}",)

@@ -104,7 +104,7 @@ def _folder_of_function(home: Home, function: str) -> Path:
     """Return the folder of the first study of a home that has a pickled function."""
     if not function.startswith(PICKLE):
         return home.path
-    for folder in home.studies():
+    for folder in home.list_studies():
         file = folder.path / FILE
         if file.is_file() and f"{PICKLE}{pickle_digest(file.read_bytes())}" == function:
             return folder.path

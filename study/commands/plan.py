@@ -15,7 +15,7 @@ from study.data.table_findings import Finding
 from study.errors import UserError
 from study.knobs import Scalar, Section
 from study.metrics import group_names
-from study.metrics.selection_rules import RULES
+from study.metrics.selection_rules import SELECTION_RULES
 from study.ranking import epochs
 from study.ranking.documents import FLATTENED
 from study.ranking.picks import max_picked_configurations
@@ -70,8 +70,11 @@ def small_cells(spec: StudySpec, cells: DatasetCounts, facts: Facts) -> list[str
         return found
     better = [
         f"val/{rule.metric}"
-        for rule in RULES
-        if rule.needs == "bias labels" and not rule.limit and rule.metric not in BY_CELL and rule.is_available(own)
+        for rule in SELECTION_RULES
+        if rule.required_labels == "bias labels"
+        and not rule.limit
+        and rule.metric not in BY_CELL
+        and rule.is_available(own)
     ]
     remedies = [*([f"search by {' or '.join(better)}"] if better else []), "give validation more samples"]
     return found + [
@@ -92,7 +95,7 @@ def named_groups(spec: StudySpec) -> dict[str, str]:
     """Return the class and bias class, in words, of each metric of one group that the study needs."""
     facts = spec.data_facts
     told = {
-        name: group_names.metric_in_words(name, facts.class_names, facts.bias_names)
+        name: group_names.group_metric_in_words(name, facts.class_names, facts.bias_names)
         for name in spec.objective.needed_metrics
     }
     return {name: words for name, words in told.items() if words}

@@ -8,7 +8,7 @@ from study import ranking
 from study.commands.plan import confirm_trials, rule_trials
 from study.home.events import ENDED_STATES, Stage
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import format_value, searchable_metrics
+from study.metrics import format_metric, searchable_metrics
 from study.ranking import Candidate, Results, ablation_steps
 from study.ranking.summary import first_failure
 from study.spec import StudySpec, objective
@@ -104,7 +104,7 @@ class StudyProgress:
         if spec.final_seeds is not None:
             finals = [trial for trial in record.trials_of_stages("final") if trial.state == "complete"]
             mean = ranking.statistics_by_metric(spec.objective, finals).get(spec.metric)
-            return f"{spec.metric} {format_value(spec.metric, mean.mean)} (mean of {mean.count})" if mean else ""
+            return f"{spec.metric} {format_metric(spec.metric, mean.mean)} (mean of {mean.count})" if mean else ""
         results = self._results()
         best = next(iter(results.ranked_by_search_value), None)
         reference = results.baseline
@@ -112,7 +112,7 @@ class StudyProgress:
             if reference is None:
                 return ""
             breaks = self._breaks(reference.score)
-            told = f"baseline {spec.metric} {format_value(spec.metric, reference.search_value)}"
+            told = f"baseline {spec.metric} {format_metric(spec.metric, reference.search_value)}"
             return f"{told} ({breaks})" if breaks else told
         if spec.objective.has_several_metrics:
             return self._best_of_front(best)
@@ -125,17 +125,17 @@ class StudyProgress:
             breaks = self._breaks(fresh.confirmed_score or fresh.score)
             way = ", ".join(filter(None, (f"mean of {pluralise(seeds, 'fresh seed')}", breaks)))
             before = reference.confirm_statistics.mean if reference and reference.confirm_statistics else None
-        against = f", baseline {format_value(spec.metric, before)}" if before is not None else ""
+        against = f", baseline {format_metric(spec.metric, before)}" if before is not None else ""
         if without := results.best_reference:
-            against += f", without a search {format_value(spec.metric, without.metrics[spec.metric] or 0.0)}"
-        return f"{spec.metric} {format_value(spec.metric, value)} ({way}, trial {best.trial.number}){against}"
+            against += f", without a search {format_metric(spec.metric, without.metrics[spec.metric] or 0.0)}"
+        return f"{spec.metric} {format_metric(spec.metric, value)} ({way}, trial {best.trial.number}){against}"
 
     def _best_of_front(self, best: Candidate) -> str:
         """Return what is chosen of the search's front of several metrics, and how large the front is, in words."""
         goal = self._spec.objective
         scores = [candidate.score for candidate in self._results().ranked_by_search_value]
         pairs = zip(goal.metrics, best.score.values, strict=True)
-        values = ", ".join(f"{name} {format_value(name, value)}" for name, value in pairs)
+        values = ", ".join(f"{name} {format_metric(name, value)}" for name, value in pairs)
         of_front = f"first of a front of {len(objective.front_positions(scores))}"
         return f"{values} (trial {best.trial.number}, {self._breaks(best.score) or of_front})"
 
@@ -182,7 +182,7 @@ class StudyProgress:
         if not done or not record.sessions:
             return None
         opened = record.sessions[-1].time
-        starts = [trial.started for trial in trials if trial.started is not None and trial.started >= opened]
+        starts = [trial.started_at for trial in trials if trial.started_at is not None and trial.started_at >= opened]
         began = min(starts, default=record.last_event_time)
         seconds = record.total_driver_seconds - max(0.0, began - opened)
         if seconds <= 0:
@@ -283,7 +283,7 @@ class StudyProgress:
         """
         spec = self._spec
         trials = list(self._searched())
-        ended = [trial for trial in trials if trial.ended is not None]
+        ended = [trial for trial in trials if trial.ended_at is not None]
         mean = sum(trial.n_epochs for trial in ended) / len(ended) if ended else spec.epochs
         if spec.final_seeds is not None:
             return len(spec.final_seeds) * spec.epochs

@@ -59,7 +59,7 @@ def watch(home: Home, name: str, out: Path | None, tell: Callable[[Path], object
     """
     folder = home.find_study(name)
     _check_writable(name, out or folder.report_folder)
-    spec, page, rest = folder.spec(), None, 2 * POLL_INTERVAL_S
+    spec, page, rest = folder.load_spec(), None, 2 * POLL_INTERVAL_S
     from study.analysis.report.write_report import write_report
 
     while True:

@@ -12,7 +12,7 @@ from study.commands.own_functions import function_trial
 from study.data.folds import select_fold
 from study.errors import UserError
 from study.home.folder import Home
-from study.metrics.group_names import Names, metric_in_words
+from study.metrics.group_names import LabelNames, group_metric_in_words
 from study.ranking.epochs import EpochChoice
 from study.spec import StudySpec
 from study.training import DivergedError, FunctionTrial, Trial
@@ -33,7 +33,7 @@ SPLITS = ("val", "test")
 ERROR = "_standard_error"
 
 
-def metrics_table(metrics: Mapping[str, float], classes: Names = None, biases: Names = None) -> list[str]:
+def metrics_table(metrics: Mapping[str, float], classes: LabelNames = None, biases: LabelNames = None) -> list[str]:
     """Return the lines of a table of every metric of an epoch.
 
     Those of validation and test stand side by side, with their standard errors where they have any and the names of
@@ -49,7 +49,7 @@ def metrics_table(metrics: Mapping[str, float], classes: Names = None, biases: N
     wide = max(map(len, [*(row[0] for row in rows), *others]), default=0)
     lines = [GAP.join([" " * wide, *(f"{split:<18}" for split in shown)])] if shown else []
     for name, *cells in rows:
-        group = metric_in_words(name, classes, biases) or ""
+        group = group_metric_in_words(name, classes, biases) or ""
         lines.append(GAP.join([f"{name:<{wide}}", *(f"{cell:<18}" for cell in cells), group]))
     return [text.rstrip() for text in [*lines, *(f"{name:<{wide}}{GAP}{metrics[name]:.4g}" for name in others)]]
 

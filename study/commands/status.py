@@ -14,10 +14,10 @@ from study.errors import UserError
 from study.files import write_atomically
 from study.home.driver_requests import pending_requests
 from study.home.events import ENDED_STATES
-from study.home.folder import Home, StudyFolder, fetch_origin
+from study.home.folder import Home, StudyFolder, read_fetch_origin
 from study.home.provenance import device_text, used_devices
 from study.home.record import StudyRecord
-from study.metrics import format_value
+from study.metrics import format_metric
 from study.ranking import Results, ablation_steps, statistics_by_metric, summary
 from study.ranking.ablation_steps import AblationProgress
 from study.ranking.candidates import TiedMetric
@@ -37,7 +37,7 @@ class TieStatus:
 
 @dataclass(frozen=True)
 class DeviceUse:
-    """A device, see `study.home.provenance.UsedDevice`, and the number of trials that ran on it."""
+    """A device, see `study.home.provenance.DeviceTrialCount`, and the number of trials that ran on it."""
 
     facts: Mapping[str, str] = field(metadata=FLATTENED)
     trials: int
@@ -80,7 +80,7 @@ def document(folder: StudyFolder) -> Status:
     """Return what is known of a study."""
     results = Results.load(folder)
     spec, record = results.spec, results.record
-    source = fetch_origin(folder)
+    source = read_fetch_origin(folder)
     return Status(
         summary.summarise(results),
         result_sentences.document(results),
@@ -91,7 +91,7 @@ def document(folder: StudyFolder) -> Status:
         record.unusable_nodes,
         changes_on_resume.placement_changes(results),
         pending_requests_of(folder, record),
-        source.describe(folder.name) if source else None,
+        source.download_summary(folder.name) if source else None,
     )
 
 
@@ -188,7 +188,7 @@ def overview(home: Home) -> list[StudyRow]:
     size or time. A kept row that cannot be read or written is as if it were not there.
     """
     rows: list[StudyRow] = []
-    for folder in home.studies():
+    for folder in home.list_studies():
         try:
             rows.append(_row(folder))
         except UserError as error:
@@ -263,7 +263,7 @@ def table(home: Home, rows: Sequence[StudyRow]) -> str:
     for row in (row for row in rows if row["name"] in first):
         seeds = f" ({pluralise(row['seeds'], 'seed')})" if row.get("seeds") else ""  # older rows lack it
         metric = row["metric"] or ""
-        best = "-" if row["best"] is None else f"{metric} {format_value(metric, row['best'])}{seeds}"
+        best = "-" if row["best"] is None else f"{metric} {format_metric(metric, row['best'])}{seeds}"
         best += f" ({name})" if (name := row.get("reference")) else ""
         best += f", {rule} of the front" if (rule := row.get("chosen_by")) and row["best"] is not None else ""
         trials = ", ".join(f"{count} {state}" for state, count in row["trials"].items())

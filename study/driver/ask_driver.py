@@ -196,7 +196,7 @@ def stop(home: Home, name: str) -> str:
     folder = home.find_study(name)
     if not ledger.is_driver_running(folder.ledger_file):
         raise UserError(f"{name}: is not running. Its state: study status {name}")
-    file = ledger.lease_file(folder.ledger_file)
+    file = ledger.lease_path(folder.ledger_file)
     holder = _stoppable_holder(name, file)
     try:
         holder.process.send_signal(signal.SIGTERM)

@@ -327,7 +327,7 @@ def follow_running(view: View, folder: StudyFolder) -> RunEnd:
     name, file = folder.name, folder.ledger_file
     if not ledger.is_driver_running(file):
         raise UserError(f"{name}: is not running. Its state: {shell_command('status', name)}")
-    spec, followed = folder.checked_spec(), LedgerFollower(folder)
+    spec, followed = folder.load_checked_spec(), LedgerFollower(folder)
     followed.look()
     try:
         with view(spec.with_placement(followed.record.placement), followed.record):

@@ -139,10 +139,10 @@ def start_or_resume(
     Raises:
         UserError: see `start`; or another study has its name.
     """
-    existing = next((folder for folder in home.studies() if folder.name == spec.name), None)
+    existing = next((folder for folder in home.list_studies() if folder.name == spec.name), None)
     if existing is None:
         return start(home, spec, view, address, shared, function)
-    if existing.checked_spec().hash != spec.hash:
+    if existing.load_checked_spec().hash != spec.hash:
         raise UserError(
             f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
         )
@@ -217,7 +217,7 @@ def resume(
     with message_on_interrupt(GO_ON.format(name)):
         folder = home.find_study(name)
         check_not_there(folder)
-        spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
+        spec, record = folder.load_checked_spec(), StudyRecord.load(folder.ledger_file)
         told = next_placement(folder, record, assignments)
         if record.state != "complete" or trials is not None or failed:
             _check_place(home, spec.with_placement(told), address)
@@ -282,7 +282,7 @@ def _study_to_continue(home: Home, name: str, address: str | None) -> tuple[Stud
     """Return a study of this home that is to run more trials, and its file; raise as `resume`."""
     folder = home.find_study(name)
     check_not_there(folder)
-    spec = folder.checked_spec()
+    spec = folder.load_checked_spec()
     _check_place(home, spec.with_placement(StudyRecord.load(folder.ledger_file).placement), address)
     return folder, spec
 
@@ -333,7 +333,7 @@ def _finished_training(home: Home, spec: StudySpec) -> RunEnd | None:
     if not is_over(home, spec):
         return None
     folder = StudyFolder(home.path / spec.name)
-    existing, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
+    existing, record = folder.load_checked_spec(), StudyRecord.load(folder.ledger_file)
     seeds = {*final_training.trained_seeds(existing, spec, str(home.path)), *(spec.final_seeds or ())}
     missing = seeds - {trial.seed for trial in record.trials_of_stages("final") if trial.state == "complete"}
     is_cut_off = missing or not folder.report_page.exists() or not (spec.function or folder.card_file.exists())
@@ -381,7 +381,7 @@ def differences(home: Home, specs: Iterable[StudySpec]) -> Iterator[str]:
     seen = set()
     for spec in specs:
         folder = StudyFolder(home.path / spec.name)
-        if not folder.spec_file.is_file() or (there := folder.spec()).hash == spec.hash:
+        if not folder.spec_file.is_file() or (there := folder.load_spec()).hash == spec.hash:
             continue
         before, given = flatten_mapping(there.to_document()), flatten_mapping(spec.to_document())
         for key in sorted(before.keys() | given.keys()):

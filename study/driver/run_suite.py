@@ -18,7 +18,7 @@ from study.driver.run import differences, listed, run_left, write_forms
 from study.driver.session import View
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.files import as_user_error_if_unwritable, check_output_path, safe_path_below, write_atomically, write_output
-from study.home.folder import ANOTHER_HOME_REMEDY, Home, StudyFolder, check_format, write_format
+from study.home.folder import ANOTHER_HOME_REMEDY, Home, StudyFolder, check_home_format, write_home_format
 from study.home.record import StudyRecord
 from study.knobs import Section
 from study.ranking import Results
@@ -123,11 +123,11 @@ def write_memory(home: Home, suite: Suite) -> None:
     Raises:
         UserError: the home cannot be written, or is of another form.
     """
-    check_format(home.path)
+    check_home_format(home.path)
     file = folder(home, suite) / MEMORY
     with as_user_error_if_unwritable(file.parent, ANOTHER_HOME_REMEDY):
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_format(home.path)
+        write_home_format(home.path)
         write_atomically(file, dump(suite.to_document()))
 
 

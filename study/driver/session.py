@@ -357,8 +357,8 @@ def run_session(
         resumable(folder),
         closing(Ledger(folder.ledger_file)) as ledger,
     ):
-        spec, record = folder.checked_spec(), StudyRecord.load_without_closing(folder.ledger_file)
-        record.check_can_go_on(folder.name)
+        spec, record = folder.load_checked_spec(), StudyRecord.load_without_closing(folder.ledger_file)
+        record.check_resumable(folder.name)
         placed = spec.with_placement(record.placement if placement is None else placement)
         tracker = Tracker(home, folder, spec)
         say: Callable[[str], object] = print_text  # until the view is there

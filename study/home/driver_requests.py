@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from study.files import parse_json, write_atomically
-from study.home.events import NonNegativeInteger, Params
+from study.home.events import NonNegativeInteger, ParamValues
 
 RequestKind = Literal["enqueue", "stop", "end"]
 
@@ -39,7 +39,7 @@ class DriverRequest:
     """
 
     kind: RequestKind
-    params: Params = field(default_factory=dict)
+    params: ParamValues = field(default_factory=dict)
     trial: NonNegativeInteger = 0
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
 

@@ -106,7 +106,7 @@ def _start_time(process: "psutil.Process") -> str:
 RENEWAL_INTERVAL_S, EXPIRY_S = 5.0, 60.0
 """Seconds between two signs of life, and from the last one until a lease has expired."""
 
-SETTLE_S = 1.0
+TAKEOVER_SETTLE_S = 1.0
 """Seconds after which of two machines that take a dead one's lease at once the last to write has it, and within which a
 lease that is being written can be read."""
 
@@ -250,7 +250,7 @@ class Lease:
             )
         write_atomically(self._path, self._file_content)
         if is_old:  # then another machine may take it at this moment
-            time.sleep(SETTLE_S)
+            time.sleep(TAKEOVER_SETTLE_S)
             self._renew()
             self.check()
 
@@ -261,7 +261,7 @@ class Lease:
 
 def _wait_for_holder(path: Path) -> LeaseHolder | None:
     """Return the holder as `read_holder` does, but wait a moment for a file that is being written."""
-    until = time.monotonic() + SETTLE_S
+    until = time.monotonic() + TAKEOVER_SETTLE_S
     while (found := read_holder(path)) is None and path.exists() and time.monotonic() < until:
         time.sleep(0.02)
     return found

@@ -11,30 +11,30 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
-from study.metrics.group_names import Names, group_in_words
-from study.metrics.selection_rules import MIN_SHOWN_GROUP
+from study.metrics.group_names import LabelNames, group_in_words
+from study.metrics.selection_rules import MIN_SHOWN_GROUP_SAMPLES
 from study.text import list_few_names, quoted
 
-ALIKE = 1e-6
+ACCURACY_TOLERANCE = 1e-6
 """Difference of accuracies below which they count as equal."""
 
 Z_95 = 1.959964
 """Number of deviations within which a standard normal variable is with a probability of 95%."""
 
 
-def wilson_interval(share: float, count: float, reach: float = Z_95) -> tuple[float, float]:
+def wilson_interval(share: float, count: float, z: float = Z_95) -> tuple[float, float]:
     """Compute Wilson's score interval of a share of `count` samples.
 
     Args:
         share: 0 to 1.
-        reach: how many standard errors to each side; by default those of 95%.
+        z: how many standard errors to each side; by default those of 95%.
 
     Returns:
         Its ends, within 0 and 1; 0 and 1 without a sample.
     """
     if count == 0:
         return 0.0, 1.0
-    square = reach**2 / count
+    square = z**2 / count
     centre, width = share + square / 2, math.sqrt(max(0.0, share * (1 - share)) * square + square**2 / 4)
     return max(0.0, (centre - width) / (1 + square)), min(1.0, (centre + width) / (1 + square))
 
@@ -118,12 +118,12 @@ class GroupAccuracy:
     @property
     def is_small(self) -> bool:
         """Whether it has too few samples to tell its accuracy."""
-        return self.samples < MIN_SHOWN_GROUP
+        return self.samples < MIN_SHOWN_GROUP_SAMPLES
 
     @property
     def counts_in_words(self) -> str:
         """The counts and interval in words: `0 of 8 right (0% to 32%)`."""
-        whole = abs(self.right - round(self.right)) < ALIKE
+        whole = abs(self.right - round(self.right)) < ACCURACY_TOLERANCE
         right = f"{round(self.right)}" if whole else f"on average over the seeds {self.right:.1f}"
         low, high = self.interval
         return f"{right} of {self.samples} right ({low:.0%} to {high:.0%})"
@@ -139,22 +139,22 @@ class WorstGroup:
 
     Attributes:
         split: its name.
-        sizes: samples of each group that has any, ascending.
+        group_sizes: samples of each group that has any, ascending.
         worst: the groups with the lowest accuracy, the largest first; empty where all are alike or it is unknown which.
         lowest: that accuracy; None where all are alike.
-        too_small: groups of fewer than `MIN_SHOWN_GROUP` samples, the lowest accuracy first; only where known.
-        of_enough: the worst of the groups with enough samples, where all of `worst` have fewer.
+        too_small: groups of fewer than `MIN_SHOWN_GROUP_SAMPLES` samples, the lowest accuracy first; only where known.
+        worst_large_group: the worst of the groups with enough samples, where all of `worst` have fewer.
         absent: names of the groups without a sample.
         unknown: samples whose bias is unknown.
         accuracy: over all samples.
     """
 
     split: str
-    sizes: tuple[int, ...]
+    group_sizes: tuple[int, ...]
     worst: tuple[GroupAccuracy, ...]
     lowest: float | None
     too_small: tuple[GroupAccuracy, ...] = ()
-    of_enough: GroupAccuracy | None = None
+    worst_large_group: GroupAccuracy | None = None
     absent: tuple[str, ...] = ()
     unknown: int | None = None
     accuracy: float | None = None
@@ -165,51 +165,56 @@ class WorstGroup:
         Args:
             model: whose predictions these are.
         """
-        found = [*self._lowest_sentences(model), *self._too_small(), *self._large_group_sentences()]
+        found = [*self._lowest_sentences(model), *self._too_small_sentences(), *self._large_group_sentences()]
         if self.absent:
-            found.append(f"no sample on {self.split} is of {_listed(self.absent, NAMED)}")
+            found.append(f"no sample on {self.split} is of {_join_first_names(self.absent, MAX_NAMED_GROUPS)}")
         if self.unknown:
             found.append(f"{self.unknown} samples of unknown bias are in no group")
-        if self.worst or self.too_small or self.of_enough:
+        if self.worst or self.too_small or self.worst_large_group:
             found.append("in brackets are Wilson's 95% intervals")
         return [f"{text[0].upper()}{text[1:]}." for text in found]
 
-    def line(self) -> str:
+    def first_sentence(self) -> str:
         """Say the first of it in one sentence, of groups that are equally bad the largest."""
         alike = f"; {len(self.worst) - 1} more as badly" if len(self.worst) > 1 else ""
         short = replace(self, worst=self.worst[:1], too_small=())
-        first = [*short._lowest_sentences("the model"), *self._large_group_sentences(), *short._too_small()][0]
+        first = [*short._lowest_sentences("the model"), *self._large_group_sentences(), *short._too_small_sentences()][
+            0
+        ]
         return f"{first[0].upper()}{first[1:]}{alike}. The model card says more."
 
     def _large_group_sentences(self) -> Iterator[str]:
-        if self.of_enough:
-            told = f"{self.of_enough.name}, {self.of_enough.counts_in_words}"
-            yield f"on {self.split} the worst of those with {MIN_SHOWN_GROUP} samples or more is {told}"
+        if self.worst_large_group:
+            told = f"{self.worst_large_group.name}, {self.worst_large_group.counts_in_words}"
+            yield f"on {self.split} the worst of those with {MIN_SHOWN_GROUP_SAMPLES} samples or more is {told}"
 
     def _lowest_sentences(self, model: str) -> Iterator[str]:
         if self.lowest is None:
             return
-        of = f"of {len(self.sizes)} groups"
+        of = f"of {len(self.group_sizes)} groups"
         over = "" if self.accuracy is None else f", over all {self.accuracy:.1%}"
         if not self.worst:
-            sizes = f"{of} of class and bias class, of {self.sizes[0]} to {self.sizes[-1]} samples"
+            sizes = f"{of} of class and bias class, of {self.group_sizes[0]} to {self.group_sizes[-1]} samples"
             yield f"on {self.split}, in the worst {sizes}, {model} has {self.lowest:.1%} right{over}"
         elif len(self.worst) == 1:
             group = self.worst[0]
             yield f"on {self.split} {model} serves {group.name} worst {of}: {group.counts_in_words}{over}"
         else:
             named = [f"{group.name}, {group.counts_in_words}" for group in self.worst]
-            listed = _listed(named, NAMED if self.lowest or len(named) > NONE_RIGHT else NONE_RIGHT)
+            listed = _join_first_names(
+                named,
+                MAX_NAMED_GROUPS if self.lowest or len(named) > MAX_NAMED_IF_NONE_RIGHT else MAX_NAMED_IF_NONE_RIGHT,
+            )
             yield f"on {self.split} {model} serves these worst {of}: {listed}{over}"
 
-    def _too_small(self) -> Iterator[str]:
-        few = sum(size < MIN_SHOWN_GROUP for size in self.sizes)
+    def _too_small_sentences(self) -> Iterator[str]:
+        few = sum(size < MIN_SHOWN_GROUP_SAMPLES for size in self.group_sizes)
         if not few:
             return
         named = [group.name for group in self.worst if group.is_small]
         named += [f"{group.name}, {group.counts_in_words}" for group in self.too_small]
-        which = f": {_listed(named, NAMED)}" if named else f" ({few} of {len(self.sizes)})"
-        yield f"groups of fewer than {MIN_SHOWN_GROUP} samples are too small to tell{which}"
+        which = f": {_join_first_names(named, MAX_NAMED_GROUPS)}" if named else f" ({few} of {len(self.group_sizes)})"
+        yield f"groups of fewer than {MIN_SHOWN_GROUP_SAMPLES} samples are too small to tell{which}"
 
     def to_document(self) -> dict[str, Any]:
         """Convert it to plain values."""
@@ -217,11 +222,11 @@ class WorstGroup:
         return {"split": self.split, "lowest": self.lowest, **groups, "absent": list(self.absent)}
 
 
-NAMED, NONE_RIGHT = 4, 8
+MAX_NAMED_GROUPS, MAX_NAMED_IF_NONE_RIGHT = 4, 8
 """Largest number of groups that a sentence names; and how many it names where no sample is right in any of them."""
 
 
-def find_worst_group(counts: GroupCounts, classes: Names, biases: Names) -> WorstGroup | None:
+def find_worst_group(counts: GroupCounts, classes: LabelNames, biases: LabelNames) -> WorstGroup | None:
     """Find which groups are served worst, and which are too small to tell.
 
     Args:
@@ -237,10 +242,10 @@ def find_worst_group(counts: GroupCounts, classes: Names, biases: Names) -> Wors
     lowest, highest = (known[0].share, known[-1].share) if known else (counts.lowest, counts.accuracy)
     if not sizes or lowest is None:
         return None
-    is_alike = highest is not None and highest - lowest < ALIKE
-    if is_alike and sizes[0] >= MIN_SHOWN_GROUP:
+    is_alike = highest is not None and highest - lowest < ACCURACY_TOLERANCE
+    if is_alike and sizes[0] >= MIN_SHOWN_GROUP_SAMPLES:
         return None
-    worst = () if is_alike else tuple(group for group in known if group.share - known[0].share < ALIKE)
+    worst = () if is_alike else tuple(group for group in known if group.share - known[0].share < ACCURACY_TOLERANCE)
     enough = next((group for group in known if not group.is_small), None)
     return WorstGroup(
         counts.split,
@@ -255,20 +260,20 @@ def find_worst_group(counts: GroupCounts, classes: Names, biases: Names) -> Wors
     )
 
 
-def _listed(names: Sequence[str], most: int) -> str:
+def _join_first_names(names: Sequence[str], most: int) -> str:
     """Join the first names, and say how many more there are."""
     more = [f"and {len(names) - most} more"] if len(names) > most else []
     return "; ".join([*names[:most], *more])
 
 
-MOST_RECALLS = 20
+MAX_LISTED_RECALLS = 20
 """Number of other classes of which a sentence says how many are right."""
 
-THRESHOLD_LOSS = 0.1
+MIN_THRESHOLD_LOSS = 0.1
 """Balanced accuracy that a threshold must lose, against the best one for this area under the curve, to be told."""
 
 
-def class_sentences(names: Sequence[str], confusion: Sequence[Sequence[int]], auc: float | None) -> list[str]:
+def class_recall_sentences(names: Sequence[str], confusion: Sequence[Sequence[int]], auc: float | None) -> list[str]:
     """Say which class is recognised least, how many of the others are right, and of two if the threshold is off.
 
     It is off where far fewer are right, of both classes alike, than the best threshold would get: about Phi(d / 2) for
@@ -292,11 +297,11 @@ def class_sentences(names: Sequence[str], confusion: Sequence[Sequence[int]], au
         if number != worst
     ]
     called = f"{confusion[worst][instead]} called {quoted(names[instead])}"
-    sentences = [f"{told}, {called}. Right of the others: {list_few_names(others, MOST_RECALLS)}."]
+    sentences = [f"{told}, {called}. Right of the others: {list_few_names(others, MAX_LISTED_RECALLS)}."]
     if len(names) == len(there) == 2 and auc is not None and 0.5 < auc < 1:
         normal = NormalDist()
         best = normal.cdf(normal.inv_cdf(auc) / math.sqrt(2))
-        if best - sum(recall.values()) / 2 > THRESHOLD_LOSS:
+        if best - sum(recall.values()) / 2 > MIN_THRESHOLD_LOSS:
             sentences.append(
                 f"The scores tell the classes apart (area under the curve {auc:.2f}), but the threshold between them "
                 f"is off on these data: a better one would get about {best:.0%} of each class. No command sets a "

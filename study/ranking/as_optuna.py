@@ -61,7 +61,7 @@ class LedgerStorage(FixedTrialsStorage):
     def __init__(self, folder: StudyFolder) -> None:
         super().__init__([])
         self._folder, self._length = folder, -1
-        spec = folder.spec()
+        spec = folder.load_spec()
         directions = [
             StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in spec.objective.modes
         ]
@@ -119,7 +119,7 @@ def _to_frozen_trial(
 ) -> FrozenTrial:
     """Return a trial as Optuna's: complete without a value counts as failed; of several metrics it has no course."""
     state = OPTUNA_STATES[trial.state] if trial.state != "complete" or candidate else TrialState.FAIL
-    began, ended = (datetime.fromtimestamp(time) if time else None for time in (trial.started, trial.ended))
+    began, ended = (datetime.fromtimestamp(time) if time else None for time in (trial.started_at, trial.ended_at))
     [metric, *others] = spec.objective.metrics
     course = (
         {}

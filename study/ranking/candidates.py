@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 
 from study.home.events import FoldsJoined
 from study.home.record import TrialRecord
-from study.metrics import is_share, is_standard_error
-from study.metrics.selection_rules import RULES
+from study.metrics import is_fraction_metric, is_standard_error
+from study.metrics.selection_rules import SELECTION_RULES
 from study.metrics.worst_group_statement import wilson_interval
 from study.ranking import epochs
 from study.ranking.documents import Statement
@@ -224,7 +224,9 @@ def statistics_by_metric(
 
 def sample_statistics(metrics: Mapping[str, float | None], name: str, count: int) -> SeedStatistics:
     """Return a metric of one judgement of a split's samples, or of those of all folds together, with its error."""
-    return SeedStatistics(metrics[name] or 0.0, None, count, metrics.get(f"{name}_standard_error"), is_share(name))
+    return SeedStatistics(
+        metrics[name] or 0.0, None, count, metrics.get(f"{name}_standard_error"), is_fraction_metric(name)
+    )
 
 
 def _statistics_with_split_error(
@@ -233,7 +235,7 @@ def _statistics_with_split_error(
     found, error = (
         seed_statistics(value(trial, each) for trial in trials) for each in (name, f"{name}_standard_error")
     )
-    return replace(found, split_error=error.mean, is_proportion=is_share(name)) if found and error else found
+    return replace(found, split_error=error.mean, is_proportion=is_fraction_metric(name)) if found and error else found
 
 
 def _test_metric(trial: TrialRecord, name: str) -> float | None:
@@ -352,7 +354,7 @@ def _distinguishing_metrics(complete: Sequence[Candidate]) -> tuple[str, ...]:
 
     Those that know most of the samples come first: `accuracy` is the last resort on a biased split.
     """
-    names = dict.fromkeys(f"val/{rule.metric}" for rule in reversed(RULES) if rule.limit is None)
+    names = dict.fromkeys(f"val/{rule.metric}" for rule in reversed(SELECTION_RULES) if rule.limit is None)
     values = {name: [one.trial.last_metric(name) for one in complete] for name in names}
     return tuple(
         name

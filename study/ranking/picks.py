@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import direction
-from study.metrics.selection_rules import RULES, Need, SelectionRule
+from study.metrics import metric_direction
+from study.metrics.selection_rules import SELECTION_RULES, RequiredLabels, SelectionRule
 from study.ranking.candidates import Candidate, mean_score
 from study.spec import StudySpec
 from study.spec.objective import Constraint, Objective, Score
@@ -25,14 +25,14 @@ class StudyRule:
 
     Attributes:
         name: in words.
-        needs: what must be known of validation samples, see `study.metrics.selection_rules.Need`; None: the study's own
-            rule, which the table does not have.
+        needs: what must be known of validation samples, see `study.metrics.selection_rules.RequiredLabels`; None: the
+            study's own rule, which the table does not have.
         goal: its metric on the validation split, and its limit.
         is_own: whether the study itself searched by it.
     """
 
     name: str
-    needs: Need | None
+    needs: RequiredLabels | None
     goal: Objective
     is_own: bool
 
@@ -68,8 +68,8 @@ def study_rules(spec: StudySpec) -> list[StudyRule]:
     The study's own comes last if the table lacks it.
     """
     own = spec.objective
-    goals = {_rule_objective(rule, own): rule for rule in RULES}
-    rules = [StudyRule(rule.name, rule.needs, goal, goal == own) for goal, rule in goals.items()]
+    goals = {_rule_objective(rule, own): rule for rule in SELECTION_RULES}
+    rules = [StudyRule(rule.name, rule.required_labels, goal, goal == own) for goal, rule in goals.items()]
     return rules if own in goals else [*rules, StudyRule(_own_rule_name(own), None, own, True)]
 
 
@@ -138,7 +138,7 @@ def _rule_objective(rule: SelectionRule, own: Objective) -> Objective:
     """Return the objective of a rule in the study's place: as it would have searched by it, all else equal."""
     name = f"val/{rule.metric}"
     limits = (Constraint.parse(f"val/{rule.limit}"),) if rule.limit else ()
-    return replace(own, metrics=(name,), modes=(direction(name) or "max",), constraints=limits)
+    return replace(own, metrics=(name,), modes=(metric_direction(name) or "max",), constraints=limits)
 
 
 def _tie_key(score: Score) -> tuple[object, ...]:

@@ -69,7 +69,7 @@ class Results:
         Raises:
             UserError: its file or ledger cannot be read.
         """
-        return cls(folder.spec(), StudyRecord.load(folder.ledger_file))
+        return cls(folder.load_spec(), StudyRecord.load(folder.ledger_file))
 
     @cached_property
     def ranked_search(self) -> list[Candidate]:

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from study.home.events import FoldsJoined, Params
+from study.home.events import FoldsJoined, ParamValues
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import format_range, format_value
+from study.metrics import format_metric, format_metric_range
 from study.metrics.selection_rules import summary_metrics
 from study.ranking import (
     Candidate,
@@ -86,7 +86,7 @@ class ArmSummary:
 
     reference: str | None = field(default=None, metadata=OMIT_IF_NONE)
     trial: int | None = field(default=None, metadata=OMIT_IF_NONE)
-    params: Params | None = field(default=None, metadata=OMIT_IF_NONE)
+    params: ParamValues | None = field(default=None, metadata=OMIT_IF_NONE)
     search_value: float | None = field(default=None, metadata=OMIT_IF_NONE)
     violation: float | None = field(default=None, metadata=OMIT_IF_NONE)
     seeds: Sequence[int]
@@ -151,7 +151,7 @@ class FrontMember:
     """A configuration of the front: its values, and whether these are of fresh seeds."""
 
     trial: int
-    params: Params
+    params: ParamValues
     values: Mapping[str, float]
     violation: float
     fresh: bool
@@ -217,7 +217,7 @@ def summarise(results: Results) -> Summary:
         constraints=spec.search.constraints,
         trials=record.trials_by_state(),
         epochs=sum(trial.n_epochs for trial in trials),
-        extended=LENGTHENED if record.was_lengthened else None,
+        extended=LENGTHENED if record.has_lengthened_trials else None,
         lost=sum(trial.attempt for trial in trials),
         test_readings=record.n_test_readings,
         failures={trial.number: trial.end_reason for trial in trials if trial.state == "failed"},
@@ -302,7 +302,7 @@ def _metrics_to_print(results: Results, arms: Iterable[ArmSummary | None]) -> li
     """Return the metrics for people: the study's own, and the leading ones that each arm has."""
     of_each = [arm.metrics for arm in arms if arm]
     known = [name for name in of_each[0] if all(name in metrics for metrics in of_each)] if of_each else []
-    beside = summary_metrics(results.spec.objective.needed_metrics, known, results.record.groups.cells)
+    beside = summary_metrics(results.spec.objective.needed_metrics, known, results.record.group_sample_counts.cells)
     return list(dict.fromkeys([*_study_metrics(results.spec), *beside]))
 
 
@@ -362,7 +362,7 @@ def _reference_lines(references: ReferencesSummary, own: Sequence[str]) -> list[
     shown = dict.fromkeys([*own, *on_test, *(name.replace("log_loss", "accuracy") for name in on_test)])
     for one in references.references:
         metrics = {name: one.metrics.get(name) for name in shown}
-        values = [f"{name} {format_value(name, value)}" for name, value in metrics.items() if value is not None]
+        values = [f"{name} {format_metric(name, value)}" for name, value in metrics.items() if value is not None]
         lines.append(f"  {one.words}: {', '.join(values) or 'not judged by ' + ', '.join(own)}")
     lines += [f"  {name} could not be fitted: {why}" for name, why in references.references_failed.items()]
     words = next((one.words for one in references.references if one.name == references.result), None)
@@ -379,7 +379,7 @@ def _front_lines(summary: Summary) -> list[str]:
     said = "these are level in every metric" if are_level else "no configuration is best in every metric"
     lines = [f"{said}; the front, {where}:"]
     for each in front:
-        values = ", ".join(f"{name} {format_value(name, value)}" for name, value in each.values.items())
+        values = ", ".join(f"{name} {format_metric(name, value)}" for name, value in each.values.items())
         is_baseline = baseline and each.trial == baseline.trial
         lines.append(f"  {'the baseline' if is_baseline else f'trial {each.trial}'}: {values}")
     return lines
@@ -400,9 +400,9 @@ def _value_lines(who: str, arm: ArmSummary, values: MetricSummaries, metrics: Co
     for metric in metrics:
         if value := values.get(metric):
             seeds = "no seed" if arm.reference else pluralise(value.n, "seed")
-            split = f", 95%: {format_range(metric, *value.interval)}" if value.interval else ""
+            split = f", 95%: {format_metric_range(metric, *value.interval)}" if value.interval else ""
             lines.append(
-                f"{who:<9} {metric:<{wide}} {format_value(metric, value.mean, value.sd)} ({folds}{seeds}){split}"
+                f"{who:<9} {metric:<{wide}} {format_metric(metric, value.mean, value.sd)} ({folds}{seeds}){split}"
             )
     return lines
 

@@ -105,7 +105,7 @@ def compared_readings(home: Home, table: str, request: Request, readings: str) -
     found = {}
     for reading, name in studies.items():
         of, folder = declared[reading], home.find_study(name) if _has_begun(home, name) else None
-        spec = folder.spec() if folder else _requested_study(table, request, name, reading)
+        spec = folder.load_spec() if folder else _requested_study(table, request, name, reading)
         results = Results(spec, StudyRecord.load(folder.ledger_file) if folder else StudyRecord())
         as_read = paper_table.model_copy(update={"metrics": of.metrics, "values": of.values})
         found[reading] = build_reproduction(as_read, results, load_study(table, reading=reading))
@@ -149,7 +149,7 @@ def _study_to_run(home: Home, table: str, request: Request, name: str, reading: 
     if not _has_begun(home, name) or request.assignments or request.seeds or request.profile:
         spec = _requested_study(table, request, name, reading)
     else:
-        spec = home.find_study(name).checked_spec()
+        spec = home.find_study(name).load_checked_spec()
     if differing := list(differences(home, [spec])):
         raise UserError(
             f"{name}: exists already, with other settings. To go on with it as it is, leave out --profile, --seeds and "
@@ -174,7 +174,7 @@ def current_table(home: Home, table: str, request: Request) -> Reproduction:
 
 
 def _has_begun(home: Home, name: str) -> bool:
-    return name in [folder.name for folder in home.studies()]
+    return name in [folder.name for folder in home.list_studies()]
 
 
 def _requested_study(table: str, request: Request, name: str, reading: str | None = None) -> StudySpec:

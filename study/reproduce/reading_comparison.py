@@ -153,7 +153,7 @@ def ordered_pairs(table: PublishedTable, along: Along, found: Sequence[Cells], s
     ready = [
         place
         for place in cell_places(table)
-        if table.cell(*place).value is not None
+        if table.printed_cell(*place).value is not None
         and table.why_no_verdict(*place) is None
         and found
         and all(place in cells and set(seeds) <= by_seed(cells[place]).keys() for cells in found)
@@ -309,7 +309,7 @@ def _overview(comparison: Comparison) -> pd.DataFrame:
 def _cells_table(comparison: Comparison) -> pd.DataFrame:
     table, lines = comparison.table, []
     for place in cell_places(table):
-        line = {"row": place[0], "column": place[1], "paper": table.cell(*place).printed}
+        line = {"row": place[0], "column": place[1], "paper": table.printed_cell(*place).printed}
         for result in comparison.results:
             cell = result.ours.get(place)
             mean = (
@@ -324,7 +324,7 @@ def _cells_table(comparison: Comparison) -> pd.DataFrame:
 
 
 def _value_text(metric: str, values: SeedStatistics) -> str:
-    scale = 100 if formatting.in_percent(metric) else 1
+    scale = 100 if formatting.is_shown_in_percent(metric) else 1
     deviation = "" if values.deviation is None else f" ± {scale * values.deviation:.1f}"
     return f"{scale * values.mean:.1f}{deviation}"
 

@@ -31,8 +31,8 @@ from study.driver.run import write_forms
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.knobs import Params, Section, Value
-from study.metrics import is_share, lower_is_better, searchable_metrics
-from study.published import PER_UNIT, Claim, PublishedTable
+from study.metrics import is_fraction_metric, lower_is_better, searchable_metrics
+from study.published import DIVISOR_BY_UNIT, Claim, PublishedTable
 from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
@@ -89,7 +89,7 @@ def _trials_by_cell(table: PublishedTable, results: Results) -> dict[CellPlace, 
     """Return the numbers of each cell's trials, none before any ran; cells that cannot have trials are left out."""
     trials = results.record.trials
     documents = {number: results.spec.trial_document(trial.params) for number, trial in trials.items()}
-    wanted = {place: table.where(*place) for place in cell_places(table)}
+    wanted = {place: table.trial_keys_of(*place) for place in cell_places(table)}
     return {
         place: [number for number in trials if is_of_cell(values, trials[number].params, documents[number])]
         for place, values in wanted.items()
@@ -126,7 +126,7 @@ def _make_cell(table: PublishedTable, place: CellPlace, frame: pd.DataFrame) -> 
 
 def printed_per_unit(table: PublishedTable, place: CellPlace) -> float:
     """Return the factor that brings our number to the printed unit; 1 for fractions, printed as percent."""
-    return 1.0 if is_share(table.metric_of(*place)) else PER_UNIT[table.unit_of(*place)]
+    return 1.0 if is_fraction_metric(table.metric_of(*place)) else DIVISOR_BY_UNIT[table.unit_of(*place)]
 
 
 def _choosing_metric(table: PublishedTable, place: CellPlace) -> str:
@@ -181,7 +181,7 @@ def _planned_cells(
     """
     studies, cells = [planned_configurations(spec), planned_configurations(full)], {}
     for place in cell_places(table):
-        if (values := table.where(*place)) is not None:
+        if (values := table.trial_keys_of(*place)) is not None:
             here, in_full = (next((each[1] for each in study if is_of_cell(values, *each)), None) for study in studies)
             cells[place] = here, in_full
     return cells
@@ -411,11 +411,11 @@ def verdicts(table: PublishedTable, cells: Cells) -> dict[str, ClaimResult]:
 
 def judge_claim(claim: Claim, cells: Mapping[CellPlace, MetricCell]) -> ClaimResult:
     """Judge a claim by our cells; a cell that is absent has no value."""
-    named = [cells.get(place, MetricCell("")) for place in claim.cells()]
+    named = [cells.get(place, MetricCell("")) for place in claim.cell_labels()]
     if claim.better:
         return better(*named)
     if claim.best:
-        ((row, column),) = claim.cells()
+        ((row, column),) = claim.cell_labels()
         others = [place for place in cells if (place[0] == row if claim.best.among == "row" else place[1] == column)]
         return best(named[0], [cells[place] for place in others if place != (row, column)])
     return increasing(named) if claim.increasing else decreasing(named)
@@ -423,7 +423,7 @@ def judge_claim(claim: Claim, cells: Mapping[CellPlace, MetricCell]) -> ClaimRes
 
 def paper_entry(table: PublishedTable, place: CellPlace) -> PrintedEntry:
     """Return a printed cell. A spread of an unknown number of trials is only text after the number."""
-    printed, scale = table.cell(*place), printed_per_unit(table, place)
+    printed, scale = table.printed_cell(*place), printed_per_unit(table, place)
     if printed.value is None:
         return PrintedEntry()
     has_spread = table.trials is not None and printed.spread is not None
@@ -487,7 +487,9 @@ def _with_numbers(ours: Cells) -> Cells:
 def _digits(table: PublishedTable) -> int:
     """Return the digits of percentages after the decimal point: as many as are printed, one where none is."""
     printed = [
-        table.cell(*place).printed.split(" ")[0] for place in cell_places(table) if table.unit_of(*place) == "percent"
+        table.printed_cell(*place).printed.split(" ")[0]
+        for place in cell_places(table)
+        if table.unit_of(*place) == "percent"
     ]
     return max((len(number.partition(".")[2]) for number in printed if "." in number), default=1)
 
@@ -504,7 +506,7 @@ def tabulate(folder: StudyFolder, table: str) -> Reproduction:
     Raises:
         UserError: there is no such table, or the folder cannot be written.
     """
-    results = Results(folder.spec(), StudyRecord.load(folder.ledger_file))
+    results = Results(folder.load_spec(), StudyRecord.load(folder.ledger_file))
     reproduction = build_reproduction(published.load_table(table), results, load_study(table))
     write(reproduction, folder.report_folder)
     return reproduction
@@ -546,7 +548,7 @@ def document(reproduction: Reproduction) -> dict[str, object]:
     """Return a reproduction as plain values for JSON; numbers in the printed unit, but fractions for percent."""
     cells = []
     for place in cell_places(reproduction.table):
-        printed = reproduction.table.cell(*place)
+        printed = reproduction.table.printed_cell(*place)
         ours = {"last_epoch": reproduction.last.get(place), "best_epoch_on_test": reproduction.best.get(place)}
         cells.append(
             {

@@ -178,7 +178,7 @@ def _check_directions(spec: StudySpec, searched: list[str], problems: Problems) 
             f"Allowed: {allowed} (study.run: {python})",
         )
     for name in searched:
-        says = metrics.direction(name) if name.split("/")[-1] in metrics.METRICS else None
+        says = metrics.metric_direction(name) if name.split("/")[-1] in metrics.METRICS else None
         if says and spec.direction(name) != says:
             word = "higher" if says == "max" else "lower"
             message = f"{spec.direction(name)!r} given for {name}, of which a {word} value is better. Allowed: {says}"
@@ -188,7 +188,7 @@ def _check_directions(spec: StudySpec, searched: list[str], problems: Problems) 
 def _metric_hint(name: str, valid: list[str]) -> str:
     """Return what to do about a metric that a study cannot have."""
     metric = metrics.METRICS.get(name.removeprefix("val/"))
-    if metric and metric.of_inferred:
+    if metric and metric.needs_inferred_groups:
         kinds = [kind for kind in train_knobs()["inferred_groups"].choices if kind != "none"]
         return f"It needs train.inferred_groups: {', '.join(kinds[:-1])} or, of a frozen network, {kinds[-1]}. "
     note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""

@@ -24,7 +24,7 @@ from study.files import FileDigest, unfinished_files
 from study.home.events import ENDED_STATES, SessionClosed, SessionOpened, StudyOutcome
 from study.home.folder import StudyFolder
 from study.home.ledger import LeaseLostError, Ledger
-from study.home.provenance import provenance, study_owner
+from study.home.provenance import collect_provenance, study_owner
 from study.home.record import StudyRecord
 from study.knobs import Section
 from study.models.initial_weights import locate_weights
@@ -270,7 +270,7 @@ def drive(
     function = _function_files(spec, folder)
     changed = any((before.function or function) != function for before in record.sessions[-1:])
     opened = SessionOpened(
-        **provenance(),
+        **collect_provenance(),
         owner=record.owner or study_owner(),
         data=data.joint_fingerprint(datasets),
         dataset=", ".join(spec.dataset_titles),
@@ -339,7 +339,7 @@ def initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDigest]:
         UserError: a file is missing, or its content has changed.
     """
     now = spec.weights
-    code = record.sessions[-1].environment if record.sessions else (spec.origin or {}).get("code", {})
+    code = record.sessions[-1].environment_fields if record.sessions else (spec.origin or {}).get("code", {})
     earlier = code.get("weights")
     before = {entry["name"]: entry["sha256"] for entry in earlier} if isinstance(earlier, list) else {}
     for entry in now:

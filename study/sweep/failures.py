@@ -60,7 +60,7 @@ class Failure:
         most = min(1, spec.search.retries) if self.kind == "OOM" else spec.search.retries
         if self.kind in ("DIVERGED", "BUG") or before >= most:
             return False
-        return not self.alone or (not trial.has_gpu_alone and spec.resources.gpu < 1)
+        return not self.alone or (not trial.needs_gpu_alone and spec.resources.gpu < 1)
 
     def with_remedy(self, spec: "StudySpec", *, others: bool) -> "Failure":
         """Return this failure, with a remedy where the machine's memory ran out.

@@ -233,4 +233,4 @@ def main(folder: str, tests: str, *names: str) -> None:
             out.write(f"{json.dumps(known)}\n")
             out.flush()
 
-        fit_references(StudyFolder(Path(folder)).spec(), tests == "yes", list(names), tell)
+        fit_references(StudyFolder(Path(folder)).load_spec(), tests == "yes", list(names), tell)

@@ -226,7 +226,7 @@ def prepare_database(home: Home) -> None:
     if not home.database_file.exists():
         return
     if why := find_damage(home.database_file):
-        names = [folder.name for folder in home.studies()]
+        names = [folder.name for folder in home.list_studies()]
         remedy = f". Its runs come back with: study resume {' and: study resume '.join(names)}" if names else ""
         raise UserError(f"{home.database_file}: damaged: {why}{remedy}")
     try:

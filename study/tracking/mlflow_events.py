@@ -144,7 +144,7 @@ def inherited_tags(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
     session = record.sessions[-1] if record.sessions else None
     plain = {
         key: value
-        for key, value in (session.environment if session else {}).items()
+        for key, value in (session.environment_fields if session else {}).items()
         if key not in UNTAGGED_ENVIRONMENT_FIELDS
     }
     tags = {"study.id": record.id, "study.name": spec.name}
@@ -155,7 +155,7 @@ def inherited_tags(spec: StudySpec, record: StudyRecord) -> dict[str, str]:
                 tags[f"study.{key}"] = "; ".join(map("{0[name]}: {0[file]}, sha256 {0[sha256]}".format, files))
         tags |= {f"version.{key}": value for key, value in (session.libraries or {}).items()}
         tags["mlflow.user"] = session.owner  # shown in the UI's column of users
-    if groups := group_names.group_legend(record.groups.classes, record.groups.biases):
+    if groups := group_names.group_legend(record.group_sample_counts.classes, record.group_sample_counts.biases):
         tags["study.groups"] = truncate_value("; ".join(f"{name}: {words}" for name, words in groups.items()))
     source = f"study {session.version}" if session and session.version else "study"
     tags |= {"mlflow.source.name": source, "mlflow.source.type": "LOCAL"}  # shown in the UI's column of sources
@@ -198,7 +198,7 @@ class EventTranslator:
         self._changes = {}
         for entry in entries:
             event = self.record.apply_entry(entry)
-            if not self.record.was_lengthened:
+            if not self.record.has_lengthened_trials:
                 self._translate_event(event)
         return list(self._changes.values())
 

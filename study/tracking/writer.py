@@ -60,7 +60,7 @@ class Writer:
         record = StudyRecord.from_entries(_entries_before(folder.ledger_file, self._progress.offset))
         self._study = record.id
         self._events = EventTranslator(
-            spec, self._progress, record, folder.own_mlflow_runs, self._above.runs.get(STUDY_RUN_KEY, "")
+            spec, self._progress, record, folder.trial_mlflow_folder, self._above.runs.get(STUDY_RUN_KEY, "")
         )
         self._sure = False
         self.reached: int | None = None
@@ -134,7 +134,7 @@ class Writer:
         Empty for other studies, and where this home or its MLflow does not have that study.
         """
         origin = self._spec.origin or {}
-        folder = next((one for one in self._home.studies() if one.name == origin.get("study")), None)
+        folder = next((one for one in self._home.list_studies() if one.name == origin.get("study")), None)
         if folder is None or self._spec.final_seeds is None or folder.name == self._spec.name:
             return TrackingState()
         found, own = TrackingState.load(folder.tracking_file, self._home.tracking_uri), study_id(folder.ledger_file)

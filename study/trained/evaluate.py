@@ -23,7 +23,7 @@ from study.home.folder import Home
 from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, finite_metrics
 from study.metrics import group_names
-from study.metrics.worst_group_statement import GroupCounts, WorstGroup, class_sentences, find_worst_group
+from study.metrics.worst_group_statement import GroupCounts, WorstGroup, class_recall_sentences, find_worst_group
 from study.spec import load_study
 from study.spec.key_errors import Problems, check_section
 from study.spec.load import drop_removed_keys
@@ -146,7 +146,7 @@ def evaluate(
 def groups_in_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
     """Return the class and bias class, in the model's names, of each metric that is of one group."""
     facts = Description.read(model).facts
-    told = {name: group_names.metric_in_words(name, facts.class_names, facts.bias_names) for name in metrics}
+    told = {name: group_names.group_metric_in_words(name, facts.class_names, facts.bias_names) for name in metrics}
     return {name: words for name, words in told.items() if words}
 
 
@@ -228,14 +228,14 @@ def _class_sentences(trial: Trial, split: str, measured: Mapping[str, float | No
     """Return sentences on the class with the lowest accuracy, and on a threshold that is off."""
     confusion = trial.evaluate.counts[split].by_class.long().tolist()
     names = trial.dataset.facts.class_names or [f"class {number}" for number in range(len(confusion))]
-    return class_sentences(names, confusion, measured.get(f"{split}/auc"))
+    return class_recall_sentences(names, confusion, measured.get(f"{split}/auc"))
 
 
 @contextmanager
 def _note_test_reading(home: Home, description: Description) -> Iterator[None]:
     """Note a successful reading of the test split in the ledger of the model's study, if it is in this home."""
     name = str(description.told["study"])
-    folder = next((study for study in home.studies() if study.name == name), None)
+    folder = next((study for study in home.list_studies() if study.name == name), None)
     told = [] if folder is None else read_entries(folder.ledger_file)
     created = next((event["id"] for event in told if event["event"] == "created"), None)
     if folder is None or created != description.told["study_id"]:

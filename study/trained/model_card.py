@@ -126,7 +126,7 @@ def _why_this_seed(spec: StudySpec, dataset: Dataset) -> str:
     if spec.train.with_val:
         return "the first of them: the validation split was used for training and could not choose"
     facts = dataset.facts
-    words = group_names.metric_in_words(spec.metric, facts.class_names, facts.bias_names)
+    words = group_names.group_metric_in_words(spec.metric, facts.class_names, facts.bias_names)
     return f"the best of them by {spec.metric}" + (f" ({escape_markdown(words)})" if words else "")
 
 
@@ -183,10 +183,10 @@ def _group_sections(
     values = _metric_values(spec, trial)
     known = {name: values[f"{split}/{name}"] for name in FAIRNESS if f"{split}/{name}" in values}
     if known:
-        gaps = (f"- {name} {_number_text(value)}: {METRICS[name].about}" for name, value in known.items())
+        gaps = (f"- {name} {_number_text(value)}: {METRICS[name].description}" for name, value in known.items())
         yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
         cells = count_split(dataset.splits[split], facts).cells or ()
-        yield escape_markdown(f"On {split} {group_names.compared_groups(cells, facts.class_names)}")
+        yield escape_markdown(f"On {split} {group_names.compared_groups_sentence(cells, facts.class_names)}")
 
 
 def _group_rows(

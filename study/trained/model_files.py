@@ -136,7 +136,7 @@ def _make_description(
         "data_fingerprint": dataset.fingerprint,
         "test_fingerprint": test_fingerprint(dataset),
         "groups": asdict(groups) if (groups := model_card.group_counts(results.spec, trial, dataset)) else None,
-        "code": results.record.sessions[-1].environment,
+        "code": results.record.sessions[-1].environment_fields,
         "origin": dict(results.spec.origin or {}),
     }
     path = folder.model_file(trial.number)

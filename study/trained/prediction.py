@@ -152,7 +152,7 @@ def _encoding(classifier: Classifier) -> Encoding:
 
 def _worst_group_warning(classifier: Classifier) -> str | None:
     worst = classifier.description.worst_group
-    return None if worst is None else worst.line()
+    return None if worst is None else worst.first_sentence()
 
 
 def _image_column(classifier: Classifier, column: str | None) -> str:

@@ -20,7 +20,7 @@ from study.errors import UserError
 from study.files import replace_atomically, write_atomically
 from study.knobs import Section
 from study.methods.own_function import OURS
-from study.metrics import in_percent
+from study.metrics import is_shown_in_percent
 from study.training.checkpoint import FIRST_WRITE_S, ChoiceState, EpochChooser, UnusableCheckpointError
 from study.training.config import TrialConfig
 from study.training.device import EpochClock, best_device
@@ -336,7 +336,7 @@ class FunctionTrial:
             if name in metrics and not math.isfinite(metrics[name]):
                 raise DivergedError(f"{name} is {metrics[name]} in epoch {epoch}")
         for name, value in metrics.items():
-            if in_percent(name) and not -_ROUNDING <= value <= 1 + _ROUNDING and not math.isnan(value):
+            if is_shown_in_percent(name) and not -_ROUNDING <= value <= 1 + _ROUNDING and not math.isnan(value):
                 raise FunctionTrialError(
                     f"{self._name}: yielded {value:g} for {name!r} in epoch {epoch}, allowed is a fraction from 0 to "
                     "1, which tables print in percent"

@@ -146,7 +146,7 @@ def measured(name: str, case: str, more: Sequence[str]) -> dict[str, Any]:
 def judged(place: Path) -> dict[str, Any]:
     """The accuracies of the confirm trials' networks, and what they were chosen by."""
     own = StudyFolder(place / "home" / "own")
-    spec, record = own.spec(), StudyRecord.load(own.ledger_file)
+    spec, record = own.load_spec(), StudyRecord.load(own.ledger_file)
     best, plain = Results(spec, record).best, Results(spec, record).baseline
     assert best is not None
     assert plain is not None

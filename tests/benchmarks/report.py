@@ -105,12 +105,12 @@ def main() -> None:
 
 def write(path: Path, trials: int, epochs: int) -> None:
     """The ledger of such a study."""
-    from study.home.ledger_line import LineChain, encode
+    from study.home.ledger_line import LineChainState, encode_entry
 
-    chain = LineChain()
+    chain = LineChainState()
     with open(path, "wb") as file:
         for event in events(trials, epochs):
-            line = chain.complete_line(encode(event))
+            line = chain.complete_line(encode_entry(event))
             chain.accepts(line)
             file.write(line)
 

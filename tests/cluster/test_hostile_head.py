@@ -18,7 +18,7 @@ from serving import Silent, serving
 
 from study.commands.on_cluster import RemoteStudies
 from study.errors import UserError
-from study.home.folder import FORMAT, Home
+from study.home.folder import HOME_FORMAT_VERSION, Home
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | ESCAPES | st.just("\x1b]0;x\x07"),
@@ -47,9 +47,9 @@ FILES = st.dictionaries(
     _changed({"bytes": 10, "sha256": "0" * 64}) | VALUES,
     max_size=4,
 )
-MANIFESTS = _changed({"format": FORMAT, "study": "0.1.0", "host": "h", "folder": "/f", "written": 1.0}).flatmap(
-    lambda told: FILES.map(lambda files: {**told, "files": files})
-)
+MANIFESTS = _changed(
+    {"format": HOME_FORMAT_VERSION, "study": "0.1.0", "host": "h", "folder": "/f", "written": 1.0}
+).flatmap(lambda told: FILES.map(lambda files: {**told, "files": files}))
 RAW = st.sampled_from([b"", b"[" * 200_000, b'{"a":' * 50_000, b"\xff\xfe", b"nan", b"<html>", b"\x1b[2J"])
 
 

@@ -105,7 +105,7 @@ def test_a_study_without_its_weights_is_planned_but_does_not_start(root: Path, t
         UserError, match=r"resnet18-f37072fd\.pth: not found\. `study models prepare resnet18` downloads it"
     ):
         run.start(home, spec, lambda *_: None)  # type: ignore[arg-type,return-value]
-    assert not list(home.studies())
+    assert not list(home.list_studies())
 
 
 def test_weights_that_have_changed_since_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

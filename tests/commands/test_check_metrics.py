@@ -93,4 +93,4 @@ def test_run_refuses_before_it_makes_anything(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     with pytest.raises(UserError, match=EMPTY):
         run.start(home, study(tmp_path, searched("equalized_odds")), lambda *_: nullcontext(lambda _: None))
-    assert home.studies() == []
+    assert home.list_studies() == []

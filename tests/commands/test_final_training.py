@@ -157,9 +157,9 @@ def test_it_is_named_after_the_study_that_found_it() -> None:
 def test_more_seeds_are_added_to_those_there_are(home: Home) -> None:
     create_or_extend(home, final_study(SPEC, [0, 1]))
     folder = create_or_extend(home, final_study(SPEC, [1, 5]))
-    assert folder.spec().final_seeds == (0, 1, 5)
-    assert create_or_extend(home, final_study(SPEC, [0])).spec().final_seeds == (0, 1, 5)
-    assert [one.name for one in home.studies()] == ["quickstart-final"]
+    assert folder.load_spec().final_seeds == (0, 1, 5)
+    assert create_or_extend(home, final_study(SPEC, [0])).load_spec().final_seeds == (0, 1, 5)
+    assert [one.name for one in home.list_studies()] == ["quickstart-final"]
 
 
 @pytest.mark.parametrize("change", ["method.alpha=0.5", "data.rho=0.9", "train.epochs=21"])
@@ -167,7 +167,7 @@ def test_another_configuration_does_not_go_under_the_same_name(home: Home, chang
     folder = create_or_extend(home, final_study(SPEC, [0]))
     with pytest.raises(UserError, match=r"quickstart-final: exists already .* another configuration\. Give a --name"):
         create_or_extend(home, final_study(quickstart(change), [0]))
-    assert folder.spec().final_seeds == (0,)
+    assert folder.load_spec().final_seeds == (0,)
 
 
 def test_it_chooses_its_epoch_as_the_search_did_and_takes_the_last_where_nothing_validates() -> None:
@@ -232,7 +232,7 @@ def test_a_baseline_that_is_the_best_is_trained_once(home: Home) -> None:
         final = final_study(second, [3, 4])
         with pytest.raises(UserError, match=rf"{final.name}: would train what {trained.name} has trained"):
             create_or_extend(home, final)
-        assert create_or_extend(home, final_study(first, [9])).spec().final_seeds == (3, 4, 9)
+        assert create_or_extend(home, final_study(first, [9])).load_spec().final_seeds == (3, 4, 9)
         assert is_of_baseline(home, final_study(first, [3]))
         shutil.rmtree(trained.path)
     other = replace(best, base={**best.base, "method": {**best.base["method"], "alpha": 0.5}})
@@ -244,7 +244,7 @@ def test_a_baseline_that_is_the_best_is_trained_once(home: Home) -> None:
 @pytest.mark.slow
 def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is_large(home: Home) -> None:
     folder = trained(home, {"study": "mine"}, 0.75)
-    spec, record = folder.spec(), StudyRecord.load(folder.ledger_file)
+    spec, record = folder.load_spec(), StudyRecord.load(folder.ledger_file)
     document = summary.summarise(Results(spec, record))
     assert summary.summary_lines(document)[1:4] == [
         "final     test/accuracy              75.8 ± 1.1% (2 seeds), 95%: 57.6 to 87.8%",

@@ -16,7 +16,7 @@ from study.commands import fetch as fetching
 from study.commands.final_training import final_study, find_model
 from study.commands.on_cluster import RemoteStudies
 from study.errors import UserError
-from study.home.folder import Home, StudyFolder, fetch_origin
+from study.home.folder import Home, StudyFolder, read_fetch_origin
 from study.spec import StudySpec
 
 
@@ -62,7 +62,7 @@ def test_a_study_that_runs_is_read_as_such(there: There) -> None:
     assert told.cluster["nodes"] == 1
     (row,) = RemoteStudies(there.head.address).overview()
     assert (row["name"], row["job"], row["trials"]) == ("mine", "running", {"running": 1, "complete": 1})
-    assert there.home.studies() == []
+    assert there.home.list_studies() == []
 
 
 def test_a_driver_that_has_made_no_study_yet(there: There) -> None:
@@ -84,7 +84,7 @@ def test_a_study_is_fetched_and_then_what_is_new(there: There) -> None:
     assert done.origin.was_running
     assert "models" not in " ".join(fetching.outcome_lines(done)), "nobody asked for them"
     assert any("it runs at" in line for line in fetching.outcome_lines(done))
-    assert there.home.find_study("mine").spec().hash == there.study.spec().hash
+    assert there.home.find_study("mine").load_spec().hash == there.study.load_spec().hash
     there.add(there.study)
     there.head.jobs[0]["status"] = "STOPPED"
     done = there.fetch(models=True)
@@ -111,10 +111,10 @@ def test_a_fetch_that_breaks_off_leaves_no_study_and_goes_on(there: There) -> No
     there.head.cut = 700
     with pytest.raises(UserError, match=r"ledger\.jsonl broke off"):
         there.fetch()
-    assert there.home.studies() == []
+    assert there.home.list_studies() == []
     there.head.cut = None
     there.fetch()
-    assert [folder.name for folder in there.home.studies()] == ["mine"]
+    assert [folder.name for folder in there.home.list_studies()] == ["mine"]
     assert not [path for path in there.home.path.iterdir() if path.name.startswith(".mine")]
 
 
@@ -126,7 +126,7 @@ def test_a_study_without_models_is_fetched_with_them(there: There) -> None:
 
 def test_another_name_here(there: There) -> None:
     there.fetch(rename="theirs")
-    assert there.home.find_study("theirs").spec().name == "theirs"
+    assert there.home.find_study("theirs").load_spec().name == "theirs"
     there.add(there.study)
     assert there.fetch(rename="theirs").files == ["ledger.jsonl", "study.yaml"]
 
@@ -142,7 +142,7 @@ def test_a_home_that_the_cluster_has_too_needs_no_fetch(there: There, monkeypatc
     there.home = Home(there.study.path.parent)
     there.add(there.study)
     done = there.fetch()
-    assert (done.files, fetch_origin(there.study)) == ([], None)
+    assert (done.files, read_fetch_origin(there.study)) == ([], None)
     assert "is this very study" in fetching.outcome_lines(done)[0]
     assert there.fetch(rename="beside").folder.ledger_file.read_bytes() == there.study.ledger_file.read_bytes()
 
@@ -181,7 +181,7 @@ def test_when_the_head_has_gone_what_is_known_is_told(there: There, capsys: pyte
             assert words in str(told.value)
         assert f"{there.study.path}/ledger.jsonl on " in str(told.value)
         assert "study submit" in str(told.value)
-    assert RemoteStudies(there.head.address).home(["mine"]).find_study("mine").spec().name == "mine"
+    assert RemoteStudies(there.head.address).home(["mine"]).find_study("mine").load_spec().name == "mine"
     assert "mine: as it was on " in capsys.readouterr().err
 
 

@@ -6,10 +6,10 @@ import pytest
 from helpers import quickstart
 
 from study.commands.plan import plan, text
-from study.metrics.selection_rules import RULES
+from study.metrics.selection_rules import SELECTION_RULES
 from study.ranking.documents import to_plain
 
-LABELLED = sum(rule.needs != "inferred groups" for rule in RULES)
+LABELLED = sum(rule.required_labels != "inferred groups" for rule in SELECTION_RULES)
 """Rules that data with bias labels allow, where no groups are inferred."""
 
 

@@ -17,7 +17,7 @@ from study import data
 from study.commands.final_training import final_study
 from study.driver import run
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
-from study.home.folder import Home, write_format
+from study.home.folder import Home, write_home_format
 
 SPEC = quickstart()
 
@@ -77,14 +77,14 @@ def test_what_is_refused_before_its_first_trial_leaves_nothing_behind(
     monkeypatch.setattr("study.sweep.driver.drive", refused)
     home = Home(tmp_path / "home")
     home.path.mkdir()
-    write_format(home.path)
+    write_home_format(home.path)
     shutil.copy(empty_database, home.database_file)
     spec = SPEC if begin == "start" else final_study(SPEC, [0, 1], None, False)
     command = run.start if begin == "start" else run.train
     for _ in range(2 - stays):
         with pytest.raises(type(refusal), match=re.escape(str(refusal))):
             command(home, spec, lambda *_: nullcontext(no_word))
-        assert [folder.name for folder in home.studies()] == ([spec.name] if stays else [])
+        assert [folder.name for folder in home.list_studies()] == ([spec.name] if stays else [])
 
 
 @pytest.mark.parametrize("begin", ["start", "train"])
@@ -105,7 +105,7 @@ def test_a_signal_as_the_folder_is_made_is_told_as_a_study_that_goes_on(
     monkeypatch.setattr(Path, "rename", renamed_as_it_came)
     with pytest.raises(StartInterruptedError, match=rf"go on with it: study resume {spec.name}$"):
         command(home, spec, lambda *_: nullcontext(no_word))
-    assert [folder.name for folder in home.studies()] == [spec.name]
+    assert [folder.name for folder in home.list_studies()] == [spec.name]
 
 
 @pytest.mark.slow

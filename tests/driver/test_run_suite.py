@@ -95,7 +95,7 @@ def test_a_signal_ends_it_and_the_next_run_goes_on(
 
     monkeypatch.setattr("study.driver.run.start_or_resume", stopped)
     assert begin(home, suite).stopped
-    assert [folder.name for folder in home.studies()] == ["small--weak--rho_80--1"]
+    assert [folder.name for folder in home.list_studies()] == ["small--weak--rho_80--1"]
     asked: list[str] = []
 
     def resumed(home: Home, spec: StudySpec, *rest: Any) -> RunEnd:

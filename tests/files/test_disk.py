@@ -89,7 +89,7 @@ def report(folder: Path) -> None:
 
 def best_file(folder: Path) -> None:
     home = Home(folder / "home")
-    there = home.create_study(quickstart()) if not home.studies() else home.studies()[0]
+    there = home.create_study(quickstart()) if not home.list_studies() else home.list_studies()[0]
     told = [Told("baseline", [0.4], state="complete"), Told("search", [0.5], state="complete")]
     write_ledger(there.ledger_file, *told)
     export(there, Results(quickstart(), record(*told)), folder / "best.yaml")

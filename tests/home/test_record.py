@@ -10,7 +10,7 @@ from helpers import Told, quickstart, record, write_ledger
 from study.analysis.report.caveats import NotRead, caveats
 from study.errors import UserError
 from study.home.ledger import Ledger
-from study.home.ledger_line import Entry, LineChain, encode
+from study.home.ledger_line import Entry, LineChainState, encode_entry
 from study.home.record import StudyRecord, finite_metrics
 from study.ranking import Results
 from study.ranking.summary import summarise, summary_lines
@@ -80,7 +80,7 @@ def test_a_trial_that_was_lost_counts_as_busy_while_it_ran() -> None:
         {"event": "lost", "trial": 0, "kind": "OOM", "reason": "", "attempt": 1, "alone": True, "time": 9.0}
     )
     found.apply_entry({"event": "lost", "trial": 0, "kind": "PREEMPTED", "reason": "", "attempt": 2, "time": 11.0})
-    assert found.trials[0].has_gpu_alone
+    assert found.trials[0].needs_gpu_alone
     found.apply_entry({"event": "started", "trial": 0, "node": "there", "epoch": 0, "time": 20.0})
     found.apply_entry({"event": "ended", "trial": 0, "state": "failed", "kind": "BUG", "reason": "x", "time": 25.0})
     assert found.total_trial_seconds == 11.0
@@ -100,7 +100,7 @@ def test_a_trial_whose_end_the_next_session_wrote_did_not_run_meanwhile() -> Non
         {"event": "ended", "trial": 0, "time": 100.5, "state": "complete"},
     ]
     trial = StudyRecord.from_entries(told).trials[0]
-    assert (trial.total_run_seconds, trial.ended) == (4.0, 14.0)
+    assert (trial.total_run_seconds, trial.ended_at) == (4.0, 14.0)
 
 
 @pytest.mark.parametrize("held", [True, False])
@@ -167,10 +167,10 @@ BEFORE: list[Entry] = [
 )
 def test_an_event_that_cannot_be_is_told(tmp_path: Path, name: str, fields: dict[str, Any], told: str) -> None:
     """Also where its check value is right; with its byte."""
-    path, chain = tmp_path / "ledger.jsonl", LineChain()
+    path, chain = tmp_path / "ledger.jsonl", LineChainState()
     lines = []
     for event in (*BEFORE, {"event": name, "time": 2.0, **fields}):
-        lines.append(chain.complete_line(encode(event)))
+        lines.append(chain.complete_line(encode_entry(event)))
         assert chain.accepts(lines[-1])
     path.write_bytes(b"".join(lines))
     place = sum(map(len, lines[:-1]))

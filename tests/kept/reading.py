@@ -35,7 +35,7 @@ from study.analysis.statistics.frame import param, param_keys
 from study.cli import app
 from study.commands.export import export
 from study.home.events import Event, event_to_entry
-from study.home.folder import StudyFolder, write_format
+from study.home.folder import StudyFolder, write_home_format
 from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.knobs import REMOVED_VALUES
@@ -164,7 +164,7 @@ def documents(name: str, asked: Iterable[str] = COMMANDS) -> dict[str, dict[str,
     """What commands print of a study with `--json`, value by value in their order; nothing where they refuse it."""
     folder("single")
     home = folder(name).path.parent
-    write_format(home)
+    write_home_format(home)
     found = {}
     for command in asked:
         given = [word.format(name) for word in COMMANDS[command]]
@@ -196,7 +196,7 @@ def forms() -> dict[str, dict[str, str]]:
     """Of each of these commands the keys of what it prints, in their order, each with the kinds of its values."""
     with tempfile.TemporaryDirectory() as out:
         shutil.copytree(folder("single").path, Path(out, "home", "single"))
-        write_format(Path(out, "home"))
+        write_home_format(Path(out, "home"))
         env = {"STUDY_HOME": f"{out}/home", "STUDY_DATA": f"{out}/data"}
         asked = {name: [word.format(out=out) for word in words] for name, words in FORMS.items()}
         printed = {name: CliRunner().invoke(app, [*words, "--json"], env=env).stdout for name, words in asked.items()}

@@ -7,7 +7,7 @@ import pytest
 from study.metrics.worst_group_statement import (
     GroupCounts,
     WorstGroup,
-    class_sentences,
+    class_recall_sentences,
     find_worst_group,
     wilson_interval,
 )
@@ -61,8 +61,8 @@ def test_a_small_group_without_a_right_prediction_is_the_worst() -> None:
 def test_the_lowest_rate_is_the_worst_whatever_its_size() -> None:
     told = found([[35, 5], [40, 40]], [[38, 7], [40, 40]])
     assert (told.worst[0].right, told.worst[0].samples) == (5, 7)
-    assert told.of_enough is not None
-    assert (told.of_enough.right, told.of_enough.samples) == (35, 38)
+    assert told.worst_large_group is not None
+    assert (told.worst_large_group.right, told.worst_large_group.samples) == (35, 38)
 
 
 def test_every_group_with_none_right_is_named() -> None:
@@ -140,17 +140,19 @@ def test_where_no_group_has_a_metric_of_its_own_the_lowest_accuracy_is_told() ->
 def test_one_line_says_the_first_of_it(
     right: Sequence[Sequence[float]], samples: Sequence[Sequence[int]], said: str
 ) -> None:
-    line = found(right, samples, accuracy=0.8).line()
+    line = found(right, samples, accuracy=0.8).first_sentence()
     assert said in line
     assert len(line) < 180
 
 
 def test_the_class_that_is_recognised_least_is_named_with_what_it_is_taken_for() -> None:
-    (told,) = class_sentences(["cat", "dog", "fox", "owl"], [[9, 0, 1, 0], [1, 3, 6, 0], [0] * 4, [0, 0, 0, 7]], None)
+    (told,) = class_recall_sentences(
+        ["cat", "dog", "fox", "owl"], [[9, 0, 1, 0], [1, 3, 6, 0], [0] * 4, [0, 0, 0, 7]], None
+    )
     least = "Of the classes, 'dog' is recognised least: 3 of 10 right, 6 called 'fox'."
     assert told == f"{least} Right of the others: 'cat' 9 of 10, 'owl' 7 of 7."
-    assert class_sentences(["cat", "dog"], [[9, 1], [1, 9]], 0.95) == []
-    assert class_sentences(["cat", "dog"], [[0, 0], [1, 9]], None) == []
+    assert class_recall_sentences(["cat", "dog"], [[9, 1], [1, 9]], 0.95) == []
+    assert class_recall_sentences(["cat", "dog"], [[0, 0], [1, 9]], None) == []
 
 
 @pytest.mark.parametrize(
@@ -162,6 +164,6 @@ def test_the_class_that_is_recognised_least_is_named_with_what_it_is_taken_for()
     ],
 )
 def test_a_threshold_that_is_off_is_told_with_what_to_do(confusion: list[list[int]], auc: float, is_off: bool) -> None:
-    told = " ".join(class_sentences(NAMES[0], confusion, auc))
+    told = " ".join(class_recall_sentences(NAMES[0], confusion, auc))
     assert ("about 93% of each class" in told) is is_off
     assert ("columns p(CLASS) of study predict" in told) is is_off

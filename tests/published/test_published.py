@@ -8,7 +8,7 @@ import pytest
 from paper_texts import in_order, nearby, needs_texts, numbers, paper_text, places, table
 
 from study.errors import UserError
-from study.metrics import METRICS, direction
+from study.metrics import METRICS, metric_direction
 from study.published import PublishedTable, load_table, table_names
 
 MEASURED = re.compile(r"[a-z_0-9]+/(?:biased_encoder_)?(?:(?:lbfgs|knn|mlp)_)?(?P<metric>\w+)")
@@ -41,19 +41,19 @@ def mode(metric: str) -> str | None:
     found = MEASURED.fullmatch(metric)
     assert found is not None
     assert found["metric"] in METRICS
-    return direction(metric)
+    return metric_direction(metric)
 
 
 def test_cells_are_numbers_in_fractions_with_their_metric_and_their_trials() -> None:
     example = PublishedTable.model_validate(EXAMPLE)
-    first, gap = example.cell("one", "0.9"), example.cell("two", "gap")
+    first, gap = example.printed_cell("one", "0.9"), example.printed_cell("two", "gap")
     assert (first.printed, first.value, first.spread) == ("90.5 ± 1.5", 0.905, 0.015)
     assert (gap.value, gap.spread) == (0.5, 0.1)
-    assert (example.cell("two", "0.9").value, example.cell("three", "0.9").spread) == (None, None)
+    assert (example.printed_cell("two", "0.9").value, example.printed_cell("three", "0.9").spread) == (None, None)
     assert example.metric_of("one", "0.9") == "test/accuracy"
     assert example.metric_of("two", "gap") == "test/lbfgs_equalized_odds"
-    assert example.where("one", "0.9") == {"method.name": "One", "data.rho": 0.9}
-    assert example.where("three", "0.9") is None
+    assert example.trial_keys_of("one", "0.9") == {"method.name": "One", "data.rho": 0.9}
+    assert example.trial_keys_of("three", "0.9") is None
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def holds(of: PublishedTable, claim: Any, values: list[float]) -> bool:
     if claim.best:
         in_column = claim.best.among == "column"
         others = [place for place in places(of) if place[in_column] == claim.cells()[0][in_column]]
-        printed = [of.cell(*place).value for place in others]
+        printed = [of.printed_cell(*place).value for place in others]
         return sign * values[0] == max(sign * value for value in printed if value is not None)
     step = 1 if claim.increasing else -1
     return all(step * first < step * second for first, second in pairwise(values))

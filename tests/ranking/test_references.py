@@ -44,7 +44,7 @@ from study.home import ledger
 from study.home.events import ReferenceFitted, SessionClosed
 from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
-from study.metrics import format_value
+from study.metrics import format_metric
 from study.ranking import FittedReference, Results, summary
 from study.ranking.documents import to_plain
 from study.spec import load_study
@@ -187,7 +187,7 @@ def test_all_who_read_a_study_take_the_same_for_its_result(written: study.Study,
     other = Results(replace(written.spec, name="other"), written.record)
     columns = printed_comparison(compare([results, other]))
     rows = dict(zip(columns[""], columns["mine"], strict=True))
-    assert rows[f"best {metric}"].startswith(format_value(metric, value))
+    assert rows[f"best {metric}"].startswith(format_metric(metric, value))
     assert (
         REFERENCES[best.reference].words in rows["best trial"] if best.reference else str(result) in rows["best trial"]
     )

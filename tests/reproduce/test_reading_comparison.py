@@ -125,7 +125,7 @@ def test_studies_of_readings_are_over_when_they_are_complete(home: Home, begin: 
 def test_readings_that_are_not_there_are_refused(home: Home, table: str, readings: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         list(reproduce_readings(home, table, Request(), readings, unseen))
-    assert home.studies() == []
+    assert home.list_studies() == []
 
 
 # Whether the sentence is right, of studies whose truth is known.
@@ -135,7 +135,7 @@ def drawn(random: np.random.Generator, follows: float, noise: float = 0.05) -> C
     """Cells of the table whose true values follow the print's by a share, and chance on each seed."""
     table, cells = published.load_table(TABLE), {}
     for place in cell_places(table):
-        printed = table.cell(*place).value
+        printed = table.printed_cell(*place).value
         assert printed is not None
         values = follows * printed + random.normal(0, noise, len(SEEDS))
         cells[place] = MetricCell("test/accuracy", tuple(map(float, values)), seeds=SEEDS)
@@ -177,7 +177,7 @@ def test_only_pairs_that_the_print_tells_apart_and_all_readings_have_are_compare
     whole = drawn(np.random.default_rng(0), 1.0)
     pairs = ordered_pairs(table, "row", [whole], SEEDS)
     assert all(more[0] == less[0] for more, less in pairs)
-    assert all((table.cell(*more).value or 0) > (table.cell(*less).value or 0) for more, less in pairs)
+    assert all((table.printed_cell(*more).value or 0) > (table.printed_cell(*less).value or 0) for more, less in pairs)
     without: dict[Any, MetricCell] = {place: cell for place, cell in whole.items() if place[0] != "0.999"}
     assert {more[0] for more, _ in ordered_pairs(table, "row", [whole, without], SEEDS)} == {"0.997", "0.995", "0.99"}
     assert order(whole, pairs, SEEDS)[0] > 0.5
@@ -207,7 +207,7 @@ def test_a_reading_of_the_best_epoch_reads_the_trials_that_are_there(home: Home,
             course.trial(params, seed, [best[alpha], last + seed / 100])
     course.close("complete")
     assert list(reproduce_readings(home, TABLE, Request(), "once,best_on_test", unseen)) == []
-    assert [folder.name for folder in home.studies()] == [TABLE]
+    assert [folder.name for folder in home.list_studies()] == [TABLE]
     last, at_best = compared_readings(home, TABLE, Request(), "once,best_on_test").results
     assert at_best.study == last.study == TABLE
     assert last.ours["0.999", "lambda = 0.5, alpha = 0.01"].values == pytest.approx((0.60, 0.61, 0.62))

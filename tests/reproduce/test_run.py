@@ -31,7 +31,7 @@ def test_an_unknown_table_is_refused_with_those_that_there_are(home: Home) -> No
 def test_seeds_are_different_whole_numbers(home: Home, seeds: str) -> None:
     with pytest.raises(UserError, match=r"--seeds .*: different whole numbers from 0 on|equal to 4294967295"):
         reproduce(home, TABLE, Request(profile="cpu", seeds=seeds), unseen)
-    assert home.studies() == []
+    assert home.list_studies() == []
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_a_table_of_which_nothing_has_begun_is_the_papers(
     assert all(cell["last_epoch"] is None and cell["missing"] for cell in document(reproduction)["cells"])
     of = published.load_table(table)
     assert (of.no_study or "no trial has run yet") in " ".join(reproduction.last_grid.notes)
-    assert home.studies() == []
+    assert home.list_studies() == []
 
 
 def test_a_table_of_which_nothing_can_be_run_is_refused_with_why_and_its_numbers_are_shown(home: Home) -> None:
     with pytest.raises(UserError, match=r"dcl-table2: .* neither text data nor .*study reproduce dcl-table2 --report"):
         reproduce(home, "dcl-table2", Request(), unseen)
-    assert home.studies() == []
+    assert home.list_studies() == []
     shown = current_table(home, "dcl-table2", Request())
     assert "| Biased (QT) | paper (published only) | **76.8** | 81.3 |" in markdown(shown)
     assert {cell["missing"] for cell in document(shown)["cells"]} == {"published only"}
@@ -92,7 +92,7 @@ def test_a_file_that_a_user_must_bring_is_named_with_where_to_get_it(
     given = Request(assignments=("search.space.data.name={choices: [imagenet100, cub]}", "resources={cpu: 1, gpu: 0}"))
     with pytest.raises(UserError, match=r"imagenet/clip\.npz: not found.*github\.com/openai/CLIP"):
         reproduce(home, "cclk-table2", given, unseen)
-    assert home.studies() == []
+    assert home.list_studies() == []
 
 
 def test_a_complete_study_runs_nothing(home: Home, begin: Begin) -> None:
@@ -111,11 +111,11 @@ def test_a_study_of_other_settings_is_not_gone_on_with(home: Home, begin: Begin,
 def test_a_table_is_compared_at_the_last_epoch(home: Home) -> None:
     with pytest.raises(UserError, match=r"search\.epoch: 'best' given, allowed is last"):
         reproduce(home, TABLE, Request(profile="cpu", assignments=("search.epoch=best",)), unseen)
-    assert home.studies() == []
+    assert home.list_studies() == []
 
 
 def test_a_table_needs_the_test_metrics_of_each_trial(home: Home) -> None:
     """Without them every trial runs and no cell has a value."""
     with pytest.raises(UserError, match=r"train\.report_test: false given, allowed is true"):
         reproduce(home, TABLE, Request(profile="cpu", assignments=("train.report_test=false",)), unseen)
-    assert home.studies() == []
+    assert home.list_studies() == []

@@ -47,7 +47,7 @@ def counts(table: PublishedTable, spec: StudySpec) -> Counter[tuple[str, str]]:
     configurations = planned_configurations(spec)
     found: Counter[tuple[str, str]] = Counter()
     for place in cell_places(table):
-        where = table.where(*place)
+        where = table.trial_keys_of(*place)
         if where is not None:
             found[place] = sum(is_of_cell(where, *one) for one in configurations)
     return found

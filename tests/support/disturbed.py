@@ -49,7 +49,7 @@ def study(home: Home) -> str:
     changes += ["search.early_stopping={name: asha, grace: 1, reduction: 2}", "search.concurrency=1"]
     try:
         spec, function = function_study(train, assignments=changes, **given)
-        there = [folder.name for folder in home.studies()]
+        there = [folder.name for folder in home.list_studies()]
         end = run.resume(home, NAME, VIEW) if there else run.start(home, spec, VIEW, function=function)
     except UserError as error:
         if "there is nothing to go on with" in str(error):

@@ -16,7 +16,7 @@ import typer.main
 from study import data, methods, models
 from study.cli import app
 from study.knobs import MAX_INTEGER
-from study.metrics import GROUPS, METRICS, NAMED_GROUPS
+from study.metrics import CELLS_BY_GROUP_METRIC, MAX_GROUP_METRICS, METRICS
 from study.spec.json_schema import study_file_schema
 from study.spec.sampler_facts import SAMPLERS
 from study.training.config import SECTIONS
@@ -133,9 +133,11 @@ def _metrics() -> Iterator[str]:
     yield "A metric is named with its split, as `val/accuracy`. Larger is better unless it says that smaller is."
     yield ""
     for name, metric in METRICS.items():
-        if name not in GROUPS:
-            yield f"- `{name}`: {_one_line(metric.about)}" + (" Smaller is better." if metric.better == "min" else "")
-    most = f"where there are at most {NAMED_GROUPS} such cells"
+        if name not in CELLS_BY_GROUP_METRIC:
+            yield f"- `{name}`: {_one_line(metric.description)}" + (
+                " Smaller is better." if metric.better == "min" else ""
+            )
+    most = f"where there are at most {MAX_GROUP_METRICS} such cells"
     yield f"- `group_Y_S_accuracy`: Accuracy of class Y with bias class S, {most}."
 
 

@@ -11,7 +11,7 @@ from study.analysis.report.conclusions import Doubted, InputTellsClass
 from study.analysis.report.result_sentences import lead
 from study.analysis.statistics.next_step import TrialFailed, next_steps
 from study.commands.final_training import final_study
-from study.home.events import GroupCells, ReferenceFitted
+from study.home.events import GroupSampleCounts, ReferenceFitted
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.documents import Statement
@@ -281,7 +281,7 @@ def broken_anew(gap: float = 0.2) -> StudyRecord:
     )
 
 
-CELLS = GroupCells({"val": [[40, 8], [0, 30]]}, ["cat", "dog"], ["dark", "light"], (0, 1))
+CELLS = GroupSampleCounts({"val": [[40, 8], [0, 30]]}, ["cat", "dog"], ["dark", "light"], (0, 1))
 
 
 def grouped() -> StudyRecord:
@@ -289,7 +289,7 @@ def grouped() -> StudyRecord:
     own = {"val/group_0_0_accuracy": 0.9, "val/group_0_1_accuracy": 0.25, "val/worst_group_accuracy": 0.25}
     errors = {"val/worst_group_accuracy_standard_error": 0.1, ERROR: 0.06}
     found = record(Told("search", [0.6], further={**own, **errors}))
-    found.groups = CELLS
+    found.group_sample_counts = CELLS
     return found
 
 
@@ -297,7 +297,9 @@ def guessed() -> StudyRecord:
     """A complete study whose best is right in half of its conflicting samples and wrong in as many aligned ones."""
     shares = {"val/unbiased_accuracy": 0.52, "val/unbiased_accuracy_standard_error": 0.04}
     found = over(Told("baseline", [0.9], further=shares), Told("search", [0.91], further=shares))
-    found.groups = GroupCells({"val": [[40, 8], [6, 30]]}, ["cat", "dog"], ["dark", "light"], (0, 1))
+    found.group_sample_counts = GroupSampleCounts(
+        {"val": [[40, 8], [6, 30]]}, ["cat", "dog"], ["dark", "light"], (0, 1)
+    )
     return found
 
 

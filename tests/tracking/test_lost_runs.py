@@ -37,7 +37,7 @@ def resumed(home: Home, folder: StudyFolder) -> RunEnd:
 
 def again(home: Home, folder: StudyFolder) -> list[str]:
     """What a driver that takes the study up says of MLflow, once it has everything."""
-    tracker = Tracker(home, folder, folder.spec())
+    tracker = Tracker(home, folder, folder.load_spec())
     if not tracker.is_behind and not tracker.is_lost():
         return []
     tracker.start()
@@ -204,7 +204,7 @@ def test_a_database_without_a_table_is_told(home: Home, folder: StudyFolder) -> 
 @pytest.mark.slow
 def test_other_studies_whose_runs_were_in_it_are_named(home: Home, folder: StudyFolder) -> None:
     other = home.create_study(replace(SPEC, name="another"))
-    tracker = Tracker(home, other, other.spec())
+    tracker = Tracker(home, other, other.load_spec())
     tracker.start()
     assert tracker.finish() is None
     text(home.database_file)

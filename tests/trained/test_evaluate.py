@@ -87,8 +87,10 @@ def test_of_many_groups_the_worst_are_named_by_their_own_counts(model: Path, tmp
         target, bias = (int(part.strip("'")) for part in group.name.removeprefix("class ").split(" with bias class "))
         of_group = (split.target == target) & (split.bias == bias)
         assert (group.samples, group.right) == (of_group.sum(), (predicted == target)[of_group].sum())
-    assert len({group.name for group in (*found.worst, *found.too_small)}) == sum(size < 10 for size in found.sizes)
-    assert sum(found.sizes) == len(split)
+    assert len({group.name for group in (*found.worst, *found.too_small)}) == sum(
+        size < 10 for size in found.group_sizes
+    )
+    assert sum(found.group_sizes) == len(split)
 
 
 def test_a_file_is_refused_for_a_model_of_data_that_have_no_files_of_the_users(model: Path, tmp_path: Path) -> None:

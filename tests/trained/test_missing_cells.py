@@ -21,7 +21,7 @@ from study.analysis.statistics.frame import trials_frame
 from study.commands.final_training import final_study
 from study.data import Dataset, Split
 from study.data.cells import group_sizes
-from study.home.events import GroupCells
+from study.home.events import GroupSampleCounts
 from study.home.record import StudyRecord, finite_metrics
 from study.metrics.worst_group_statement import find_worst_group
 from study.ranking import Results, summary
@@ -111,7 +111,7 @@ def studies(of: Dataset, metric: str) -> tuple[StudySpec, StudySpec, list[Told],
 
 def record_of(of: Dataset, trials: Sequence[Told]) -> StudyRecord:
     told = record(*trials)
-    told.groups, told.state = GroupCells.from_sizes(group_sizes({"data": of}) or {}), "complete"
+    told.groups, told.state = GroupSampleCounts.from_sizes(group_sizes({"data": of}) or {}), "complete"
     return told
 
 

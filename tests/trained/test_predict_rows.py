@@ -34,7 +34,7 @@ def loans(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
 
 
 def table_of(loans: StudyFolder) -> Path:
-    return Path(loans.spec().base["data"]["path"])
+    return Path(loans.load_spec().base["data"]["path"])
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def test_the_training_table_is_classified_as_in_training(loans: StudyFolder) -> 
     rows = list(csv.DictReader(Path("classes.csv").read_text().splitlines()))
     assert [row["row"] for row in rows] == [str(n + 1) for n in range(120)]
     right = np.mean([row["class"] == ("no", "yes")[n % 2] for n, row in enumerate(rows)])
-    dataset, record = data.load(loans.spec().base["data"]), StudyRecord.load(loans.ledger_file)
+    dataset, record = data.load(loans.load_spec().base["data"]), StudyRecord.load(loans.ledger_file)
     classifier = Classifier.load(loans.description_file(0), "cpu")
     expected = [np.mean(classifier.probabilities(s.inputs).argmax(1) == s.target) for s in dataset.splits.values()]
     assert right == pytest.approx(np.average(expected, weights=[len(s) for s in dataset.splits.values()]))
@@ -160,7 +160,7 @@ def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFold
     (here / "shifted.csv").write_text("\n".join(few))
     assert own == evaluate(home, model, "train", assignments=[f"data.path={table_of(loans)}"])
     dataset = data.load_encoded(
-        {**loans.spec().base["data"], "path": "shifted.csv"}, Description.read(model).encoding or ()
+        {**loans.load_spec().base["data"], "path": "shifted.csv"}, Description.read(model).encoding or ()
     )[0]
     classifier = Classifier.load(model, "cpu")
     expected = np.mean(classifier.probabilities(dataset.splits["val"].inputs).argmax(1) == dataset.splits["val"].target)
@@ -246,7 +246,7 @@ def test_a_table_that_changed_during_training_is_not_described(loans: StudyFolde
     """Its encoding would be another than the model's."""
     from study.trained.model_files import _encoding
 
-    section, dataset = loans.spec().base["data"], data.load(loans.spec().base["data"])
+    section, dataset = loans.load_spec().base["data"], data.load(loans.load_spec().base["data"])
     assert _encoding(section, dataset) == Description.read(loans.description_file(0)).encoding
     changed = people(here / "changed.csv", 90)
     assert _encoding({**section, "path": str(changed)}, dataset) is None

@@ -32,7 +32,7 @@ from study.analysis.statistics.ablation_effects import Effect, ablation_effects
 from study.analysis.statistics.frame import thin_out, trial_metric
 from study.analysis.statistics.importance import Importances, Share, compute_importances
 from study.home.record import TrialRecord
-from study.metrics import in_percent
+from study.metrics import is_shown_in_percent
 from study.ranking import Results
 from study.ranking.difference import NO_TRIAL, Arm, to_arm
 from study.spec import StudySpec
@@ -58,7 +58,7 @@ def seeds(results: Results) -> Figure | None:
         axes.set_yticks(range(len(arms)), [escape_dollars(arm.label) for arm in reversed(arms)])
         axes.set_ylim(-0.6, len(arms) - 0.4)
         axes.set_xlabel(f"{escape_dollars(name)}\n{fresh[0].repeated_over}, mean ± sd")
-        if in_percent(name) and axes.get_xlim()[1] > 1.0:
+        if is_shown_in_percent(name) and axes.get_xlim()[1] > 1.0:
             axes.set_xlim(right=1.01)
         axes.xaxis.set_major_locator(MaxNLocator(5))
         format_metric_axis(axes, name, "x")

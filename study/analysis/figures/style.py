@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from study.analysis.statistics.formatting import SYMBOLS
-from study.metrics import in_percent
+from study.metrics import is_shown_in_percent
 
 # Okabe and Ito, "Color Universal Design" (2008)
 BLUE, ORANGE, GREEN, VERMILLION, BLACK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#222222"
@@ -143,7 +143,7 @@ def new_figure(
 
 def format_metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
     """Show accuracies in percent on an axis."""
-    if in_percent(metric):
+    if is_shown_in_percent(metric):
         axis = axes.yaxis if which == "y" else axes.xaxis
         axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
 

@@ -19,7 +19,7 @@ from study.analysis.statistics.next_step import (
     position_of_best,
     rivals,
 )
-from study.home.events import Params
+from study.home.events import ParamValues
 from study.metrics.worst_group_statement import WorstGroup
 from study.ranking import Results, SeedStatistics, epochs
 from study.ranking.difference import Arm, Difference, to_arm
@@ -262,7 +262,7 @@ class Parameters(Statement):
     """The parameters of what won."""
 
     arm: Arm
-    values: Params
+    values: ParamValues
 
     def __str__(self) -> str:
         values = ", ".join(f"{key} {format_parameter(value)}" for key, value in self.values.items())

@@ -30,7 +30,7 @@ from study.home.events import event_to_entry
 from study.home.provenance import device_text, used_devices
 from study.home.record import StudyRecord
 from study.metrics import find_metric, group_names
-from study.metrics.selection_rules import DEBIASED
+from study.metrics.selection_rules import BIAS_LABEL_METRICS
 from study.ranking import NORMAL_DEGREES_OF_FREEDOM, Results, epochs
 from study.ranking.ablation_steps import Ablation, has_choosing_seed, requested_ablation, trials_by_configuration
 from study.ranking.difference import Arm, Difference, split_metrics
@@ -210,18 +210,25 @@ def group_paragraphs(results: Results) -> Iterator[str]:
     """Yield the paragraphs on groups below the summary; none without bias labels."""
     record = results.record
     compared = [arm for arm in (*results.result_arms, results.final_arm) if arm]
-    if not any(arm.statistics(f"{split}/{name}") for arm in compared for split in ("val", "test") for name in DEBIASED):
+    if not any(
+        arm.statistics(f"{split}/{name}")
+        for arm in compared
+        for split in ("val", "test")
+        for name in BIAS_LABEL_METRICS
+    ):
         return
     for split in ("val", "test"):
         yield from (text for arm in compared if (text := _worst_group_sentence(record, arm, split)))
-        cells = record.groups.cells.get(split)
-        if cells and any(arm.statistics(f"{split}/{name}") for arm in compared for name in DEBIASED):
-            yield f"On {split} {group_names.compared_groups(cells, record.groups.classes)}"
+        cells = record.group_sample_counts.cells.get(split)
+        if cells and any(arm.statistics(f"{split}/{name}") for arm in compared for name in BIAS_LABEL_METRICS):
+            yield f"On {split} {group_names.compared_groups_sentence(cells, record.group_sample_counts.classes)}"
     if named := _group_names_sentence(record):
         yield named
     arm = compared[-1]
     if any(
-        sampling_error(record, arm, f"{split}/{name}") is not None for split in ("val", "test") for name in DEBIASED
+        sampling_error(record, arm, f"{split}/{name}") is not None
+        for split in ("val", "test")
+        for name in BIAS_LABEL_METRICS
     ):
         yield (
             f"The split's error is the standard error of the value of {arm.words}, because the split is a sample: "
@@ -235,14 +242,14 @@ def _worst_group_sentence(record: StudyRecord, arm: Arm, split: str) -> str | No
     if found := worst_group(record, arm, split):
         return " ".join(found.sentences(arm.words))
     value = arm.statistics(f"{split}/{WORST}")
-    is_counted = split in record.groups.cells
+    is_counted = split in record.group_sample_counts.cells
     told = f"The worst group of {arm.words} on {split} has {formatting.mean(WORST, value)} right."
     return None if value is None or is_counted else told
 
 
 def _group_names_sentence(record: StudyRecord) -> str | None:
     """Return which class and bias class each number of a group stands for; None for data without names."""
-    found = group_names.group_legend(record.groups.classes, record.groups.biases)
+    found = group_names.group_legend(record.group_sample_counts.classes, record.group_sample_counts.biases)
     return f"Groups by name: {'; '.join(f'{name}: {words}' for name, words in found.items())}." if found else None
 
 
@@ -250,7 +257,7 @@ def _metric_meanings(spec: StudySpec) -> Iterator[str]:
     """Yield what each of the study's metrics is, in words; nothing of a function's own."""
     for name in () if spec.function else spec.objective.metrics:
         if metric := find_metric(name):
-            yield f"{name}: {metric.about}{' Smaller is better.' * (metric.better == 'min')}"
+            yield f"{name}: {metric.description}{' Smaller is better.' * (metric.better == 'min')}"
 
 
 def summary_note(results: Results) -> str:
@@ -337,7 +344,7 @@ def report_page(results: Results, pictures: Container[str], beside: Sequence[Com
         report_tables.printed_summary(results),
         report_tables.printed_configurations(results),
     )
-    figure_notes = [Text(LENGTHENED)] if record.was_lengthened else []
+    figure_notes = [Text(LENGTHENED)] if record.has_lengthened_trials else []
     figure_notes += map(Text, why_search_figures_missing(results, pictures))
     with_references = printed_references(results, report_tables.first_table_metrics(results))
     beneath = report_tables.printed_other_epochs(results)
@@ -414,7 +421,7 @@ def _settings(results: Results) -> dict[str, str]:
     search = spec.search
     titles = record.sessions[-1].dataset if record.sessions else None
     settings = {} if titles is None else {"data": titles}
-    classes = record.groups.classes
+    classes = record.group_sample_counts.classes
     settings |= {"positive class": classes[1]} if len(classes) == 2 else {}
     settings |= {key: formatting.setting(value) for key, value in spec.trial_settings.items()}
     settings |= {key: _domain_text(spec, key) for key in search.space}

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from study.analysis.statistics import formatting
 from study.home.record import StudyRecord
-from study.metrics import format_value, is_share
+from study.metrics import format_metric, is_fraction_metric
 from study.metrics.worst_group_statement import GroupCounts, WorstGroup
 from study.metrics.worst_group_statement import find_worst_group as worst
 from study.ranking import SeedStatistics
@@ -19,7 +19,7 @@ def group_counts(record: StudyRecord, arm: Arm, split: str) -> GroupCounts | Non
 
     None where the sizes of groups are not known: without bias labels, of several data sets, or of very many groups.
     """
-    cells = record.groups.cells.get(split)
+    cells = record.group_sample_counts.cells.get(split)
     if not cells:
         return None
 
@@ -33,7 +33,7 @@ def group_counts(record: StudyRecord, arm: Arm, split: str) -> GroupCounts | Non
 def worst_group(record: StudyRecord, arm: Arm, split: str) -> WorstGroup | None:
     """Return which groups of a split an arm serves worst; None where that is not known, or all are alike."""
     found = group_counts(record, arm, split)
-    return worst(found, record.groups.classes, record.groups.biases) if found else None
+    return worst(found, record.group_sample_counts.classes, record.group_sample_counts.biases) if found else None
 
 
 def sampling_error(record: StudyRecord, arm: Arm, name: str) -> float | None:
@@ -58,20 +58,24 @@ def statistics_with_error(record: StudyRecord, arm: Arm, name: str) -> SeedStati
     """Return an arm's metric over its seeds, with its `sampling_error`."""
     found = arm.statistics(name)
     return (
-        replace(found, split_error=sampling_error(record, arm, name), is_proportion=is_share(name)) if found else None
+        replace(found, split_error=sampling_error(record, arm, name), is_proportion=is_fraction_metric(name))
+        if found
+        else None
     )
 
 
 def n_samples(record: StudyRecord, arm: Arm, split: str, metric: str) -> int | None:
     """Return how many samples of a split an accuracy is of; None where that is not known, and for other metrics."""
-    cells = record.groups.cells.get(split)
+    cells = record.group_sample_counts.cells.get(split)
     if not cells:
         return None
     total = sum(map(sum, cells))
     if metric == "accuracy":
         return total
-    if metric in ("aligned_accuracy", "conflicting_accuracy") and record.groups.aligned is not None:
-        aligned = sum(cells[class_][bias] for bias, class_ in enumerate(record.groups.aligned) if class_ >= 0)
+    if metric in ("aligned_accuracy", "conflicting_accuracy") and record.group_sample_counts.aligned is not None:
+        aligned = sum(
+            cells[class_][bias] for bias, class_ in enumerate(record.group_sample_counts.aligned) if class_ >= 0
+        )
         return aligned if metric == "aligned_accuracy" else total - aligned
     if metric == "worst_group_accuracy":
         found = group_counts(record, arm, split)
@@ -102,7 +106,7 @@ class NoBetterThanChance(Statement):
         )
         return (
             f"{sentence_case(self.arm.words)} is not told from guessing: {self.metric} is {has}, and guessing has "
-            f"{format_value(self.metric, self.chance)}, as has any model that knows the bias and nothing else."
+            f"{format_metric(self.metric, self.chance)}, as has any model that knows the bias and nothing else."
         )
 
 
@@ -115,7 +119,7 @@ def no_better_than_chance(record: StudyRecord, arm: Arm) -> NoBetterThanChance |
     """
     found = []
     for split in ("val", "test"):
-        cells, name = record.groups.cells.get(split), f"{split}/unbiased_accuracy"
+        cells, name = record.group_sample_counts.cells.get(split), f"{split}/unbiased_accuracy"
         value = statistics_with_error(record, arm, name) if cells and all(map(all, cells)) else None
         if not cells or value is None:
             continue
@@ -145,14 +149,14 @@ class ClassBelowChance(Statement):
         return (
             f"{sentence_case(self.arm.words)} recognises one class less often than guessing does: {self.metric} is "
             f"{formatting.arm_mean(self.arm, self.metric)}, and guessing has "
-            f"{format_value(self.metric, self.chance)}. study evaluate names the class{remedy}."
+            f"{format_metric(self.metric, self.chance)}. study evaluate names the class{remedy}."
         )
 
 
 def class_below_chance(record: StudyRecord, arm: Arm) -> ClassBelowChance | None:
     """Tell whether an arm's least recognised class is below guessing: on test or, where that is unread, validation."""
     for split in ("test", "val"):
-        cells, name = record.groups.cells.get(split), f"{split}/worst_class_accuracy"
+        cells, name = record.group_sample_counts.cells.get(split), f"{split}/worst_class_accuracy"
         found = arm.statistics(name) if cells else None
         if cells and found:
             sizes, chance = [sum(class_) for class_ in cells], 1 / len(cells)

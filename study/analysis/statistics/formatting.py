@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from study.knobs import Value
-from study.metrics import format_range, format_value, in_percent, is_count
+from study.metrics import format_metric, format_metric_range, is_shown_in_percent, is_whole_count
 from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec
 
@@ -43,12 +43,14 @@ def value(metric: str, number: float | None) -> str:
     """Return a value as `76.2%`, or `0.123` for a metric other than an accuracy."""
     if number is None or math.isnan(number):
         return MISSING
-    return format_value(metric, number)
+    return format_metric(metric, number)
 
 
 def mean(metric: str, spread: SeedStatistics | None) -> str:
     """Return `76.2 ± 1.3%` (sample standard deviation), without the second part for a single value."""
-    return MISSING if spread is None or math.isnan(spread.mean) else format_value(metric, spread.mean, spread.deviation)
+    return (
+        MISSING if spread is None or math.isnan(spread.mean) else format_metric(metric, spread.mean, spread.deviation)
+    )
 
 
 def arm_mean(arm: "Arm", metric: str) -> str:
@@ -60,7 +62,7 @@ def change(metric: str, number: float, signed: bool = True) -> str:
     """Return a difference as `+16.0 points`, or `+0.012` for a metric other than an accuracy."""
     (text,) = _numbers_in_unit(metric, number)
     text = text if signed else text.removeprefix("+")
-    return f"{text} points" if in_percent(metric) else text
+    return f"{text} points" if is_shown_in_percent(metric) else text
 
 
 def _numbers_in_unit(metric: str, *numbers: float) -> list[str]:
@@ -68,8 +70,8 @@ def _numbers_in_unit(metric: str, *numbers: float) -> list[str]:
 
     A number of which these would show nothing is written as `+0.0004`; counts, not in percent, as `+530`.
     """
-    are_large = all(is_count(number) or abs(number) >= 100 for number in numbers)
-    scale, digits = (100, 1) if in_percent(metric) else (1, 0 if are_large else 3)
+    are_large = all(is_whole_count(number) or abs(number) >= 100 for number in numbers)
+    scale, digits = (100, 1) if is_shown_in_percent(metric) else (1, 0 if are_large else 3)
     scaled = [round(scale * number, MOST_DIGITS) for number in numbers]
     while len({round(each, digits) for each in scaled}) < len(set(scaled)) and digits < MOST_DIGITS:
         digits += 1
@@ -141,7 +143,7 @@ def difference_with_verdict(
 
 def value_range(metric: str, ends: tuple[float, float] | None) -> str:
     """Return `64.1 to 79.9%`, the ends of a value's interval, in the unit of `value`."""
-    return MISSING if ends is None else format_range(metric, *ends)
+    return MISSING if ends is None else format_metric_range(metric, *ends)
 
 
 def setting(value: object) -> str:

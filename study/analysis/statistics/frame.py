@@ -126,7 +126,7 @@ def _section_form(spec: StudySpec, trial: TrialRecord, key: str) -> Section:
 
 
 def _row(spec: StudySpec, trial: TrialRecord, keys: list[str], metrics: list[str]) -> list[Value]:
-    seconds = trial.total_run_seconds if trial.started is not None else None
+    seconds = trial.total_run_seconds if trial.started_at is not None else None
     of_trial = [
         trial.stage,
         trial.state,

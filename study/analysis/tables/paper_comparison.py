@@ -13,7 +13,7 @@ from scipy.special import stdtr
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import MetricCell
 from study.analysis.tables.printed_table import Grid, PrintedEntry, cell_notes, to_entry
-from study.metrics import is_share, lower_is_better
+from study.metrics import is_fraction_metric, lower_is_better
 from study.ranking import SeedStatistics, seed_statistics
 from study.ranking.difference import difference
 
@@ -62,7 +62,7 @@ def widest_spread(printed: SeedStatistics | None) -> SeedStatistics | None:
 
 def margin_of(metric: str, theirs: SeedStatistics | None) -> float:
     """Return the margin for a printed number: `MARGIN` for a fraction, else `RELATIVE` of the number."""
-    if is_share(metric) or theirs is None:
+    if is_fraction_metric(metric) or theirs is None:
         return MARGIN
     return RELATIVE * abs(theirs.mean)
 

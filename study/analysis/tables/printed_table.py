@@ -14,7 +14,7 @@ import pandas as pd
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import LABELS, PARTS
 from study.analysis.statistics.cell_tables import STATISTICS, MetricCell, Place
-from study.metrics import direction, in_percent, is_share
+from study.metrics import is_fraction_metric, is_shown_in_percent, metric_direction
 from study.ranking import SeedStatistics
 from study.ranking.difference import Difference
 from study.text import pluralise
@@ -91,7 +91,7 @@ class Grid:
         lines: dict[tuple[int, str, str], dict[tuple[int, int], float]] = defaultdict(dict)
         for row, column in places:
             entry = self.entries[row][column]
-            if entry.statistics is not None and (better := direction(entry.metric)):
+            if entry.statistics is not None and (better := metric_direction(entry.metric)):
                 sign = 1.0 if better == "max" else -1.0
                 line = (row if along == "row" else column, entry.metric, entry.source)
                 lines[line][row, column] = sign * float(self.number(entry).split()[0])
@@ -109,9 +109,9 @@ class Grid:
 
     def _factor_and_digits(self, metric: str, mean: float) -> tuple[float, int]:
         """Return the factor of a number, and its digits after the decimal point."""
-        if in_percent(metric) or (self.gaps_in_percent and is_share(metric)):
+        if is_shown_in_percent(metric) or (self.gaps_in_percent and is_fraction_metric(metric)):
             return 100.0, self.digits
-        if is_share(metric):
+        if is_fraction_metric(metric):
             return 1.0, self.digits + 2
         return 1.0, max(0, 3 - math.floor(math.log10(abs(mean)))) if mean else 3
 
@@ -177,7 +177,7 @@ def cell_notes(cells: Collection[MetricCell], gaps_in_percent: bool = False) -> 
         gaps_in_percent: as in `Grid`.
     """
     over = _deviation_over(cells)
-    units = in_percent if not gaps_in_percent else is_share
+    units = is_shown_in_percent if not gaps_in_percent else is_fraction_metric
     metrics = ", ".join(dict.fromkeys(_unit(cell.metric, units(cell.metric)) for cell in cells))
     if not over:
         return [f"{metrics}: no trial has a value yet.", *_pruned_note(cells)]
@@ -206,7 +206,7 @@ def _pruned_note(cells: Iterable[MetricCell]) -> list[str]:
     """Return what the numbers of cells with pruned trials are, and in which direction they miss."""
     notes = []
     for metric in dict.fromkeys(cell.metric for cell in cells if cell.pruned and cell.values):
-        deviation = {"max": "too high", "min": "too low", None: "biased"}[direction(metric)]
+        deviation = {"max": "too high", "min": "too low", None: "biased"}[metric_direction(metric)]
         notes.append(
             f"A cell with pruned trials is the mean of the trials that were not pruned. If early stopping went by "
             f"{metric}, and trials that lead early end ahead, it is mostly {deviation}."
@@ -222,7 +222,7 @@ def _deviation_over(cells: Iterable[MetricCell]) -> tuple[str, ...]:
 
 
 def _unit(metric: str, in_percent: bool) -> str:
-    return f"{metric} in percent" if in_percent else f"{metric} as a fraction" if is_share(metric) else metric
+    return f"{metric} in percent" if in_percent else f"{metric} as a fraction" if is_fraction_metric(metric) else metric
 
 
 def _as_place(label: object) -> Place:
@@ -276,7 +276,7 @@ def ablation_grid(frame: pd.DataFrame, digits: int = 1) -> Grid:
 def ablation_notes(frame: pd.DataFrame) -> list[str]:
     """Return what the numbers of an ablation are."""
     steps = frame[(frame["part"] == "path") & (frame["keys"] != "")]["configuration"].nunique()
-    units = (f"{name} in percent" if is_share(name) else name for name in _metrics_of(frame))
+    units = (f"{name} in percent" if is_fraction_metric(name) else name for name in _metrics_of(frame))
     counts = sorted({int(pairs) for pairs in frame["pairs"] if pairs}) or [0]
     seeds = pluralise(counts[-1], "seed") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     found = [f"{', '.join(units)}: mean ± sample standard deviation over seeds."]
@@ -321,7 +321,7 @@ def _ablation_entry(metric: str, line: AblationLine, digits: int) -> PrintedEntr
     """Return an entry with its step in the same unit, as `71.5 ± 1.2 (+3.1; +0.5 to +5.7)`."""
     spread, effect = line.statistics, ""
     if line.effect:
-        scale, shown = (100, digits) if is_share(metric) else (1, 3)
+        scale, shown = (100, digits) if is_fraction_metric(metric) else (1, 3)
         numbers = [line.effect.value, *(line.effect.interval or ())]
         first, *ends = (f"{scale * number:+.{shown}f}" for number in numbers)
         effect = "; ".join([first, *([" to ".join(ends)] if ends else [])])

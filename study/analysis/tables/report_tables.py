@@ -94,7 +94,9 @@ def first_table_metrics(results: Results) -> list[str]:
     """Return the metrics of the report's first table, see `study.metrics.selection_rules.summary_metrics`."""
     names = split_metrics(results.spec, list(_arms_by_name(results).values()))
     return (
-        selection_rules.summary_metrics(results.spec.objective.needed_metrics, names, results.record.groups.cells)
+        selection_rules.summary_metrics(
+            results.spec.objective.needed_metrics, names, results.record.group_sample_counts.cells
+        )
         or names[:2]
     )
 

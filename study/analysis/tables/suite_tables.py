@@ -23,7 +23,7 @@ from study.analysis.statistics.suite_cells import (
 )
 from study.analysis.tables.formats import csv_text, to_latex, to_markdown
 from study.analysis.tables.printed_table import Grid, PrintedEntry, RankMark
-from study.metrics import in_percent, lower_is_better
+from study.metrics import is_shown_in_percent, lower_is_better
 from study.ranking import SeedStatistics
 from study.spec.rungs import Schedule
 from study.spec.sampler_facts import sampler_facts
@@ -82,7 +82,7 @@ def suite_notes(suite: Suite) -> list[str]:
 
 
 def _how_to_read(suite: Suite) -> Iterator[str]:
-    unit = f"{suite.judge} in percent" if in_percent(suite.judge) else suite.judge
+    unit = f"{suite.judge} in percent" if is_shown_in_percent(suite.judge) else suite.judge
     lower = ", the lower the better" if lower_is_better(suite.judge) else ""
     text = f"A number is {unit}{lower}, of what a rule picks: the mean over searches of the mean over fresh seeds"
     if suite.searches == 1:

@@ -36,7 +36,7 @@ def test_the_page_says_what_its_metric_is() -> None:
     (numbers,) = [section for section in page.sections if section.title == "What these numbers are"]
     first = numbers.blocks[0]
     assert isinstance(first, Text)
-    assert first.text == f"val/log_loss: {METRICS['log_loss'].about} Smaller is better."
+    assert first.text == f"val/log_loss: {METRICS['log_loss'].description} Smaller is better."
 
 
 def test_the_cost_is_counted() -> None:

@@ -33,7 +33,7 @@ from study.analysis.statistics.next_step import (
     StepReason,
     next_steps,
 )
-from study.home.events import GroupCells
+from study.home.events import GroupSampleCounts
 from study.home.record import StudyRecord
 from study.metrics import selection_rules
 from study.ranking import Results
@@ -352,7 +352,7 @@ def test_with_two_metrics_too_a_guess_has_no_gain_to_its_credit() -> None:
         *(told("confirm", 0.6 + by, 0.3 + by, seed, repeats=0) for seed, by in enumerate(off, 1)),
         *(told("confirm", 0.8 - by, 0.2 + by, seed, repeats=1) for seed, by in enumerate(off, 1)),
     )
-    found.groups = GroupCells({"val": [[40, 8], [6, 30]]}, aligned=(0, 1))
+    found.groups = GroupSampleCounts({"val": [[40, 8], [6, 30]]}, aligned=(0, 1))
     gain = only(FrontGain, Results(spec, found))
     assert gain.is_guess
     assert any(one.is_clear for one in gain.gains.values())

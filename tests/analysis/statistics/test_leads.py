@@ -20,7 +20,7 @@ from study.analysis.statistics.next_step import (
     power,
     seeds_needed,
 )
-from study.home.events import GroupCells, SessionClosed
+from study.home.events import GroupSampleCounts, SessionClosed
 from study.ranking import Results
 from study.ranking.difference import Difference, selection_adjusted_t, to_arm
 
@@ -129,7 +129,7 @@ def test_the_worst_group_its_size_and_how_far_it_may_be_off() -> None:
     assert arm is not None
     assert worst_group(found, arm, "test") is None
     assert sampling_error(found, arm, "test/worst_group_accuracy") is None
-    found.groups = GroupCells({"test": [[50, 25], [0, 100]]}, ["cat", "dog"], ["dark", "light"])
+    found.groups = GroupSampleCounts({"test": [[50, 25], [0, 100]]}, ["cat", "dog"], ["dark", "light"])
     told = worst_group(found, arm, "test")
     assert told is not None
     assert [(group.name, group.samples) for group in told.worst] == [("class 'cat' with bias class 'light'", 25)]
@@ -137,7 +137,7 @@ def test_the_worst_group_its_size_and_how_far_it_may_be_off() -> None:
     assert sampling_error(found, arm, "test/accuracy") == pytest.approx(math.sqrt(176 / 177 / 177 / 175))
     assert sampling_error(found, arm, "val/worst_group_accuracy") == 0.03
     assert sampling_error(found, arm, "test/equalized_odds") is None
-    assert told.sizes == (25, 50, 100)
+    assert told.group_sizes == (25, 50, 100)
     assert worst_group(found, arm, "val") is None
 
 
@@ -148,7 +148,7 @@ def test_samples_that_conflict_are_counted_by_the_class_that_each_bias_class_goe
     aligned: tuple[int, ...] | None, conflicting: int | None
 ) -> None:
     found = record(Told("search", [0.6]))
-    found.groups = GroupCells({"val": [[75, 30], [6, 90]]}, aligned=aligned)
+    found.groups = GroupSampleCounts({"val": [[75, 30], [6, 90]]}, aligned=aligned)
     arm = to_arm(quickstart(), Results(quickstart(), found).ranked_all[0])
     counted = [n_samples(found, arm, "val", f"{name}_accuracy") for name in ("aligned", "conflicting")]
     assert counted == [None if conflicting is None else 201 - conflicting, conflicting]
@@ -156,13 +156,13 @@ def test_samples_that_conflict_are_counted_by_the_class_that_each_bias_class_goe
 
 def test_more_bias_classes_than_classes_are_counted_too() -> None:
     found = record(Told("search", [0.6]))
-    found.groups = GroupCells({"val": [[75, 30, 1], [6, 90, 2]]}, aligned=(0, 1, 1))
+    found.groups = GroupSampleCounts({"val": [[75, 30, 1], [6, 90, 2]]}, aligned=(0, 1, 1))
     arm = to_arm(quickstart(), Results(quickstart(), found).ranked_all[0])
     assert n_samples(found, arm, "val", "conflicting_accuracy") == 30 + 1 + 6
 
 
 def test_ledgers_of_earlier_versions_number_bias_classes_as_the_classes() -> None:
-    assert GroupCells.from_sizes({"val": [[75, 30], [6, 90]]}).aligned == range(2)
-    assert GroupCells.from_sizes({"val": [[75, 30, 1], [6, 90, 2]]}).aligned is None
-    assert GroupCells.from_sizes({"val": [[75, 30], [6, 90]], "aligned": None}).aligned is None
-    assert GroupCells.from_sizes({"val": [[75, 30], [6, 90]], "aligned": [1, 0]}).aligned == [1, 0]
+    assert GroupSampleCounts.from_sizes({"val": [[75, 30], [6, 90]]}).aligned == range(2)
+    assert GroupSampleCounts.from_sizes({"val": [[75, 30, 1], [6, 90, 2]]}).aligned is None
+    assert GroupSampleCounts.from_sizes({"val": [[75, 30], [6, 90]], "aligned": None}).aligned is None
+    assert GroupSampleCounts.from_sizes({"val": [[75, 30], [6, 90]], "aligned": [1, 0]}).aligned == [1, 0]

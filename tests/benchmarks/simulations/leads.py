@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from study.analysis.statistics.debiasing_metrics import sampling_error
 from study.analysis.statistics.next_step import MOST_SEEDS, POWER, edges, position_of_best, power, rivals, seeds_needed
-from study.home.events import GroupCells
+from study.home.events import GroupSampleCounts
 from study.ranking import Results
 from study.ranking.difference import Arm, Difference, difference
 from study.spec import StudySpec
@@ -212,7 +212,7 @@ def split_error(draws: int, rng: np.random.Generator) -> Row:
     """How often the true accuracy lies within two of them."""
     spec, cells = quickstart(), [[300, 60], [40, 300]]
     told = record(Told("final", [0.5]))
-    told.groups = GroupCells({"test": cells}, aligned=(0, 1))
+    told.groups = GroupSampleCounts({"test": cells}, aligned=(0, 1))
     true, inside = 0.8, []
     for right in rng.binomial(100, true, draws):
         told.trials[0].test_metrics = {"test/conflicting_accuracy": right / 100}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from study.analysis.report.conclusions import NotNeeded, conclusions
 from study.analysis.statistics.debiasing_metrics import no_better_than_chance
 from study.commands.plan import FEW_SAMPLES
-from study.home.events import GroupCells
+from study.home.events import GroupSampleCounts
 from study.home.record import EpochMetrics, TrialRecord
 from study.metrics.worst_group_statement import wilson_interval
 from study.ranking import Results
@@ -129,7 +129,7 @@ def guessing(draws: int) -> Iterator[Row]:
             metric, error = "val/unbiased_accuracy", float(ERRORS["unbiased_accuracy"](counts))
             further = {metric: value(counts, "unbiased_accuracy"), f"{metric}_standard_error": error}
             told = record(Told("search", [0.9], further=further))
-            told.groups = GroupCells({"val": [list(row) for row in BIASED]})
+            told.groups = GroupSampleCounts({"val": [list(row) for row in BIASED]})
             best = Results(quickstart("search.baseline=null"), told).compared_arms[1]
             found += best is not None and no_better_than_chance(told, best) is not None
         promised = f"at least {low:.0%}" if low else f"at most {high:.0%}"
