@@ -17,14 +17,14 @@ UPDATE_INTERVAL_S = 1.0
 """Seconds between two updates."""
 
 
-def progress_view(quiet: bool) -> View:
+def create_progress_view(quiet: bool) -> View:
     """Return a view that shows a study while it runs: in a notebook's cell, on a terminal, or as lines."""
     if _notebook_shell() is not None and not quiet:
         return NotebookView()
     return ProgressView(Console(), quiet)
 
 
-def show_figures() -> None:
+def enable_inline_figures() -> None:
     """Have a notebook show Matplotlib's figures, which it otherwise does only once pyplot is imported."""
     if (shell := _notebook_shell()) is not None:
         from IPython.core.pylabtools import select_figure_formats

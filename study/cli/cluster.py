@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Annotated, TypeGuard
 
 import typer
 
-from study.cli.options import Head, Json, Profile, Rename, Set, Spec, Where, print_json
+from study.cli.options import (
+    DashboardOption,
+    JsonOption,
+    NameOption,
+    OptionalDashboardOption,
+    ProfileOption,
+    SetOption,
+    SpecArgument,
+    print_json,
+)
 from study.errors import UserError
 from study.text import print_text, shell_command
 
@@ -14,12 +23,12 @@ if TYPE_CHECKING:
     from study.cluster.job_client import JobClient, Submission
     from study.home.folder import StudyFolder
 
-Follow = Annotated[
+FollowOption = Annotated[
     bool, typer.Option("-f", "--follow", help="On a cluster: show the log until the end; Ctrl-C detaches.")
 ]
 
 
-def is_elsewhere(address: str | None, follow: bool = False) -> TypeGuard[str]:
+def is_remote_address(address: str | None, follow: bool = False) -> TypeGuard[str]:
     """Return whether a command's address is that of a cluster's dashboard, so that the command runs there as a job.
 
     Raises:
@@ -32,7 +41,7 @@ def is_elsewhere(address: str | None, follow: bool = False) -> TypeGuard[str]:
     return False
 
 
-def check_follow(follow: bool, as_json: bool) -> None:
+def check_follow_without_json(follow: bool, as_json: bool) -> None:
     """Refuse --json with --follow: a log is not one JSON document.
 
     Raises:
@@ -62,7 +71,7 @@ def resume_on_cluster(
     from study.cluster.job_client import JobClient
     from study.commands import on_cluster
 
-    check_follow(follow, as_json)
+    check_follow_without_json(follow, as_json)
     remote = JobClient(address)
     remote.idle(remote.last(name))
     if check is not None:
@@ -99,13 +108,13 @@ def follow_driver(remote: "JobClient", name: str, job: str) -> None:
     again, stop = (
         shell_command(*words, "--address", remote.address) for words in (("logs", name, "-f"), ("stop", name))
     )
-    ended = _shown_to_its_end(remote, job, name, f"{name} goes on. Again: {again}\nTo stop it: {stop}")
+    ended = _show_log_until_end(remote, job, name, f"{name} goes on. Again: {again}\nTo stop it: {stop}")
     print_text("\n".join(["", *closing_lines(remote.address, ended)]))
     if ended.exit_status:
         raise typer.Exit(ended.exit_status)
 
 
-def _shown_to_its_end(remote: "JobClient", job: str, study: str, detached: str) -> "DriverJob":
+def _show_log_until_end(remote: "JobClient", job: str, study: str, detached: str) -> "DriverJob":
     """Show a job's log until it ends, and return the ended job.
 
     Args:
@@ -127,7 +136,7 @@ def _shown_to_its_end(remote: "JobClient", job: str, study: str, detached: str) 
         raise typer.Exit(130) from None
 
 
-def option_words(**given: object) -> list[str]:
+def to_option_words(**given: object) -> list[str]:
     """Return options as words of a command line, without those at their default.
 
     `top=3` is `--top 3`, `rules=True` is `--rules`; an option that may be repeated has a list.
@@ -142,24 +151,26 @@ def option_words(**given: object) -> list[str]:
     return words
 
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
-Python = Annotated[str, typer.Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")]
-Env = Annotated[
+RemoteStudyArgument = Annotated[str, typer.Argument(metavar="NAME", help="A study.")]
+PythonOption = Annotated[
+    str, typer.Option("--python", metavar="P", help="The cluster's interpreter with the dependencies.")
+]
+EnvOption = Annotated[
     list[str] | None,
     typer.Option("--env", metavar="KEY", help="Give the job this variable; the cluster's users can read it."),
 ]
 
 
 def submit(
-    spec: Spec,
-    address: Head,
-    follow: Follow = False,
-    name: Rename = None,
-    assignments: Set = None,
-    profile: Profile = None,
-    env: Env = None,
-    python: Python = "python",
-    as_json: Json = False,
+    spec: SpecArgument,
+    address: DashboardOption,
+    follow: FollowOption = False,
+    name: NameOption = None,
+    assignments: SetOption = None,
+    profile: ProfileOption = None,
+    env: EnvOption = None,
+    python: PythonOption = "python",
+    as_json: JsonOption = False,
 ) -> None:
     """Run a study on a cluster, as a job. Example: study submit quickstart --address http://head:8265 --follow"""
     from study.cluster.driver_job import select_shell_variables
@@ -167,7 +178,7 @@ def submit(
     from study.home.provenance import study_owner
     from study.spec import load_study
 
-    check_follow(follow, as_json)
+    check_follow_without_json(follow, as_json)
     # else the owner is who runs the cluster
     variables = {"STUDY_OWNER": study_owner(), **select_shell_variables(env or ())}
     study = load_study(spec, assignments or (), profile, name)
@@ -177,13 +188,13 @@ def submit(
 
 
 def logs(
-    name: Name,
-    follow: Follow = False,
+    name: RemoteStudyArgument,
+    follow: FollowOption = False,
     trial: Annotated[
         int | None, typer.Option("--trial", metavar="T", help="Show one trial only, with its traceback.")
     ] = None,
-    address: Where = None,
-    as_json: Json = False,
+    address: OptionalDashboardOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
     from study.cluster.job_client import JobClient
@@ -194,7 +205,7 @@ def logs(
 
     if follow and (address is None or trial is not None):
         raise UserError(f"-f follows the log of a study's driver on a cluster: study logs {name} -f --address URL")
-    check_follow(follow, as_json)
+    check_follow_without_json(follow, as_json)
     if address is not None and trial is None:
         remote = JobClient(address)
         job = remote.last(name).id
@@ -210,13 +221,13 @@ def logs(
 
 
 def fetch(
-    name: Name,
-    address: Head,
+    name: RemoteStudyArgument,
+    address: DashboardOption,
     models: Annotated[bool, typer.Option("--models", help="Also the weights of its models.")] = False,
     rename: Annotated[
         str | None, typer.Option("--name", metavar="N", help="Its name here; default: as on the cluster.")
     ] = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Copy a cluster's study into this home, or what is new of it. Example: study fetch quickstart --models"""
     from study.commands import fetch as fetching
@@ -226,7 +237,7 @@ def fetch(
     print_json(fetching.to_document(done)) if as_json else print_text("\n".join(fetching.outcome_lines(done)))
 
 
-def share_logs(name: Name, as_json: Json = False) -> None:
+def share_logs(name: RemoteStudyArgument, as_json: JsonOption = False) -> None:
     """Show a study to whoever has the cluster's token; for the jobs of a cluster."""
     from study.cluster import log_share
     from study.home.folder import Home
@@ -249,7 +260,7 @@ def run_on_head(address: str, command: list[str], python: str, env: Sequence[str
     if as_json:
         print_json(remote.answer(job))
         return
-    if _shown_to_its_end(remote, job, "", f"{job} goes on at {address}").state != "succeeded":
+    if _show_log_until_end(remote, job, "", f"{job} goes on at {address}").state != "succeeded":
         raise typer.Exit(1)
 
 
@@ -261,7 +272,7 @@ def up(
     gpus: Annotated[
         int, typer.Option("--gpus", metavar="N", min=0, help="Number of this machine's GPUs that the nodes share.")
     ] = 0,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Start a cluster on loopback, with token and MLflow. Example: study cluster up --nodes 3"""
     from rich.console import Console
@@ -281,7 +292,7 @@ def down() -> None:
     print_text(local_cluster.down(Home.locate()))
 
 
-def cluster_status(as_json: Json = False) -> None:
+def cluster_status(as_json: JsonOption = False) -> None:
     """Show what runs of the cluster that study cluster up started. Example: study cluster status"""
     from study.cluster.local import LocalCluster
     from study.commands import local_cluster

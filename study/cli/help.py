@@ -5,21 +5,21 @@ from typing import Annotated
 
 import typer
 
-from study.cli.options import Json, print_json
+from study.cli.options import JsonOption, print_json
 from study.text import print_text
 
-Address = Annotated[
+AddressOption = Annotated[
     str | None,
     typer.Option("--address", metavar="ADDR", help="A cluster to check: http://HEAD:8265, auto or HOST:PORT."),
 ]
 
 
 def doctor(
-    address: Address = None,
+    address: AddressOption = None,
     clean: Annotated[
         bool, typer.Option("--clean", help="End and remove what killed drivers left in the temporary folder.")
     ] = False,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Check this machine: what is wrong, what mends it, and what a bug report needs. Example: study doctor --json"""
     from study import doctor as doctors
@@ -38,12 +38,12 @@ def doctor(
         raise typer.Exit(1)
 
 
-Words = Annotated[
+TopicArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[TOPIC]...", help="A page's name, or any words; none: the list.")
 ]
 
 
-def guide(topic: Words = None) -> None:
+def guide(topic: TopicArgument = None) -> None:
     """Show a page of the guide, or passages on some words. Examples: study guide selection, study guide limit time"""
     from study.commands.guide import guide_text as page
 

@@ -6,23 +6,35 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from study.cli.cluster import Follow, is_elsewhere, option_words, show_submitted
-from study.cli.options import AnyAddress, Json, Quiet, Rename, Set, Spec, print_json, show_run_end, view
+from study.cli.cluster import FollowOption, is_remote_address, show_submitted, to_option_words
+from study.cli.options import (
+    AnyAddressOption,
+    JsonOption,
+    NameOption,
+    QuietOption,
+    SetOption,
+    SpecArgument,
+    create_progress_view,
+    print_json,
+    show_run_end,
+)
 from study.errors import UserError
 from study.metrics import is_standard_error
 from study.text import list_few_names, pluralise, print_text, quoted
 
-Model = Annotated[
+ModelArgument = Annotated[
     str, typer.Argument(metavar="MODEL", help="A final training's name, a model's .json file, or models:/NAME@ALIAS.")
 ]
-ComputeDevice = Annotated[
+DeviceOption = Annotated[
     str, typer.Option("--device", help="auto, cpu, cuda or cuda:N; auto: a GPU if one works here.")
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Refuse input that cannot be read instead of leaving it out.")]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Which seed of a final training to use.")]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Refuse input that cannot be read instead of leaving it out.")
+]
+SeedOption = Annotated[int | None, typer.Option("--seed", metavar="S", help="Which seed of a final training to use.")]
 
 
-def list_models(as_json: Json = False) -> None:
+def list_models(as_json: JsonOption = False) -> None:
     """List networks with published weights and whether their files are there. Example: study models list --json"""
     from study.commands import backbones
 
@@ -35,8 +47,8 @@ def prepare_model(
     weights: Annotated[
         str, typer.Option("--weights", metavar="NAME", help="Their name in torchvision; imagenet: its default ones.")
     ] = "imagenet",
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Download and check published weights. Example: study models prepare resnet50"""
     from study.commands import backbones
@@ -48,7 +60,7 @@ def prepare_model(
 
 
 def train(
-    spec: Spec,
+    spec: SpecArgument,
     seeds: Annotated[
         str | None,
         typer.Option(
@@ -71,11 +83,11 @@ def train(
     whole: Annotated[
         bool, typer.Option("--whole", help="Keep the weights of a frozen network with the models, and register them.")
     ] = False,
-    name: Rename = None,
-    assignments: Set = None,
-    address: AnyAddress = None,
-    follow: Follow = False,
-    quiet: Quiet = False,
+    name: NameOption = None,
+    assignments: SetOption = None,
+    address: AnyAddressOption = None,
+    follow: FollowOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Train what a study chose, by its name or best.yaml, on several seeds. Example: study train mine --epochs 40"""
     from study.commands.final_training import (
@@ -92,7 +104,7 @@ def train(
     if not baseline and (best := exported_file(Home.locate(), spec)):
         print_text(f"{spec}: the study's best, {best}", sys.stderr)
         spec = str(best)
-    if is_elsewhere(address, follow):
+    if is_remote_address(address, follow):
         from study.cluster.job_client import JobClient, submit_final_training
         from study.commands import on_cluster
         from study.home.provenance import study_owner
@@ -104,7 +116,7 @@ def train(
             parse_seeds(seeds) if seeds is not None else on_cluster.final_training_seeds(remote, given, name, with_val)
         )
         final = final_study(given, chosen, name, with_val)
-        words = option_words(seeds=",".join(map(str, chosen)), data=data, whole=whole, quiet=quiet)
+        words = to_option_words(seeds=",".join(map(str, chosen)), data=data, whole=whole, quiet=quiet)
         on_cluster.check_training(remote, final)
         done = submit_final_training(remote, given, final, words, {"STUDY_OWNER": study_owner()})
         show_submitted(remote, final.name, done, follow)
@@ -119,11 +131,11 @@ def train(
     if study.folds:
         how_long = "fitted once" if is_fitted(study) else pluralise(study.epochs, "epoch")
         print_text(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
-    show_run_end(running.train(Home.locate(), study, view(quiet), address, whole))
+    show_run_end(running.train(Home.locate(), study, create_progress_view(quiet), address, whole))
 
 
 def predict(
-    model: Model,
+    model: ModelArgument,
     inputs: Annotated[
         list[Path],
         typer.Argument(metavar="INPUTS ...", help="Images, folders of them, CSV lists of them; or a table of rows."),
@@ -137,10 +149,10 @@ def predict(
     id_column: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="Column of the table or list that names the samples.")
     ] = None,
-    seed: Seed = None,
-    device: ComputeDevice = "auto",
-    strict: Strict = False,
-    as_json: Json = False,
+    seed: SeedOption = None,
+    device: DeviceOption = "auto",
+    strict: StrictOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Classify images or rows with a trained model. Example: study predict mine-final photos/ -o classes.csv
 
@@ -174,7 +186,7 @@ def predict(
 
 
 def evaluate(
-    model: Model,
+    model: ModelArgument,
     split: Annotated[
         str | None, typer.Option("--split", help="val, test, train or all; default: val, of a table or folder all.")
     ] = None,
@@ -184,11 +196,11 @@ def evaluate(
             "--data", metavar="DATA", help="A table, a folder, or a study file's data; default: the model's own."
         ),
     ] = None,
-    assignments: Set = None,
-    seed: Seed = None,
-    device: ComputeDevice = "auto",
-    strict: Strict = False,
-    as_json: Json = False,
+    assignments: SetOption = None,
+    seed: SeedOption = None,
+    device: DeviceOption = "auto",
+    strict: StrictOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure a trained model on a split. Example: study evaluate mine-final --data new.csv"""
     from study.commands.final_training import find_model

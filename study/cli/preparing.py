@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from study.cli import cluster
-from study.cli.cluster import Env, Python
-from study.cli.options import Json, Quiet, Set, Where, print_json
+from study.cli.cluster import EnvOption, PythonOption
+from study.cli.options import JsonOption, OptionalDashboardOption, QuietOption, SetOption, print_json
 from study.text import escape_control, print_text
 
 
-def spaces(as_json: Json = False) -> None:
+def spaces(as_json: JsonOption = False) -> None:
     """List the shipped study files, and all names that a file can use. Example: study spaces --json"""
     from study.commands import spaces as shipped
 
@@ -59,7 +59,7 @@ def init(
             "--method", metavar="METHOD", help="A loss or method; with FairKL: METHOD+fair_kl. May be repeated."
         ),
     ] = None,
-    gpu: Annotated[bool | None, typer.Option("--gpu/--cpu", help="Where its trials run.")] = None,
+    gpu: Annotated[bool | None, typer.Option("--gpu/--cpu", help="OptionalDashboardOption its trials run.")] = None,
     trials: Annotated[int | None, typer.Option("--trials", min=1, help="Number of configurations to try.")] = None,
     guess: Annotated[
         str | None,
@@ -89,7 +89,7 @@ def init(
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="The file; default: NAME.yaml.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write a study file; asks for what is not given. Example: study init mine --data birds/ --bias place"""
     from study.commands import init as beginning
@@ -122,7 +122,7 @@ def init(
     print_json({"file": str(path)}) if as_json else print_text(f"{path}: what would run: {shell_command('plan', path)}")
 
 
-def list_data(as_json: Json = False) -> None:
+def list_data(as_json: JsonOption = False) -> None:
     """List the data sets and whether their files are there. Example: study data list --json"""
     from study.commands import data as data_commands
 
@@ -132,18 +132,18 @@ def list_data(as_json: Json = False) -> None:
 
 def prepare_data(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A data set; see study data list.")],
-    assignments: Set = None,
-    address: Where = None,
-    env: Env = None,
-    python: Python = "python",
-    quiet: Quiet = False,
-    as_json: Json = False,
+    assignments: SetOption = None,
+    address: OptionalDashboardOption = None,
+    env: EnvOption = None,
+    python: PythonOption = "python",
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Download, check and build a data set, here or on a cluster's head. Example: study data prepare biased_mnist"""
     from study.commands import data as data_commands
 
     if address is not None:
-        command = ["data", "prepare", name, *cluster.option_words(set=assignments), "--quiet"]
+        command = ["data", "prepare", name, *cluster.to_option_words(set=assignments), "--quiet"]
         cluster.run_on_head(address, command, python, env or (), as_json)
         return
     with data_commands.download_bars(quiet) as progress:
@@ -154,8 +154,8 @@ def prepare_data(
 def export_data(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A data set of images; see study data list.")],
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
-    assignments: Set = None,
-    as_json: Json = False,
+    assignments: SetOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write a data set's images as PNG, with a table of labels. Example: study data export biased_digits photos"""
     from study.commands.data import export

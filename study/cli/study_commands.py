@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from study.cli import cluster
-from study.cli.options import Json, Name, Profile, Set, Spec, Where, print_json
+from study.cli.options import (
+    JsonOption,
+    OptionalDashboardOption,
+    ProfileOption,
+    SetOption,
+    SpecArgument,
+    StudyArgument,
+    print_json,
+)
 from study.errors import UserError
 from study.text import print_text, shell_command
 
@@ -27,16 +35,16 @@ def _home_to_read(address: str | None, *names: str) -> "Home":
 
 
 def plan(
-    spec: Spec,
-    assignments: Set = None,
-    profile: Profile = None,
+    spec: SpecArgument,
+    assignments: SetOption = None,
+    profile: ProfileOption = None,
     fast: Annotated[bool, typer.Option("--fast", help="Run no epoch here to estimate the time.")] = False,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show what a study would run and how long it would take; start nothing. Example: study plan quickstart"""
     from study.commands import plan as plans
     from study.commands.cost import Estimate, estimate, estimate_text
-    from study.ranking.documents import plain_fields
+    from study.ranking.documents import to_plain_dict
     from study.spec import load_study
 
     study = load_study(spec, assignments or (), profile)
@@ -49,10 +57,10 @@ def plan(
             print_text("measuring one epoch (--fast: without) ...", sys.stderr)
 
     estimated = Estimate(None, "--fast") if fast else estimate(study, planned, begins)
-    print_json(plain_fields(planned) | plain_fields(estimated)) if as_json else print_text(estimate_text(estimated))
+    print_json(to_plain_dict(planned) | to_plain_dict(estimated)) if as_json else print_text(estimate_text(estimated))
 
 
-def list_studies(address: Where = None, as_json: Json = False) -> None:
+def list_studies(address: OptionalDashboardOption = None, as_json: JsonOption = False) -> None:
     """List the studies of this home, or of a cluster. Example: study list --json"""
     from study.commands import status
     from study.home.folder import Home
@@ -69,7 +77,7 @@ def list_studies(address: Where = None, as_json: Json = False) -> None:
     print_json(rows) if as_json else print_text(status.table(home, rows))
 
 
-def show_status(name: Name, address: Where = None, as_json: Json = False) -> None:
+def show_status(name: StudyArgument, address: OptionalDashboardOption = None, as_json: JsonOption = False) -> None:
     """Show a study's state, trials, best so far and pace. Example: study status quickstart"""
     from study.commands import status
     from study.home.folder import Home
@@ -85,7 +93,7 @@ def show_status(name: Name, address: Where = None, as_json: Json = False) -> Non
 
 
 def report(
-    name: Name,
+    name: StudyArgument,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="The folder to write to; default: the study's.")
     ] = None,
@@ -93,8 +101,8 @@ def report(
     watch: Annotated[
         bool, typer.Option("--watch", help="Keep it up to date while the study runs; the page reloads itself.")
     ] = False,
-    address: Where = None,
-    as_json: Json = False,
+    address: OptionalDashboardOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write tables, figures and an HTML page of a study. Example: study report quickstart -o report"""
     from study.commands import report as reporting
@@ -117,8 +125,8 @@ def compare(
     metric: Annotated[
         str | None, typer.Option("--metric", metavar="METRIC", help="One that all have; default: the studies' own.")
     ] = None,
-    address: Where = None,
-    as_json: Json = False,
+    address: OptionalDashboardOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
     from study.analysis.report.page import markdown_table
@@ -138,7 +146,7 @@ def compare(
 
 
 def export(
-    name: Name,
+    name: StudyArgument,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -160,16 +168,16 @@ def export(
         str | None, typer.Option("--pareto", metavar="M,M", help="The front of these metrics: what no other beats.")
     ] = None,
     trial: Annotated[int | None, typer.Option("--trial", min=0, help="The configuration of this trial.")] = None,
-    address: Where = None,
-    as_json: Json = False,
+    address: OptionalDashboardOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write a study's best configurations as files. Example: study export quickstart --top 3 -o best.yaml"""
     from study.commands import export as exporting
     from study.ranking import Results
-    from study.ranking.selection import Selection
+    from study.ranking.selection import CandidateSelection
 
     metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
-    choice = Selection(top, trial, where or (), by, metrics)
+    choice = CandidateSelection(top, trial, where or (), by, metrics)
     folder = _home_to_read(address, name).find_study(name)
     written = exporting.export(folder, Results.load(folder), out or Path(f"{name}-best.yaml"), choice)
     if as_json:
@@ -181,10 +189,10 @@ def export(
 
 
 def delete(
-    name: Name,
+    name: StudyArgument,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    address: Where = None,
-    as_json: Json = False,
+    address: OptionalDashboardOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Remove a study: its folder, its MLflow runs and their artifacts. Example: study delete quickstart --yes"""
     from study.home.folder import Home
@@ -250,7 +258,7 @@ def import_trials(
 
 
 def stop(
-    name: cluster.Name,
+    name: cluster.RemoteStudyArgument,
     trial: Annotated[
         list[int] | None,
         typer.Option("--trial", metavar="T", min=0, help="Only this trial, at its next report; may be repeated."),
@@ -258,8 +266,8 @@ def stop(
     search: Annotated[
         bool, typer.Option("--search", help="Only the search: try no further configuration; the study goes on.")
     ] = False,
-    address: Where = None,
-    as_json: Json = False,
+    address: OptionalDashboardOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Stop a study in good order, or one of its trials, or its search. Example: study stop quickstart --trial 3"""
     from study.cluster.job_client import JobClient
@@ -286,15 +294,15 @@ def stop(
 
 
 def enqueue(
-    name: cluster.Name,
+    name: cluster.RemoteStudyArgument,
     assignments: Annotated[
         list[str] | None, typer.Argument(metavar="KEY=VALUE ...", help="Searched keys and their values.")
     ] = None,
     like: Annotated[
         int | None, typer.Option("--like", metavar="T", min=0, help="Take every other key from this trial.")
     ] = None,
-    address: Where = None,
-    as_json: Json = False,
+    address: OptionalDashboardOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Have a running search try a configuration next. Example: study enqueue quickstart --like 3 method.alpha=0.5"""
     from study.cluster.job_client import JobClient

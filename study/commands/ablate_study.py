@@ -15,12 +15,12 @@ from study.ranking.ablation_steps import (
     Ablation,
     AblationProgress,
     MergedKnobs,
-    Step,
+    StepKeys,
     ablation_progress,
     check_knobs,
     choose_ablation_seeds,
     differing_knobs,
-    is_measured,
+    is_ablation_measured,
     missing_trials,
     param_value,
     plan_steps,
@@ -28,7 +28,7 @@ from study.ranking.ablation_steps import (
     to_ablation_event,
     trials_by_configuration,
 )
-from study.ranking.documents import FLATTENED
+from study.ranking.documents import FLATTEN_FIELDS
 from study.spec import StudySpec
 from study.text import pluralise
 
@@ -93,9 +93,14 @@ def plan_ablation(results: Results, request: AblationRequest) -> tuple[Ablation,
     check_knobs(results.spec.name, "--knobs", request.knobs, knobs)
     check_knobs(results.spec.name, "--order", request.order, knobs)
     before = requested_ablation(results.record)
-    steps: Sequence[Step]
+    steps: Sequence[StepKeys]
     merges: Sequence[MergedKnobs] = []
-    if before and before.best.number == best.trial.number and not request.knobs and not request.order:
+    if (
+        before
+        and before.best_configuration_trial.number == best.trial.number
+        and not request.knobs
+        and not request.order
+    ):
         steps, words = before.steps, "as before"
     else:
         by_importance = [key for key in compute_importances(results).shares if key in knobs]
@@ -129,7 +134,7 @@ def request_ablation(folder: StudyFolder, spec: StudySpec, request: AblationRequ
         results = Results(spec, StudyRecord.load_without_closing(folder.ledger_file))
         results.record.check_resumable(folder.name)
         wanted = to_ablation_event(plan_ablation(results, request)[0])
-        if wanted == results.record.ablation_request and is_measured(results):
+        if wanted == results.record.ablation_request and is_ablation_measured(results):
             return False
         ledger.append(wanted)
         return True
@@ -150,7 +155,7 @@ class AblationResult:
 
     name: str
     state: str
-    progress: AblationProgress = field(metadata=FLATTENED)
+    progress: AblationProgress = field(metadata=FLATTEN_FIELDS)
     effects: Sequence[Mapping[str, object]]
 
 

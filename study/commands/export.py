@@ -15,7 +15,7 @@ from study.home.ledger_line import Entry
 from study.knobs import Params, Section
 from study.metrics import is_standard_error
 from study.ranking import Candidate, FittedReference, Results, epochs
-from study.ranking.selection import Selection, judging_trials, select_candidates
+from study.ranking.selection import CandidateSelection, select_candidates, trials_judged_by
 from study.spec import StudySpec
 from study.spec.configuration import EXPORT_FORMAT, configuration_digest
 from study.spec.objective import Objective
@@ -37,20 +37,22 @@ class Exported:
     @property
     def rests_on_one_seed(self) -> bool:
         """Whether its metrics are those of one trial."""
-        return isinstance(self.candidate, Candidate) and len(judging_trials(self.candidate)) == 1
+        return isinstance(self.candidate, Candidate) and len(trials_judged_by(self.candidate)) == 1
 
     def to_document(self) -> dict[str, object]:
         """Return plain values: the file, the trial or reference, and mean, sd and n of its metrics."""
         if isinstance(self.candidate, FittedReference):
             metrics = {name: {"mean": value, "sd": None, "n": 1} for name, value in self.candidate.metrics.items()}
             return {"file": str(self.path), "reference": self.candidate.name, "metrics": metrics}
-        trials = judging_trials(self.candidate)
-        spreads = ranking.statistics_by_metric(self.goal, trials, self.candidate.joined)
-        metrics = {name: value.to_document() for name, value in spreads.items()}
+        trials = trials_judged_by(self.candidate)
+        spreads = ranking.statistics_by_metric(self.goal, trials, self.candidate.joined_folds)
+        metrics = {name: value.to_dict() for name, value in spreads.items()}
         return {"file": str(self.path), "trial": self.candidate.trial.number, "metrics": metrics}
 
 
-def export(folder: StudyFolder, results: Results, out: Path, choice: Selection | None = None) -> list[Exported]:
+def export(
+    folder: StudyFolder, results: Results, out: Path, choice: CandidateSelection | None = None
+) -> list[Exported]:
     """Write the best configuration of a study, or those that a choice selects.
 
     Several, or a front, are written as OUT-1, OUT-2 ... Without a choice, a reference is written where it is the
@@ -64,8 +66,8 @@ def export(folder: StudyFolder, results: Results, out: Path, choice: Selection |
             written.
     """
     spec = results.spec
-    choice = choice or Selection()
-    if choice == Selection() and (stays := results.reference_as_result):
+    choice = choice or CandidateSelection()
+    if choice == CandidateSelection() and (stays := results.reference_as_result):
         return [_export_reference(results, stays, out)]
     candidates = select_candidates(results, choice)
     check_output_path(out)
@@ -84,7 +86,7 @@ def export(folder: StudyFolder, results: Results, out: Path, choice: Selection |
             trial=shell_command("trial", file, *_fold_option(candidate)),
         )
         if results.reference_as_result:
-            head += f"# The result of that study needs no search: {results.reference_as_result.words}.\n"
+            head += f"# The result of that study needs no search: {results.reference_as_result.name_in_sentence}.\n"
         head += f"# Chosen by: {' '.join(choice.rule_text(spec).split())}.\n" if goal.has_several_metrics else ""
         if candidate.trial.params:
             head += "# What distinguishes it from the study's other configurations:\n"
@@ -111,7 +113,7 @@ def _export_reference(results: Results, stays: FittedReference, out: Path) -> Ex
         shell_command("train", out.name if out.name.isprintable() else "FILE"),
         searched and searched.trial.number,
     )
-    head = WITHOUT_A_SEARCH.format(study=results.spec.name, words=stays.words, train=train, trial=file)
+    head = WITHOUT_A_SEARCH.format(study=results.spec.name, words=stays.name_in_sentence, train=train, trial=file)
     write_output(out, head + _reference_spec(results, stays).to_yaml())
     return Exported(out, stays, results.spec.objective)
 
@@ -156,16 +158,16 @@ def _fold_option(candidate: Candidate) -> list[str]:
     return [] if candidate.trial.fold is None else ["--fold", str(candidate.trial.fold)]
 
 
-def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, choice: Selection) -> StudySpec:
+def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, choice: CandidateSelection) -> StudySpec:
     """Return a configuration as a study file of one trial."""
     spec, record = results.spec, results.record
     began = candidate.trial.started_at or 0.0
     session = [session for session in record.sessions if session.time <= began or session is record.sessions[0]][-1]
-    seeds, values = len(judging_trials(candidate)), epochs.chosen_metrics(spec.objective, candidate.trial)
+    seeds, values = len(trials_judged_by(candidate)), epochs.chosen_metrics(spec.objective, candidate.trial)
     rule = (
         "one seed" if seeds == 1 else f"mean over {seeds} {'fresh' if candidate.confirm_trials else 'searched'} seeds"
     )
-    if candidate.joined:
+    if candidate.joined_folds:
         rule = f"the samples of all {spec.folds} folds together, on {seeds} fresh seeds"
         chosen = [epochs.chosen_metrics(spec.objective, trial)["epoch"] or 0 for trial in candidate.confirm_trials]
         values = {**values, "epoch": round(statistics.median(chosen))}
@@ -228,8 +230,8 @@ def _confirm_statistics(spec: StudySpec, candidate: Candidate) -> Section:
     """Return the seeds of the confirm trials, and mean, sample standard deviation and n of each metric over them."""
     if not candidate.confirm_trials:
         return {}
-    spreads = ranking.statistics_by_metric(spec.objective, candidate.confirm_trials, candidate.joined)
-    metrics = {name: value.to_document() for name, value in spreads.items()}
+    spreads = ranking.statistics_by_metric(spec.objective, candidate.confirm_trials, candidate.joined_folds)
+    metrics = {name: value.to_dict() for name, value in spreads.items()}
     return {"seeds": [trial.seed for trial in candidate.confirm_trials], **metrics}
 
 
@@ -241,7 +243,7 @@ def _gain(results: Results, candidate: Candidate) -> Section:
     if reference is None or reference.trial.number == candidate.trial.number:
         return {}
     other = to_arm(results.spec, reference)
-    one = replace(to_arm(results.spec, candidate), n_candidates=results.n_candidates(candidate))
+    one = replace(to_arm(results.spec, candidate), n_candidates=results.n_candidates_for(candidate))
     names = (results.spec.metric, results.spec.test_metric)
     gains = {name: one.difference_to(other, name) for name in names}
-    return {name: gain.to_document() for name, gain in gains.items() if gain}
+    return {name: gain.to_dict() for name, gain in gains.items() if gain}

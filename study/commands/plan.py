@@ -17,7 +17,7 @@ from study.knobs import Scalar, Section
 from study.metrics import group_names
 from study.metrics.selection_rules import SELECTION_RULES
 from study.ranking import epochs
-from study.ranking.documents import FLATTENED
+from study.ranking.documents import FLATTEN_FIELDS
 from study.ranking.picks import max_picked_configurations
 from study.spec import StudySpec, search_checks
 from study.spec.configuration import is_same_configuration
@@ -264,7 +264,7 @@ class Plan:
     limits: Sequence[str]
     sampler: str
     early_stopping: Mapping[str, object]
-    budget: Budget = field(metadata=FLATTENED)
+    budget: Budget = field(metadata=FLATTEN_FIELDS)
     epochs_per_trial: int
     resources_per_trial: Mapping[str, object]
 

@@ -13,7 +13,7 @@ from study.data.folds import select_fold
 from study.errors import UserError
 from study.home.folder import Home
 from study.metrics.group_names import LabelNames, group_metric_in_words
-from study.ranking.epochs import EpochChoice
+from study.ranking.epochs import BestEpochTracker
 from study.spec import StudySpec
 from study.training import DivergedError, FunctionTrial, Trial
 from study.training.device import NoDeviceError, describe_device, resolve_device
@@ -87,7 +87,7 @@ def run_trial(
         check_metrics.check(spec)
         fold = 0 if fold is None and spec.folds else fold
         trial = Trial(config, select_fold(data.load(config.data), fold), chosen.type)
-    choice = EpochChoice(spec.objective) if spec.objective.window is not None else None
+    choice = BestEpochTracker(spec.objective) if spec.objective.window is not None else None
     if tell is not None:
         tell(describe_device(trial.device))
     try:

@@ -21,9 +21,9 @@ from study.metrics import format_metric
 from study.ranking import Results, ablation_steps, statistics_by_metric, summary
 from study.ranking.ablation_steps import AblationProgress
 from study.ranking.candidates import TiedMetric
-from study.ranking.documents import FLATTENED
-from study.ranking.selection import judging_trials
-from study.ranking.summary import Summary
+from study.ranking.documents import FLATTEN_FIELDS
+from study.ranking.selection import trials_judged_by
+from study.ranking.summary import StudySummary
 from study.text import align_columns, format_time, pluralise
 
 
@@ -31,7 +31,7 @@ from study.text import align_columns, format_time, pluralise
 class TieStatus:
     """A tie, and what is said of it."""
 
-    tie: TiedMetric = field(metadata=FLATTENED)
+    tie: TiedMetric = field(metadata=FLATTEN_FIELDS)
     message: str
 
 
@@ -39,7 +39,7 @@ class TieStatus:
 class DeviceUse:
     """A device, see `study.home.provenance.DeviceTrialCount`, and the number of trials that ran on it."""
 
-    facts: Mapping[str, str] = field(metadata=FLATTENED)
+    facts: Mapping[str, str] = field(metadata=FLATTEN_FIELDS)
     trials: int
 
 
@@ -64,7 +64,7 @@ class PendingRequests:
 class Status:
     """A study's summary, the lead of its report and, once it has begun, its pace."""
 
-    summary: Summary = field(metadata=FLATTENED)
+    summary: StudySummary = field(metadata=FLATTEN_FIELDS)
     lead: result_sentences.LeadNumbers
     ablation: AblationProgress | None
     pace: progress.Pace | None
@@ -242,7 +242,7 @@ def _best_value(results: Results) -> tuple[str, float | None, int]:
         return (
             results.spec.metric,
             best.confirm_statistics.mean if best.confirm_statistics else best.search_value,
-            len(judging_trials(best)),
+            len(trials_judged_by(best)),
         )
     trials = [trial for trial in results.record.trials_of_stages("final") if trial.state == "complete"]
     found = statistics_by_metric(results.spec.objective, trials)

@@ -208,7 +208,7 @@ def _next_commands(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -
     uses = [shell_command("train", folder.best_file.name if is_job() else _relative(folder.best_file))]
     is_over = is_over_baseline(end.results)
     if stays := end.results.reference_as_result:
-        uses = [f"{uses[0]}   {stays.words}, which needs no search"]
+        uses = [f"{uses[0]}   {stays.name_in_sentence}, which needs no search"]
     elif is_over is False:
         uses = ["keep the baseline, which best.yaml holds", f"{uses[0]}   the baseline on new seeds"]
     elif is_over is None:

@@ -164,14 +164,14 @@ def _widen_distribution(domain: BaseDistribution, value: object) -> BaseDistribu
     return domain
 
 
-def best_trials(storage: str, name: str, most: int) -> list[FrozenTrial]:
+def best_trials(storage: str, name: str, max_trials: int) -> list[FrozenTrial]:
     """Return the complete trials of a study of Optuna's that keep its constraints, the best first.
 
     Best is by the study's own direction; with several metrics, the trials are those of its front.
 
     Args:
         storage: the URL of a database, or the path of a journal or an SQLite file.
-        most: how many at most.
+        max_trials: how many at most.
 
     Raises:
         UserError: there is no such storage, study or trial, or it cannot be read.
@@ -193,7 +193,7 @@ def best_trials(storage: str, name: str, most: int) -> list[FrozenTrial]:
         )
     if not found:
         raise UserError(f"{shown}: the study {name!r} has no complete trial that keeps its constraints")
-    return found[:most]
+    return found[:max_trials]
 
 
 def _sort_best_first(study: optuna.Study) -> list[FrozenTrial]:

@@ -128,7 +128,7 @@ def next_ablation_trial(results: Results) -> NextTrial | None:
     step = next(ablation_steps.missing_trials(results, asked), None)
     if asked is None or step is None:
         return None
-    repeated, params = asked.endpoint_trial(step[0]), asked.params(results.spec, step[0])
+    repeated, params = asked.endpoint_trial(step[0]), asked.params_of(results.spec, step[0])
     of = repeated.number if repeated else None
     return NextTrial("ablation", params, step[1], repeats=of, fold=results.spec.fresh_fold(step[1]))
 

@@ -28,7 +28,7 @@ from study.training.gpu_errors import gpu_fault
 from study.upstream.environment import ProcessKind, variables
 
 if TYPE_CHECKING:
-    from study.ranking.epochs import EpochChoice
+    from study.ranking.epochs import BestEpochTracker
 
 
 class Listener(Protocol):
@@ -146,16 +146,16 @@ def error_for_driver(
     return TrialFailedError.from_exception(error, memory)
 
 
-def epoch_choice(goal: str | None) -> "EpochChoice | None":
+def epoch_choice(goal: str | None) -> "BestEpochTracker | None":
     """Return what chooses a trial's epoch by an objective, given as JSON; None: the last epoch is taken."""
     if goal is None:
         return None
     from pydantic import TypeAdapter
 
-    from study.ranking.epochs import EpochChoice  # takes tenths of a second, and most studies do not need it
+    from study.ranking.epochs import BestEpochTracker  # takes tenths of a second, and most studies do not need it
     from study.spec.objective import Objective
 
-    return EpochChoice(TypeAdapter(Objective).validate_json(goal))
+    return BestEpochTracker(TypeAdapter(Objective).validate_json(goal))
 
 
 def _train(trial: Trial | FunctionTrial, job: JobPayload, listener: Listener, why_anew: str | None = None) -> None:

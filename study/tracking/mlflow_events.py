@@ -16,7 +16,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.knobs import Params, Section, Value, text_list
 from study.metrics import group_names
 from study.ranking import Candidate, Results, ablation_steps, epochs
-from study.ranking.summary import result_metrics, result_seeds, summarise, summary_lines
+from study.ranking.summary import result_metric_values, result_seeds, summarise, summary_lines
 from study.spec import StudySpec
 from study.spec.yaml_document import as_mapping
 from study.text import escape_control, escape_markdown, format_parameter
@@ -321,7 +321,9 @@ class EventTranslator:
             tags["study.repeats"] = event.repeats
         if stage == "rule":
             picked_by = (
-                pick.rule.name for pick in Results(self._spec, self.record).picks if pick.number == event.repeats
+                pick.rule.name
+                for pick in Results(self._spec, self.record).rule_picks
+                if pick.trial_number == event.repeats
             )
             tags["study.picked_by"] = ", ".join(picked_by)
         if stage == "ablation":
@@ -360,7 +362,7 @@ class EventTranslator:
     def _ablation_step_text(self, params: Params) -> str:
         """Return the knobs in which a trial of an ablation differs from the baseline, as text."""
         asked = ablation_steps.requested_ablation(self.record)
-        knobs = ablation_steps.differing_knobs(self._spec, asked.reference.params, params) if asked else []
+        knobs = ablation_steps.differing_knobs(self._spec, asked.baseline_trial.params, params) if asked else []
         return ", ".join(knobs) or "none"
 
     def _on_started(self, event: events.TrialStarted) -> None:
@@ -427,7 +429,7 @@ class EventTranslator:
             return
         spreads = ranking.statistics_by_metric(self._spec.objective, complete).items() if complete else ()
         values = {
-            f"{name}_{part}": spread.to_document()[part]
+            f"{name}_{part}": spread.to_dict()[part]
             for name, spread in spreads
             if name.startswith("val/")
             for part in ("mean", "sd")
@@ -456,7 +458,7 @@ class EventTranslator:
 
         What it has and is no result any more becomes NaN, as MLflow takes no metric away.
         """
-        results, told = result_metrics(found), self._progress.results
+        results, told = result_metric_values(found), self._progress.results
         news = {name: value for name, value in results.items() if told.get(name) != value}
         gone = dict.fromkeys(told.keys() - results.keys(), math.nan)
         ends = sum(kind == "ended" for kind, *_ in self.record.history)

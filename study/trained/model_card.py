@@ -148,7 +148,7 @@ def _metric_rows(spec: StudySpec, trials: Sequence[TrialRecord], trial: TrialRec
     undefined = [name for name in values if name.startswith(("val/", "test/")) and name not in spreads]
     for name in [*spreads, *undefined]:
         if not name.split("/")[1].startswith("group_") and not is_standard_error(name):
-            ends = spreads[name].interval() if name in spreads else None
+            ends = spreads[name].confidence_interval() if name in spreads else None
             interval = "-" if ends is None else f"{ends[0]:.3f} to {ends[1]:.3f}"
             yield [name, _spread_text(spreads.get(name)), interval, _number_text(values.get(name))]
 
@@ -260,7 +260,7 @@ def _limit_sentences(spec: StudySpec, dataset: Dataset) -> Iterator[str]:
 def _spread_text(spread: SeedStatistics | None) -> str:
     if spread is None:
         return MISSING
-    return f"{spread.mean:.4f}" + ("" if spread.deviation is None else f" ± {spread.deviation:.4f}")
+    return f"{spread.mean:.4f}" + ("" if spread.standard_deviation is None else f" ± {spread.standard_deviation:.4f}")
 
 
 def _number_text(value: float | None) -> str:

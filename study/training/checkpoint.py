@@ -15,7 +15,8 @@ from study.knobs import Section
 
 
 class ChoiceState(TypedDict):
-    """State of an `EpochChooser`, as of `ranking.epochs.EpochChoice`: of a score its parts, of an epoch its metrics."""
+    """State of an `EpochChooser`, as of `ranking.epochs.BestEpochTracker`: of a score its parts, of an epoch its
+    metrics."""
 
     heard: int
     epoch: int

@@ -10,7 +10,7 @@ from pages import GUIDE, blocks
 
 import study
 from study.api import run_study
-from study.api.run_study import function_reference, function_study, to_domain
+from study.api.run_study import build_function_study, function_reference, to_domain
 from study.commands import own_functions as functions
 from study.home.folder import Home
 from study.spec import StudySpec
@@ -31,7 +31,7 @@ def made(train: Any, **changes: Any) -> tuple[StudySpec, bytes | None]:
         "baseline": None,
         "assignments": [],
     }
-    return function_study(train, **{**given, **changes})
+    return build_function_study(train, **{**given, **changes})
 
 
 def test_a_baseline_outside_the_space_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from answers import answer
 from typer.testing import CliRunner
 
-from study.cli import COMMANDS, OTHER_WORDS, app
+from study.cli import COMMAND_BY_SYNONYM, COMMANDS_BY_APP, app
 from study.commands import status
 from study.errors import StudyStoppedError, UserError
 from study.upstream.logging import VERBOSE, hide_library_messages
@@ -147,4 +147,4 @@ def test_an_unknown_command_is_answered_with_the_one_that_is_meant(typed: str, m
 
 
 def test_no_command_is_one_of_the_other_words() -> None:
-    assert not OTHER_WORDS.keys() & COMMANDS[app].keys()
+    assert not COMMAND_BY_SYNONYM.keys() & COMMANDS_BY_APP[app].keys()

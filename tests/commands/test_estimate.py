@@ -10,7 +10,7 @@ from helpers import quickstart
 
 from study.commands import cost, plan
 from study.errors import UserError
-from study.ranking.documents import to_plain
+from study.ranking.documents import to_plain_value
 from study.spec import load_study
 
 SMALL = ("train.epochs=4", "train.data_share=0.1", "search.early_stopping={name: asha, grace: 1, reduction: 2}")
@@ -60,7 +60,7 @@ def test_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert 0 < told.seconds_per_epoch < 60
     assert told.expected.trial_hours < told.without_early_stopping.trial_hours
     assert any("searched, but measured with the file's values: model.width" in one for one in told.caveats)
-    assert json.loads(json.dumps(to_plain(document), allow_nan=False)) == to_plain(document)
+    assert json.loads(json.dumps(to_plain_value(document), allow_nan=False)) == to_plain_value(document)
     shown = cost.estimate_text(document)
     assert "measured on" in shown
     assert "of wall-clock time on this machine" in shown

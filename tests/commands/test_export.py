@@ -13,7 +13,7 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import Selection
+from study.ranking.selection import CandidateSelection
 from study.spec import load_study
 from study.spec.configuration import configuration_digest
 from study.spec.yaml_document import read_study_file
@@ -149,7 +149,7 @@ def test_unconfirmed_it_says_one_seed(folder: StudyFolder, tmp_path: Path) -> No
 
 def test_the_top_ones_come_in_order(folder: StudyFolder, tmp_path: Path) -> None:
     given = told(folder, *TRIALS)
-    paths = [one.path for one in export(**given, out=tmp_path / "top.yaml", choice=Selection(top=3))]
+    paths = [one.path for one in export(**given, out=tmp_path / "top.yaml", choice=CandidateSelection(top=3))]
     assert [path.name for path in paths] == ["top-1.yaml", "top-2.yaml", "top-3.yaml"]
     order = [one.trial.params for one in given["results"].ranked_all]
     assert [load_study(str(path)).trial_config({}) for path in paths] == [
@@ -164,7 +164,7 @@ def test_fewer_complete_trials_than_asked_for(
 ) -> None:
     complete = sum(one.state == "complete" for one in trials)
     with pytest.raises(UserError, match=rf"quickstart: {complete} complete configurations, {top} asked for \(--top\)"):
-        export(**told(folder, *trials), out=tmp_path / "best.yaml", choice=Selection(top=top))
+        export(**told(folder, *trials), out=tmp_path / "best.yaml", choice=CandidateSelection(top=top))
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
 
 
@@ -178,5 +178,5 @@ def test_a_file_that_cannot_be_written_is_told_and_nothing_is_left(
         (tmp_path / name).mkdir()
     before = sorted(tmp_path.iterdir())
     with pytest.raises(UserError, match="cannot be written"):
-        export(**told(folder, *TRIALS), out=tmp_path / out, choice=Selection(top=top))
+        export(**told(folder, *TRIALS), out=tmp_path / out, choice=CandidateSelection(top=top))
     assert sorted(tmp_path.iterdir()) == before

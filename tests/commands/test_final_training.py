@@ -256,7 +256,7 @@ def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is
     assert not any(isinstance(one, TooSmall) for one in others)
     assert (first.metric, first.interval) == ("test/accuracy", pytest.approx((0.576, 0.878), abs=5e-4))
     assert isinstance(last, FinalReached)
-    assert last.values["test/accuracy"].interval() == first.interval
+    assert last.values["test/accuracy"].confidence_interval() == first.interval
     assert (
         "| 8.0 points | 57.6 to 87.8% |"
         in report(home, folder.name, home.path / "out")[0].with_suffix(".md").read_text()

@@ -7,7 +7,7 @@ from helpers import quickstart
 
 from study.commands.plan import plan, text
 from study.metrics.selection_rules import SELECTION_RULES
-from study.ranking.documents import to_plain
+from study.ranking.documents import to_plain_value
 
 LABELLED = sum(rule.required_labels != "inferred groups" for rule in SELECTION_RULES)
 """Rules that data with bias labels allow, where no groups are inferred."""
@@ -30,7 +30,7 @@ def test_the_quickstart_by_hand() -> None:
     assert f"then 9 to confirm and about 3, at most {(LABELLED - 1) * 3}, for what other rules pick" in text(document)
     assert document.metric == "val/accuracy (max)"
     assert document.space["method.alpha"] == {"low": 0.001, "high": 1.0, "log": True}
-    assert json.loads(json.dumps(to_plain(document), allow_nan=False)) == to_plain(document)
+    assert json.loads(json.dumps(to_plain_value(document), allow_nan=False)) == to_plain_value(document)
 
 
 def test_what_has_to_be_beaten_runs_whole() -> None:

@@ -7,7 +7,7 @@ import pytest
 from helpers import quickstart
 
 from study.commands.plan import plan, text
-from study.ranking.documents import to_plain
+from study.ranking.documents import to_plain_value
 from study.spec import load_study
 
 
@@ -54,7 +54,7 @@ def test_a_few_cells_are_shown_as_a_table(tmp_path: Path, monkeypatch: pytest.Mo
         "train.augmentation=none",
     )
     document = plan(quickstart(*given))
-    assert json.loads(json.dumps(to_plain(document), allow_nan=False)) == to_plain(document)
+    assert json.loads(json.dumps(to_plain_value(document), allow_nan=False)) == to_plain_value(document)
     told = text(document).splitlines()
     start = next(place for place, line in enumerate(told) if line.split() == ["train", "val", "test"])
     assert [line.rsplit(None, 3) for line in told[start + 1 : start + 6]] == [

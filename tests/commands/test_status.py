@@ -29,7 +29,7 @@ from study.home.events import (
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
-from study.ranking.documents import to_plain
+from study.ranking.documents import to_plain_value
 from study.spec import StudySpec
 
 
@@ -229,7 +229,7 @@ def test_the_devices_of_trials_and_the_nodes_that_are_not_used_are_shown(home: H
     ledger.append(SessionClosed(state="interrupted"))
     ledger.close()
     document = status.document(folder)
-    assert to_plain(document)["devices"] == [{**card, "trials": 2}, {"name": "cpu", "trials": 1}]
+    assert to_plain_value(document)["devices"] == [{**card, "trials": 2}, {"name": "cpu", "trials": 1}]
     lines = status.lines(document)
     assert "device    NVIDIA L4 (driver 580.65.06, CUDA 13.2, compute capability 8.9): 2 trials" in lines
     assert "device    CPU: 1 trial" in lines

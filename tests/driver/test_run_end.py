@@ -17,7 +17,7 @@ from study.errors import StudyStoppedError, UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import Selection
+from study.ranking.selection import CandidateSelection
 
 SPEC = quickstart("search.confirm={top: 0, seeds: 2}")
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
@@ -110,7 +110,7 @@ def test_a_study_that_gained_nothing_says_to_keep_the_baseline(
     append_event(folder.ledger_file, "closed", state="complete")
     record = StudyRecord.load(folder.ledger_file)
     export(folder, Results(spec, record), folder.best_file)
-    export(folder, Results(spec, record), tmp_path / "baseline.yaml", Selection(trial=0))
+    export(folder, Results(spec, record), tmp_path / "baseline.yaml", CandidateSelection(trial=0))
     is_said = "the search found nothing better" in (tmp_path / "baseline.yaml").read_text()
     assert is_said == ("which best" in said[0]), "of the baseline in a file of its own, too"
     lines = closing_lines(RunEnd(folder, spec, record, None))

@@ -20,7 +20,7 @@ from study.home.folder import Home
 from study.home.ledger import read_entries
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import Selection
+from study.ranking.selection import CandidateSelection
 from study.spec.load import STUDY_NAME_PATTERN
 
 
@@ -102,7 +102,7 @@ def make_all_that_is_named_after(home: Home, name: str) -> None:
         path.parent.mkdir(exist_ok=True)
         path.touch()
     record = StudyRecord.load(folder.ledger_file)
-    best = exported_spec(folder, Results(spec, record), Results(spec, record).ranked_all[0], Selection())
+    best = exported_spec(folder, Results(spec, record), Results(spec, record).ranked_all[0], CandidateSelection())
     home.create_study(best)
     create_or_extend(home, final_study(best, [0]))
 

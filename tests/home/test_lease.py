@@ -113,7 +113,7 @@ def test_of_many_that_take_a_study_without_a_lease_at_once_one_has_it(
         return found
 
     passed = threading.Event()
-    monkeypatch.setattr(ledger, "lock", lambda file, patience=0.0: True)
+    monkeypatch.setattr(ledger, "lock_file", lambda file, timeout_s=0.0: True)
     monkeypatch.setattr(lease, "machine_id", lambda: threading.current_thread().name)
     monkeypatch.setattr(lease, "holder_elsewhere", nobody)
     refused, has = [], []

@@ -36,8 +36,8 @@ def test_trials_are_folded_from_their_events() -> None:
     assert (pruned.n_epochs, pruned.last_metric("val/accuracy"), pruned.state) == (1, 0.3, "pruned")
     assert (confirm.repeated_trial, confirm.seed, confirm.test_metrics) == (0, 2, {"test/accuracy": 0.9})
     assert (failed.state, failed.last_metric("val/accuracy"), failed.n_epochs) == ("failed", None, 0)
-    assert (running.state, running.ended, running.node) == ("running", None, "here")
-    assert (waiting.state, waiting.started) == ("waiting", None)
+    assert (running.state, running.ended_at, running.node) == ("running", None, "here")
+    assert (waiting.state, waiting.started_at) == ("waiting", None)
     assert found.trials_by_state() == {
         "waiting": 1,
         "running": 1,
@@ -62,7 +62,7 @@ def test_a_trial_that_runs_again_runs_from_its_first_epoch() -> None:
     assert (found.trials[0].state, found.trials[0].n_epochs) == ("interrupted", 3)
     found.apply_entry({"event": "started", "trial": 0, "node": "there", "time": 10.0})
     assert (found.trials[0].state, found.trials[0].n_epochs, found.trials[0].node) == ("running", 0, "there")
-    assert found.trials[0].started == 10.0
+    assert found.trials[0].started_at == 10.0
 
 
 def test_a_trial_that_goes_on_from_a_checkpoint_keeps_the_epochs_before_it() -> None:

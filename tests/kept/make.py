@@ -22,7 +22,7 @@ from unittest.mock import MagicMock, patch
 import yaml
 
 import study
-from study.api.notebook import progress_view
+from study.api.notebook import create_progress_view
 from study.commands.ablate_study import AblationRequest as Ablation
 from study.driver import session
 from study.driver.run import ablate
@@ -175,7 +175,7 @@ def ruled() -> None:
 
 def ablated() -> None:
     digits("ablated", search__trials=6, search__sampler="qmc", search__confirm={"top": 1, "seeds": 3})
-    ablate(Home.locate(), "ablated", progress_view(True), Ablation())
+    ablate(Home.locate(), "ablated", create_progress_view(True), Ablation())
 
 
 def final() -> None:

@@ -40,8 +40,8 @@ from study.home.ledger import Ledger, read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.knobs import REMOVED_VALUES
 from study.ranking import Results, SeedStatistics, epochs
-from study.ranking.difference import Arm, difference, split_metrics
-from study.ranking.documents import to_plain
+from study.ranking.difference import Arm, mean_difference, metrics_of_both_splits
+from study.ranking.documents import to_plain_value
 from study.spec import StudySpec
 from study.sweep.agenda import Agenda
 from study.sweep.early_stopping import EarlyStopping
@@ -83,7 +83,7 @@ def loaded(name: str) -> Results:
 @cache
 def lead(name: str) -> dict[str, Any]:
     """The lead of its report, as plain values."""
-    found: dict[str, Any] = to_plain(result_sentences.document(loaded(name)))
+    found: dict[str, Any] = to_plain_value(result_sentences.document(loaded(name)))
     return found
 
 
@@ -128,7 +128,7 @@ def _has(spec: StudySpec, trial: TrialRecord) -> bool:
 
 
 def _numbers(spread: SeedStatistics | None) -> dict[str, Any]:
-    mean, deviation, count = (spread.mean, spread.deviation, spread.count) if spread else (None, None, 0)
+    mean, deviation, count = (spread.mean, spread.standard_deviation, spread.count) if spread else (None, None, 0)
     return {"mean": mean, "sd": deviation, "n": count}
 
 
@@ -136,16 +136,18 @@ def _summary(results: Results) -> pd.DataFrame:
     """The baseline against the best configuration, or the final training alone: every metric on both splits."""
     by_name: dict[str, Arm | None] = {"final": results.final_arm}
     if results.spec.final_seeds is None:
-        by_name = dict(zip(("baseline", "best"), results.compared_arms, strict=True))
+        by_name = dict(zip(("baseline", "best"), results.baseline_and_best_arms, strict=True))
     rows = {}
-    for metric in split_metrics(results.spec, list(by_name.values())):
+    for metric in metrics_of_both_splits(results.spec, list(by_name.values())):
         row = rows[metric] = dict[str, Any]()
         for name, side in by_name.items():
-            row |= {f"{name} {key}": one for key, one in _numbers(side.statistics(metric) if side else None).items()}
-            row[f"{name} seeds"] = tuple(side.seeds(metric)) if side else ()
+            row |= {
+                f"{name} {key}": one for key, one in _numbers(side.metric_statistics(metric) if side else None).items()
+            }
+            row[f"{name} seeds"] = tuple(side.metric_seeds(metric)) if side else ()
         reference, best = by_name.get("baseline"), by_name.get("best")
         if reference and best:
-            gain = difference(best.values(metric), reference.values(metric), best.n_candidates)
+            gain = mean_difference(best.metric_by_seed(metric), reference.metric_by_seed(metric), best.n_candidates)
             low, high = (gain and gain.interval) or (None, None)
             row |= {"difference": gain and gain.value, "low": low, "high": high}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("metric")

@@ -32,7 +32,7 @@ def compared(results: Results) -> Iterator[Said]:
     """Whatever a page says of how the best compares with others."""
     for gain in (one for one in statements(results) if isinstance(one, Gain | Change)):
         metric = gain.metric if isinstance(gain, Change) else results.spec.metric
-        yield _said(gain.reference.number, metric, gain.difference)
+        yield _said(gain.reference.trial_number, metric, gain.difference)
     for one in said(ToRunnerUp, results):
         number = one.rivals.runner_up.number
         is_apart = number not in one.rivals.undecided

@@ -79,7 +79,7 @@ def test_a_table_has_a_cell_for_each_of_its_labels_and_claims_of_one_form(name: 
         assert sum(form is not None for form in (claim.better, claim.increasing, claim.decreasing, claim.best)) == 1
         for trend in filter(None, (claim.increasing, claim.decreasing)):
             assert (trend.row is None) == (trend.columns is None) != (trend.column is None) == (trend.rows is None)
-        assert all(of.cell(*place) for place in claim.cells())
+        assert all(of.printed_cell(*place) for place in claim.cell_labels())
 
 
 def test_an_unknown_table_is_one_message_with_the_nearest_name() -> None:
@@ -110,18 +110,18 @@ def test_no_trial_belongs_to_two_cells_of_one_metric(name: str) -> None:
 def test_the_printed_numbers_show_what_is_claimed(name: str) -> None:
     of = table(name)
     for claim in of.claims:
-        values = [of.cell(*place).value for place in claim.cells()]
+        values = [of.printed_cell(*place).value for place in claim.cell_labels()]
         if claim.not_as_printed is None and None not in values:
             assert holds(of, claim, [value for value in values if value is not None]), claim.text
 
 
 def holds(of: PublishedTable, claim: Any, values: list[float]) -> bool:
-    sign = 1 if mode(of.metric_of(*claim.cells()[0])) == "max" else -1
+    sign = 1 if mode(of.metric_of(*claim.cell_labels()[0])) == "max" else -1
     if claim.better:
         return sign * values[0] > sign * values[1]
     if claim.best:
         in_column = claim.best.among == "column"
-        others = [place for place in places(of) if place[in_column] == claim.cells()[0][in_column]]
+        others = [place for place in places(of) if place[in_column] == claim.cell_labels()[0][in_column]]
         printed = [of.printed_cell(*place).value for place in others]
         return sign * values[0] == max(sign * value for value in printed if value is not None)
     step = 1 if claim.increasing else -1
@@ -134,7 +134,9 @@ def test_the_numbers_of_every_row_are_in_the_papers_text_beside_the_caption(name
     """The rows in their order, each row's numbers and spreads without another number between them."""
     of = table(name)
     regions = [numbers(text) for text in nearby(paper_text(of.paper.key), of.source)]
-    lines = [[number for place in line for number in numbers(of.cell(*place).printed)] for line in printed_lines(of)]
+    lines = [
+        [number for place in line for number in numbers(of.printed_cell(*place).printed)] for line in printed_lines(of)
+    ]
     lines = [line for line in lines if line]
     assert not lines or any(in_order(region, lines) for region in regions)
 

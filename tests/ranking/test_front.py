@@ -11,7 +11,7 @@ from study import ranking
 from study.commands.plan import plan, text
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import Selection, select_candidates
+from study.ranking.selection import CandidateSelection, select_candidates
 from study.spec import StudySpec
 from study.spec.load import check_and_complete
 from study.spec.objective import SIGNIFICANT_DIGITS
@@ -67,10 +67,10 @@ def test_what_is_chosen_is_on_the_front_of_the_fresh_seeds(accurate: Pair, fair:
     found = searched(accurate, fair, baseline=(0.5, 0.95), fresh={0: [(0.5, 0.95)] * 2, 1: [lucky] * 2, 2: [fair] * 2})
     assert front(found, spec) == [1, 2]
     assert best(found, spec) == 1
-    assert numbers(select_candidates(Results(spec, found), Selection())) == [best(found, spec)]
-    assert numbers(select_candidates(Results(spec, found), Selection(pareto=spec.objective.metrics))) == [1, 2]
-    own = next(pick for pick in Results(spec, found).picks if pick.rule.is_own)
-    assert (own.number, own.rank) == (best(found, spec), 1)
+    assert numbers(select_candidates(Results(spec, found), CandidateSelection())) == [best(found, spec)]
+    assert numbers(select_candidates(Results(spec, found), CandidateSelection(pareto=spec.objective.metrics))) == [1, 2]
+    own = next(pick for pick in Results(spec, found).rule_picks if pick.rule.is_study_objective)
+    assert (own.trial_number, own.rank) == (best(found, spec), 1)
 
 
 values = st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 4))

@@ -18,7 +18,7 @@ from study.analysis.statistics.next_step import NotToldApart, next_steps
 from study.commands.plan import budget
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.ranking.selection import Selection, select_candidates
+from study.ranking.selection import CandidateSelection, select_candidates
 from study.spec import StudySpec
 from study.spec.load import spec_of_resolved
 from study.spec.yaml_document import parse_yaml
@@ -31,8 +31,8 @@ def best(spec: StudySpec, found: StudyRecord) -> int:
     chosen = Results(spec, found).best
     assert chosen is not None
     assert (
-        select_candidates(Results(spec, found), Selection())[0] is chosen
-        or select_candidates(Results(spec, found), Selection())[0].trial is chosen.trial
+        select_candidates(Results(spec, found), CandidateSelection())[0] is chosen
+        or select_candidates(Results(spec, found), CandidateSelection())[0].trial is chosen.trial
     )
     return chosen.trial.number
 

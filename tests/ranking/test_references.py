@@ -46,7 +46,7 @@ from study.home.folder import Home
 from study.home.record import StudyRecord, TrialRecord
 from study.metrics import format_metric
 from study.ranking import FittedReference, Results, summary
-from study.ranking.documents import to_plain
+from study.ranking.documents import to_plain_value
 from study.spec import load_study
 from study.spec.reference_models import REFERENCES
 from study.tracking.mlflow_events import STUDY_RUN_KEY, EventTranslator
@@ -80,7 +80,7 @@ def test_the_result_is_what_no_configuration_beats(case: str) -> None:
     lines = summary.summary_lines(document)
     assert [one.reference for one in said(ReferenceStays, results)] == ([stays] if stays else [])
     if stays:
-        assert f"best: {stays.words}, which needs no search" in lines
+        assert f"best: {stays.name_in_sentence}, which needs no search" in lines
         assert next_steps(results)[0].why == TakeReference(stays)
     else:
         assert not any(line.startswith("best: ") and "needs no search" in line for line in lines)
@@ -191,7 +191,7 @@ def test_all_who_read_a_study_take_the_same_for_its_result(written: study.Study,
     assert (
         REFERENCES[best.reference].words in rows["best trial"] if best.reference else str(result) in rows["best trial"]
     )
-    assert rows["without a search"] == (results.best_reference and results.best_reference.words)
+    assert rows["without a search"] == (results.best_reference and results.best_reference.name_in_sentence)
 
     page = to_markdown(report_page(results, ()))
     assert ("| result (" in page) == (best.reference is not None)
@@ -203,7 +203,7 @@ def test_what_leads_the_search_is_there_beside_the_result(written: study.Study) 
     assert searched is not None
     assert (searched.trial, searched.params, searched.reference) == (leads.number, leads.params, None)
     assert written.summary["search"]["trial"] == leads.number
-    assert to_plain(summary.summarise(Results(*REFERENCED["loses"]))).keys().isdisjoint({"search"})
+    assert to_plain_value(summary.summarise(Results(*REFERENCED["loses"]))).keys().isdisjoint({"search"})
 
 
 def test_on_test_the_result_stands_beside_both() -> None:

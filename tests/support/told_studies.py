@@ -346,7 +346,7 @@ def all_told() -> dict[str, Results]:
 
 def by_hand() -> list[Statement]:
     """Statements that rest on a user's files, and of a study that failed."""
-    side = Results(ALONE, over(Told("search", [0.995]))).compared_arms[1]
+    side = Results(ALONE, over(Told("search", [0.995]))).baseline_and_best_arms[1]
     assert side is not None
     telling = InputTellsClass("column 'copy' alone tells the class: right in 98.0%")
     doubted = (Doubted("val/accuracy", side, inputs) for inputs in (1, 0, None))

@@ -16,7 +16,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
-from study.ranking.ablation_steps import Ablation, is_measured, requested_ablation, trials_by_configuration
+from study.ranking.ablation_steps import Ablation, is_ablation_measured, requested_ablation, trials_by_configuration
 from study.spec import StudySpec
 
 STEADY = "search.early_stopping={}"
@@ -77,15 +77,15 @@ def test_each_configuration_runs_once_on_seeds_that_did_not_choose_and_is_tested
     assert len(trials) == 16
     assert all("test/accuracy" in trial.test_metrics for trial in trials)
     ends = {trial.repeated_trial for trial in trials if trial.repeated_trial is not None}
-    assert ends == {ablation.reference.number, ablation.best.number}
-    assert is_measured(Results(spec, record))
+    assert ends == {ablation.baseline_trial.number, ablation.best_configuration_trial.number}
+    assert is_ablation_measured(Results(spec, record))
 
 
 def test_a_step_alone_moves_its_knob_and_no_other(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
     record = ablated(folder, spec)
     ablation = asked_for(record)
-    start, end = ablation.reference.params, ablation.best.params
+    start, end = ablation.baseline_trial.params, ablation.best_configuration_trial.params
     for moved, by_seed in trials_by_configuration(Results(spec, record), ablation).items():
         keys = {key for place in moved for key in ablation.steps[place]}
         for trial in by_seed.values():
@@ -192,7 +192,7 @@ def test_a_configuration_that_fails_does_not_run_again(study: tuple[StudyFolder,
     record = Course(folder.ledger_file, spec, alpha_fails).play().record
     failed = [trial for trial in record.trials_of_stages("ablation") if trial.state == "failed"]
     assert len(failed) == 3 * 2
-    assert is_measured(Results(spec, record))
+    assert is_ablation_measured(Results(spec, record))
     assert not commands.request_ablation(folder, spec, AblationRequest())
 
 

@@ -25,7 +25,7 @@ from study.home.events import GroupSampleCounts
 from study.home.record import StudyRecord, finite_metrics
 from study.metrics.worst_group_statement import find_worst_group
 from study.ranking import Results, summary
-from study.ranking.documents import to_plain
+from study.ranking.documents import to_plain_value
 from study.spec import StudySpec
 from study.tracking.mlflow_events import EventTranslator
 from study.tracking.tracking_state import TrackingState
@@ -83,7 +83,7 @@ def all_that_is_told(spec: StudySpec, told: StudyRecord) -> None:
     to_html(page, {})
     trials_frame(Results(spec, told))
     document = summary.summarise(Results(spec, told))
-    json.dumps(to_plain([document, result_sentences.document(Results(spec, told))]), allow_nan=False)
+    json.dumps(to_plain_value([document, result_sentences.document(Results(spec, told))]), allow_nan=False)
     summary.summary_lines(document)
     result_sentences.lines(result_sentences.document(Results(spec, told)))
     printed_comparison(compare([Results(spec, told), Results(replace(spec, name="other"), told)]))

@@ -34,7 +34,7 @@ from study.analysis.statistics.importance import Importances, Share, compute_imp
 from study.home.record import TrialRecord
 from study.metrics import is_shown_in_percent
 from study.ranking import Results
-from study.ranking.difference import NO_TRIAL, Arm, to_arm
+from study.ranking.difference import NO_TRIAL_NUMBER, Arm, to_arm
 from study.spec import StudySpec
 from study.spec.rungs import Schedule
 from study.text import pluralise
@@ -49,7 +49,7 @@ def seeds(results: Results) -> Figure | None:
     arms = [*([to_arm(results.spec, stays)] if stays else []), *fresh]
     metrics = [
         results.spec.metric,
-        *([results.spec.test_metric] if any(arm.statistics(results.spec.test_metric) for arm in arms) else []),
+        *([results.spec.test_metric] if any(arm.metric_statistics(results.spec.test_metric) for arm in arms) else []),
     ]
     figure, panels = new_figure(_seeds_title(results.spec, arms), 1.5 + 0.45 * len(arms), 2, sharex=True)
     for axes, name in zip(panels, metrics, strict=False):
@@ -70,11 +70,11 @@ def seeds(results: Results) -> Figure | None:
 def _seeds_title(spec: StudySpec, arms: Sequence[Arm]) -> str:
     ends = [arms[0], *arms[1:][-1:]] if arms[-1].label == "baseline" else arms[:1]
     means = " against ".join(
-        f"{formatting.mean(spec.metric, arm.statistics(spec.metric))} ({arm.label})" for arm in ends
+        f"{formatting.mean(spec.metric, arm.metric_statistics(spec.metric))} ({arm.label})" for arm in ends
     )
     if arms[-1].repeated_over != "seeds":
         return f"All folds together give {means}"
-    if arms[0].number == NO_TRIAL:
+    if arms[0].trial_number == NO_TRIAL_NUMBER:
         return means
     return f"{'Final' if arms[0].trials[0].stage == 'final' else 'Fresh'} seeds give {means}"
 
@@ -82,14 +82,21 @@ def _seeds_title(spec: StudySpec, arms: Sequence[Arm]) -> str:
 def _seed_row(axes: Axes, arm: Arm, name: str, height: int) -> None:
     colour = BLACK if arm.label == "baseline" else BLUE
     values = [value for trial in arm.trials if (value := trial_metric(arm.spec, trial, name)) is not None]
-    spread = arm.statistics(name)
+    spread = arm.metric_statistics(name)
     if spread is None:
         axes.annotate(
             "not read", (0.02, height), xycoords=("axes fraction", "data"), color=GREY, va="center", fontsize=9.5
         )
         return
     axes.errorbar(
-        spread.mean, height, xerr=spread.deviation, fmt="|", color=colour, markersize=16, markeredgewidth=2.2, capsize=0
+        spread.mean,
+        height,
+        xerr=spread.standard_deviation,
+        fmt="|",
+        color=colour,
+        markersize=16,
+        markeredgewidth=2.2,
+        capsize=0,
     )
     axes.scatter(values, [height] * len(values), s=26, facecolors="white", edgecolors=colour, linewidths=1.3, zorder=3)
 

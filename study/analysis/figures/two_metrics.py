@@ -129,7 +129,7 @@ def arms_on_fresh_seeds(
     """
     arms = results.fresh_seed_arms
     for names in ((f"test/{across.split('/')[1]}", f"test/{up.split('/')[1]}"), (across, up)):
-        spreads = [(arm, arm.statistics(names[0]), arm.statistics(names[1])) for arm in arms]
+        spreads = [(arm, arm.metric_statistics(names[0]), arm.metric_statistics(names[1])) for arm in arms]
         if measured := [(arm, (x, y)) for arm, x, y in spreads if x and y]:
             break
     return names, measured
@@ -216,9 +216,11 @@ def _draw_fresh_seeds(
         colour = BLACK if arm.label == "baseline" else BLUE
         is_right = 2 * x.mean > min(means) + max(means)  # its name stands to the left, so that no edge cuts it
         mark: Mark = {**COMPLETE_MARK, "color": colour, "zorder": 5}
-        mark = {**mark, **HOLLOW} if arm.number in broken else mark
-        label = _broken_limits_text(spec, broken[arm.number]) if arm.number in broken else None
-        axes.errorbar(x.mean, y.mean, xerr=x.deviation, yerr=y.deviation, color=colour, elinewidth=1.3)
+        mark = {**mark, **HOLLOW} if arm.trial_number in broken else mark
+        label = _broken_limits_text(spec, broken[arm.trial_number]) if arm.trial_number in broken else None
+        axes.errorbar(
+            x.mean, y.mean, xerr=x.standard_deviation, yerr=y.standard_deviation, color=colour, elinewidth=1.3
+        )
         axes.scatter([x.mean], [y.mean], label=label, **mark)
         above = place % 2 == 0
         axes.annotate(
@@ -301,7 +303,7 @@ def front(results: Results) -> Figure | None:
     is_fresh = any(score is candidate.confirmed_score for candidate, score in found)
     arms = [to_arm(results.spec, candidate) for candidate, _ in found] if is_fresh else []
     tests = f"test/{names[0].split('/')[1]}", f"test/{names[1].split('/')[1]}"
-    panels = [(of, arms) for of in (names, tests) if arms and any(arm.statistics(of[0]) for arm in arms)]
+    panels = [(of, arms) for of in (names, tests) if arms and any(arm.metric_statistics(of[0]) for arm in arms)]
     figure, (first, *others) = new_figure(_front_title(results, found[0][0]), 3.9, 1 + len(panels), sharey=False)
     numbers = {candidate.trial.number for candidate, score in results.front if score.violation == 0}
     broken = {candidate.trial.number: score for candidate, score in found if score.violation > 0}
@@ -361,20 +363,22 @@ def _draw_front_fresh_seeds(
     """
     line, breaks = [], _broken_limits_text(spec, *broken.values())
     for place, arm in enumerate(arms):
-        x, y = arm.statistics(names[0]), arm.statistics(names[1])
+        x, y = arm.metric_statistics(names[0]), arm.metric_statistics(names[1])
         if x is None or y is None:
             continue
-        colour = ORANGE if arm.number in on_front else GREY
+        colour = ORANGE if arm.trial_number in on_front else GREY
         mark: Mark = BASELINE_MARK if arm.label == "baseline" else {**COMPLETE_MARK, "color": colour}
-        mark = {**mark, **HOLLOW, "zorder": 5} if arm.number in broken else {**mark, "zorder": 5}
-        axes.errorbar(x.mean, y.mean, xerr=x.deviation, yerr=y.deviation, color=colour, elinewidth=1.3)
-        axes.scatter([x.mean], [y.mean], label=breaks if arm.number in broken else None, **mark)
+        mark = {**mark, **HOLLOW, "zorder": 5} if arm.trial_number in broken else {**mark, "zorder": 5}
+        axes.errorbar(
+            x.mean, y.mean, xerr=x.standard_deviation, yerr=y.standard_deviation, color=colour, elinewidth=1.3
+        )
+        axes.scatter([x.mean], [y.mean], label=breaks if arm.trial_number in broken else None, **mark)
         if place == 0:
             axes.scatter([x.mean], [y.mean], **BEST_MARK, zorder=6)
-        if arm.number in on_front and arm.label != "baseline":
+        if arm.trial_number in on_front and arm.label != "baseline":
             at = (x.mean, y.mean)
-            axes.annotate(str(arm.number), at, xytext=(5, 5), textcoords="offset points", fontsize=8.5, zorder=7)
-        line += [(x.mean, y.mean)] if arm.number in on_front else []
+            axes.annotate(str(arm.trial_number), at, xytext=(5, 5), textcoords="offset points", fontsize=8.5, zorder=7)
+        line += [(x.mean, y.mean)] if arm.trial_number in on_front else []
     is_test = names[0].startswith("test")
     if not is_test and len(spec.objective.metrics) == 2:
         _draw_front_line(spec, axes, line, names[0])
@@ -417,7 +421,8 @@ def _front_title(results: Results, best: Candidate) -> str:
     """Return what was chosen of the front, with its values in all metrics."""
     spec, arm = results.spec, to_arm(results.spec, best)
     values = ", ".join(
-        f"{short_metric_name(name)} {formatting.mean(name, arm.statistics(name))}" for name in spec.objective.metrics
+        f"{short_metric_name(name)} {formatting.mean(name, arm.metric_statistics(name))}"
+        for name in spec.objective.metrics
     )
     label = arm.label.capitalize()
     return f"{label}, {formatting.best_words(results)}: {values}"

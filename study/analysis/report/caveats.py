@@ -45,7 +45,7 @@ def why_nothing_gained(spec: StudySpec, reference: Arm, best: Arm) -> GainUnseen
     gain = best.difference_to(reference, spec.metric)
     if gain is None or (gain.is_clear and spec.better(gain.value, 0.0)):
         return None
-    aligned, conflicting, error = (reference.statistics(name) for name in (ALIGNED, CONFLICTING, ERROR))
+    aligned, conflicting, error = (reference.metric_statistics(name) for name in (ALIGNED, CONFLICTING, ERROR))
     if aligned is None or (conflicting is not None and (error is None or error.mean < BLIND)):
         return None
     return GainUnseen(error.mean if conflicting is not None and error is not None else None)
@@ -139,7 +139,7 @@ class OneSeed(Statement):
 def caveats(results: Results) -> Iterator[Statement]:
     """Yield what a reader might assume to be known, and is not."""
     spec, record = results.spec, results.record
-    reference, best = results.compared_arms
+    reference, best = results.baseline_and_best_arms
     final = results.final_arm
     is_search = spec.final_seeds is None
     trials = list(record.trials.values())
@@ -152,7 +152,7 @@ def caveats(results: Results) -> Iterator[Statement]:
             yield MarginSilent("several metrics", spec.metric)
         elif (held := results.incumbent_standing) is None:
             yield MarginSilent("no incumbent", spec.metric)
-        elif any(lead.error is None for lead in held.ahead):
+        elif any(lead.standard_error is None for lead in held.leads):
             yield MarginSilent("no standard error", spec.metric)
     if is_search and best and reference and (unseen := why_nothing_gained(spec, reference, best)):
         yield unseen
@@ -177,7 +177,7 @@ def caveats(results: Results) -> Iterator[Statement]:
         yield ReadEachEpoch()
     yield from reference_notes(results)
     yield from (NotRead(trial.number, trial.test_failure) for trial in trials if trial.test_failure)
-    if final and len(final.seeds(spec.metric)) < 2:
+    if final and len(final.metric_seeds(spec.metric)) < 2:
         yield OneSeed()
 
 
@@ -220,7 +220,7 @@ class Drop(Statement):
 
 
 def _drops_after_choice(results: Results, best: Arm) -> Iterator[Drop]:
-    candidate = next(each for each in results.ranked_all if each.trial.number == best.number)
-    fresh = best.statistics(results.spec.metric)
+    candidate = next(each for each in results.ranked_all if each.trial.number == best.trial_number)
+    fresh = best.metric_statistics(results.spec.metric)
     if candidate.confirm_trials and fresh:
         yield Drop(best, candidate.search_value, fresh.mean)

@@ -93,7 +93,7 @@ def conclusions(results: Results) -> list[Statement]:
 
     Where a reference is the result, how far that is ahead of both.
     """
-    spec, (reference, best), final = results.spec, results.compared_arms, results.final_arm
+    spec, (reference, best), final = results.spec, results.baseline_and_best_arms, results.final_arm
     if spec.final_seeds is not None:
         if final is None:
             return [NothingYet("final")]
@@ -128,7 +128,7 @@ def conclusions(results: Results) -> list[Statement]:
 
 def has_single_configuration(results: Results) -> bool:
     """Return whether the search is of one configuration, which nothing is compared with."""
-    return results.compared_arms[0] is None and len(list(results.record.trials_of_stages("search"))) == 1
+    return results.baseline_and_best_arms[0] is None and len(list(results.record.trials_of_stages("search"))) == 1
 
 
 class IncumbentStays(Statement):
@@ -152,19 +152,20 @@ class IncumbentStays(Statement):
     is_papers: bool
 
     def __str__(self) -> str:
-        error, who = self.lead.error or 0.0, self.incumbent.words
+        error, who = self.lead.standard_error or 0.0, self.incumbent.label_in_sentence
         ahead, margin, one = (
             formatting.change(self.leading.spec.metric, number, signed=False)
             for number in (self.lead.gain, self.margin * error, error)
         )
         where = f" by a split of {self.samples} samples" if self.samples else ""
         where += f", {self.conflicting} of which conflict with the bias" if self.conflicting is not None else ""
-        of = "" if self.lead.is_error_of_split else " over seeds, as that of the split's samples is not known"
+        of = "" if self.lead.is_split_error else " over seeds, as that of the split's samples is not known"
         end = "the paper's values stay" if self.is_papers else f"{who} stays"
-        if self.chosen.number != self.incumbent.number:
-            end = f"{self.chosen.words} is beyond its own and is taken"
+        if self.chosen.trial_number != self.incumbent.trial_number:
+            end = f"{self.chosen.label_in_sentence} is beyond its own and is taken"
         return (
-            f"{sentence_case(self.leading.words)} is {ahead} ahead of {who}{where}, within the margin of {margin} "
+            f"{sentence_case(self.leading.label_in_sentence)} is {ahead} ahead of {who}{where}, within the margin of "
+            f"{margin} "
             f"({self.margin:g} times the standard error of {one}{of}): {end}. Of many that are tried, the luckiest "
             "leads."
         )
@@ -176,7 +177,12 @@ def incumbent_stays(results: Results) -> Iterator[IncumbentStays]:
     Empty where it did not, and where what needs no search is the result.
     """
     held, spec = results.incumbent_standing, results.spec
-    if held is None or (lead := held.held_back_lead) is None or lead.error is None or results.reference_as_result:
+    if (
+        held is None
+        or (lead := held.held_back_lead) is None
+        or lead.standard_error is None
+        or results.reference_as_result
+    ):
         return
     leading, incumbent, chosen = (to_arm(spec, each) for each in (lead.candidate, held.incumbent, held.chosen))
     count, against = (n_samples(results.record, leading, "val", name) for name in ("accuracy", "conflicting_accuracy"))
@@ -224,7 +230,7 @@ def telling_inputs(results: Results, arm: Arm) -> Iterator[InputTellsClass | Dou
     telling = list(dict.fromkeys(one for of in datasets.values() for one in of.get("telling", ())))
     yield from map(InputTellsClass, telling)
     for name in ("test/accuracy", "val/accuracy"):
-        if (reached := arm.statistics(name)) and reached.mean >= NEARLY_ALL:
+        if (reached := arm.metric_statistics(name)) and reached.mean >= NEARLY_ALL:
             is_known = telling or (datasets and all("telling" in of for of in datasets.values()))
             yield Doubted(name, arm, len(telling) if is_known else None)
             return
@@ -244,13 +250,13 @@ class RulesPick(Statement):
     def __str__(self) -> str:
         spec = self.arm.spec
         tested = f", and {spec.test_metric} {formatting.arm_mean(self.arm, spec.test_metric)}"
-        test = tested if self.arm.statistics(spec.test_metric) else ""
+        test = tested if self.arm.metric_statistics(spec.test_metric) else ""
         return f"As a rule's pick it ran on {formatting.rerun_words(spec)}, too: {_value_text(self.arm)}{test}."
 
 
 def _rule_pick_values(results: Results, best: Arm) -> Iterator[RulesPick]:
     fresh = results.rule_pick_arm(best)
-    if fresh is not None and fresh.statistics(results.spec.metric):
+    if fresh is not None and fresh.metric_statistics(results.spec.metric):
         yield RulesPick(fresh)
 
 
@@ -277,7 +283,8 @@ class TooSmall(Statement):
         within = formatting.value_range(self.metric, self.interval)
         return (
             f"The {'validation' if split == 'val' else split} split is too small to tell {self.metric} closely: with "
-            f"the error of its own samples{few} {self.arm.words} lies within {within} (95% interval), and more "
+            f"the error of its own samples{few} {self.arm.label_in_sentence} lies within {within} (95% interval), and "
+            f"more "
             "seeds do not take that error away."
         )
 
@@ -290,7 +297,7 @@ def small_splits(results: Results, arm: Arm) -> Iterator[TooSmall | NoBetterThan
         found = statistics_with_error(results.record, arm, name)
         if found and found.is_proportion and (found.split_error or 0.0) >= TOO_SMALL:
             count = n_samples(results.record, arm, name.split("/")[0], "conflicting_accuracy")
-            yield TooSmall(name, arm, found.interval(), count)
+            yield TooSmall(name, arm, found.confidence_interval(), count)
 
 
 def _class_below_chance(results: Results, arm: Arm) -> Iterator[ClassBelowChance]:
@@ -313,7 +320,8 @@ class FinalReached(Statement):
         if not self.values:
             return f"The final training has no {self.arm.spec.metric}."
         head = "The final training reaches" if self.is_first else "On the test split it reaches"
-        return f"{head} {', '.join(self._value_with_error(name, of.interval()) for name, of in self.values.items())}."
+        reached = (self._value_with_error(name, of.confidence_interval()) for name, of in self.values.items())
+        return f"{head} {', '.join(reached)}."
 
     def _value_with_error(self, name: str, ends: tuple[float, float] | None) -> str:
         whole = f" (95% interval {formatting.value_range(name, ends)}, the error of the split included)" if ends else ""
@@ -361,11 +369,11 @@ class Gain(Statement):
             return "none"
         if better and self.difference.is_clear is not None and not self.difference.is_unclear_for_few_seeds:
             return "clear" if self.difference.is_clear else "unclear"
-        return "negative" if self.won == self.reference.number and not better else "open"
+        return "negative" if self.won == self.reference.trial_number and not better else "open"
 
     def __str__(self) -> str:
         spec, best = self.best.spec, self.best.label
-        name, rises, is_baseline = spec.metric, spec.mode == "max", self.won == self.reference.number
+        name, rises, is_baseline = spec.metric, spec.mode == "max", self.won == self.reference.trial_number
         after, before = (formatting.arm_mean(arm, name) for arm in (self.best, self.reference))
         what = "what was chosen" if self.is_held_back and not is_baseline else "the best of the search"
         what = "what leads the search" if self.is_surpassed else what
@@ -401,7 +409,11 @@ class Change(Statement):
         name, best, reference = self.metric, self.best, self.reference
         if name == best.spec.metric:
             return f"Against the baseline {best.label} has {self._difference_text()}."
-        where = "" if best.seeds(name) == best.seeds(best.spec.metric) else f" ({_seeds_text(name, reference, best)})"
+        where = (
+            ""
+            if best.metric_seeds(name) == best.metric_seeds(best.spec.metric)
+            else f" ({_seeds_text(name, reference, best)})"
+        )
         return (
             f"On the test split, which chose nothing, {name} is {formatting.arm_mean(best, name)} against "
             f"{formatting.arm_mean(reference, name)} of the baseline{where}: {self._difference_text()}."
@@ -412,9 +424,9 @@ class Change(Statement):
         name, best, difference = self.metric, self.best, self.difference
         if difference.interval == (0.0, 0.0):
             return "the same on all seeds"
-        is_part = difference.is_paired and set(self.reference.seeds(name)) != set(best.seeds(name))
+        is_part = difference.is_paired and set(self.reference.metric_seeds(name)) != set(best.metric_seeds(name))
         where = " on the seeds that both have" if is_part else ""
-        over = "other samples" if best.joined and name in best.joined.draws else best.repeated_over
+        over = "other samples" if best.joined_folds and name in best.joined_folds.draws else best.repeated_over
         return formatting.difference_with_verdict(
             name, difference, best.spec.better(difference.value, 0.0), where, over
         )
@@ -464,7 +476,7 @@ def _not_needed(results: Results, reference: Arm, best: Arm) -> Iterator[NotNeed
     Only where the baseline ran on several seeds, and its gap between samples with and against the bias is below
     `MAX_BIAS_GAP` with 97.5% confidence.
     """
-    spec, split = results.spec, "test" if reference.statistics("test/accuracy") else "val"
+    spec, split = results.spec, "test" if reference.metric_statistics("test/accuracy") else "val"
     gain = best.difference_to(reference, spec.metric)
     aligned, conflicting = (
         statistics_with_error(results.record, reference, f"{split}/{name}_accuracy")
@@ -474,7 +486,7 @@ def _not_needed(results: Results, reference: Arm, best: Arm) -> Iterator[NotNeed
         return  # it is not known whether the best is no better
     if aligned is None or conflicting is None or conflicting.count < 2:
         return
-    intervals = [one.interval() for one in (aligned, conflicting)]
+    intervals = [one.confidence_interval() for one in (aligned, conflicting)]
     error = math.hypot(*((ends[1] - ends[0]) / 2 if ends else math.inf for ends in intervals))
     is_level = aligned.mean - conflicting.mean + error < MAX_BIAS_GAP
     if is_level and not (gain.is_clear and spec.better(gain.value, 0.0)):
@@ -489,7 +501,7 @@ def _value_text(arm: Arm, name: str | None = None) -> str:
 
 def _seeds_text(name: str, reference: Arm, chosen: Arm) -> str:
     """Return the seeds of both arms, once where they are the same."""
-    before, after = reference.seeds(name), chosen.seeds(name)
+    before, after = reference.metric_seeds(name), chosen.metric_seeds(name)
     if before == after:
         return f"both on {formatting.folds_and_seeds_text(chosen, name)}"
     texts = [formatting.folds_and_seeds_text(arm, name) for arm in (reference, chosen)]

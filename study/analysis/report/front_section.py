@@ -149,7 +149,7 @@ def front_result(results: Results, is_guess: bool = False) -> Iterator[Statement
     # one of the references may be better in a metric
     broken = sum(score.violation > 0 for _, score in judged)
     on_front = OnFront(spec, front, chosen, len(judged), broken, is_first and not results.record.reference_events)
-    reference, of_search = results.compared_arms
+    reference, of_search = results.baseline_and_best_arms
     gained: list[Statement] = []
     if reference and of_search:
         for split in ("test", "val"):  # the table has the other one
@@ -189,8 +189,8 @@ def _metric_values_text(spec: StudySpec, candidate: Candidate, score: Score) -> 
 def _judged_arm(spec: StudySpec, candidate: Candidate, score: Score) -> Arm:
     """Return a configuration with the trials that it was judged by."""
     trials = candidate.confirm_trials if score is candidate.confirmed_score else candidate.replicates
-    joined = candidate.joined if score is candidate.confirmed_score else None
-    return Arm(_configuration_name(candidate), candidate.trial.number, trials, spec, joined=joined)
+    joined = candidate.joined_folds if score is candidate.confirmed_score else None
+    return Arm(_configuration_name(candidate), candidate.trial.number, trials, spec, joined_folds=joined)
 
 
 def printed_front(results: Results) -> "pd.DataFrame":
@@ -218,9 +218,9 @@ def printed_front(results: Results) -> "pd.DataFrame":
         }
         for name in results.spec.objective.metrics:
             title = f"{formatting.with_direction(results.spec, name)} {where}"
-            row[title] = formatting.mean(name, judged.statistics(name))
+            row[title] = formatting.mean(name, judged.metric_statistics(name))
         row |= {
-            f"{name}{where_read}": formatting.mean(name, tested.statistics(name))
+            f"{name}{where_read}": formatting.mean(name, tested.metric_statistics(name))
             for name in _test_metrics(results.spec)
         }
         rows.append(row | {key: param_text(results.spec, candidate.trial, key) for key in keys})
@@ -282,4 +282,4 @@ def _test_metrics(spec: StudySpec) -> list[str]:
 def _read_on_test(spec: StudySpec, front: list[Judged]) -> list[Candidate]:
     """Return the configurations of which every metric was read on test."""
     arms = [(candidate, to_arm(spec, candidate)) for candidate, _ in front]
-    return [candidate for candidate, arm in arms if all(arm.statistics(name) for name in _test_metrics(spec))]
+    return [candidate for candidate, arm in arms if all(arm.metric_statistics(name) for name in _test_metrics(spec))]

@@ -42,7 +42,7 @@ class Limit(Statement):
         name = self.limit.metric
         by_verb = {"breaks": self.breaking, "keeps": self.keeping}
         parts = (
-            f"{arm.words} {verb} it ({formatting.mean(name, spread)})"
+            f"{arm.label_in_sentence} {verb} it ({formatting.mean(name, spread)})"
             for verb, means in by_verb.items()
             for arm, spread in means
         )
@@ -51,9 +51,9 @@ class Limit(Statement):
 
 def limit_statements(results: Results) -> Iterator[Limit]:
     """Yield each constraint with the baseline and the result; none of a final training."""
-    compared = [arm for arm in results.result_arms if arm and results.spec.final_seeds is None]
+    compared = [arm for arm in results.baseline_and_result_arms if arm and results.spec.final_seeds is None]
     for limit in results.spec.objective.constraints:
-        if means := [(arm, spread) for arm in compared if (spread := arm.statistics(limit.metric))]:
+        if means := [(arm, spread) for arm in compared if (spread := arm.metric_statistics(limit.metric))]:
             broken = [(arm, spread) for arm, spread in means if limit.excess(spread.mean) > 0]
             yield Limit(limit, broken, [pair for pair in means if pair not in broken])
 
@@ -71,7 +71,8 @@ class BrokenAnew(Statement):
             f"{formatting.mean(limit.metric, self.statistics)} on {formatting.folds_and_seeds_text(arm, limit.metric)}"
         )
         return (
-            f"{sentence_case(arm.words)} led the search, but breaks {limit} where it ran again ({value}): it is not "
+            f"{sentence_case(arm.label_in_sentence)} led the search, but breaks {limit} where it ran again ({value}): "
+            f"it is not "
             "chosen."
         )
 
@@ -85,7 +86,7 @@ def limits_broken_anew(results: Results) -> Iterator[BrokenAnew]:
         return
     arm = to_arm(results.spec, first)
     for limit in results.spec.objective.broken_constraints(first.confirmed_score):
-        if found := arm.statistics(limit.metric):
+        if found := arm.metric_statistics(limit.metric):
             yield BrokenAnew(limit, arm, found)
 
 
@@ -152,10 +153,10 @@ def trade_off(results: Results) -> Iterator[TradeOff | Milder]:
     A method that helps samples against the bias often loses some that go with it. A configuration that costs less
     accuracy follows, where the best costs much. Empty where nothing changed, or the study's own metrics say it all.
     """
-    reference, best = results.result_arms
+    reference, best = results.baseline_and_result_arms
     if results.spec.function or results.spec.final_seeds is not None or best is None or reference is None:
         return
-    split = "test" if all(arm.statistics("test/accuracy") for arm in (best, reference)) else "val"
+    split = "test" if all(arm.metric_statistics("test/accuracy") for arm in (best, reference)) else "val"
     told = {name.split("/")[1] for name in results.spec.objective.metrics}
     names = [f"{split}/{name}" for name in ON if name not in told]
     changes = {name: change for name in names if (change := best.difference_to(reference, name))}
@@ -169,7 +170,11 @@ def trade_off(results: Results) -> Iterator[TradeOff | Milder]:
 
 def _milder(results: Results, reference: Arm) -> Iterator[Milder]:
     """Yield the best configuration that is better than the baseline and loses little of its accuracy."""
-    spec, own, whole = results.spec, reference.statistics(results.spec.metric), reference.statistics("val/accuracy")
+    spec, own, whole = (
+        results.spec,
+        reference.metric_statistics(results.spec.metric),
+        reference.metric_statistics("val/accuracy"),
+    )
     assert own
     assert whole
     least = math.floor(1000 * (whole.mean - MUCH)) / 1000
@@ -238,7 +243,7 @@ def document(results: Results) -> LeadNumbers:
     against, is_final = rivals(results), results.spec.final_seeds is not None
     return LeadNumbers(
         lead(results),
-        RunnerUp(against.runner_up.number, against.gap.value, against.gap.interval) if against else None,
+        RunnerUp(against.runner_up.trial_number, against.gap.value, against.gap.interval) if against else None,
         against.undecided if against else None,
         position_of_best(results),
         [] if is_final else edges(results),
@@ -270,9 +275,9 @@ class Parameters(Statement):
 
 
 def _parameters_of_result(results: Results) -> Iterator[Parameters]:
-    (_, best), won = results.compared_arms, results.best
+    (_, best), won = results.baseline_and_best_arms, results.best
     is_left = results.reference_as_result or (won is not None and won.trial.stage == "baseline")
-    values = results.record.trials[best.number].params if best else {}
+    values = results.record.trials[best.trial_number].params if best else {}
     if best and values and not is_left and results.spec.final_seeds is None:
         yield Parameters(best, values)
 
@@ -297,7 +302,7 @@ def _groups(results: Results) -> Iterator[Groups]:
     split = "test" if any(trial.test_metrics for trial in arm.trials) else "val"
     found = worst_group(results.record, arm, split)
     if found and (found.worst or found.too_small):
-        yield from (Groups(arm, found, text) for text in found.sentences(arm.words))
+        yield from (Groups(arm, found, text) for text in found.sentences(arm.label_in_sentence))
 
 
 class AmongRivals(Statement):

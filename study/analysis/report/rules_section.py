@@ -31,15 +31,15 @@ def _search_columns(spec: StudySpec, result: PickResult, chosen: int | None) -> 
     name = trial_label(pick.candidate.trial)
     fresh = (
         f"; on {formatting.rerun_words(spec)} {chosen}"
-        if pick.rule.is_own and chosen not in (None, pick.number)
+        if pick.rule.is_study_objective and chosen not in (None, pick.trial_number)
         else ""
     )
     missed = f", misses its limit by {pick.score.violation:.3f}" if pick.score.violation else ""
     return {
-        "rule": f"{pick.rule.name} (this study's)" if pick.rule.is_own else pick.rule.name,
-        "needs": pick.rule.needs or formatting.MISSING,
-        "pick": (f"{name}, first of {pick.ties} that tie" if pick.ties > 1 else name) + fresh,
-        "in the search": formatting.value(pick.rule.goal.metrics[0], pick.score.values[0]) + missed,
+        "rule": f"{pick.rule.name} (this study's)" if pick.rule.is_study_objective else pick.rule.name,
+        "needs": pick.rule.required_labels or formatting.MISSING,
+        "pick": (f"{name}, first of {pick.n_tied} that tie" if pick.n_tied > 1 else name) + fresh,
+        "in the search": formatting.value(pick.rule.objective.metrics[0], pick.score.values[0]) + missed,
         "rank": str(pick.rank),
     }
 
@@ -50,7 +50,7 @@ def _fresh_seed_columns(spec: StudySpec, table: RulePicks, result: PickResult) -
         formatting.MISSING if result.regret is None else formatting.change(table.judge, result.regret, signed=False)
     )
     return {
-        f"on {formatting.rerun_words(spec)}": formatting.mean(result.pick.rule.goal.metrics[0], result.val),
+        f"on {formatting.rerun_words(spec)}": formatting.mean(result.pick.rule.objective.metrics[0], result.val),
         table.judge: formatting.mean(table.judge, result.test) + seeds,
         "regret": regret,
     }
@@ -79,7 +79,7 @@ def _rule_notes(results: Results, table: RulePicks) -> Iterator[list[str]]:
 
 def cost_of_rule_choice(spec: StudySpec, table: RulePicks) -> Iterator[str]:
     """Yield what the choice of a rule costs on the test split; which of two picks is better the summary alone says."""
-    numbers = {result.pick.number for result in table.results}
+    numbers = {result.pick.trial_number for result in table.results}
     if len(numbers) == 1:
         yield f"Every rule picks trial {numbers.pop()} by the values of the search."
         return
@@ -95,12 +95,14 @@ def cost_of_rule_choice(spec: StudySpec, table: RulePicks) -> Iterator[str]:
     ends = " and ".join(f"{formatting.mean(judge, tests[number])} (trial {number})" for number in (order[0], order[-1]))
     which = "" if len(tests) == len(numbers) else f" whose test is known, {len(tests)} of {len(numbers)},"
     yield f"The rules' picks{which} differ by {amount} on {judge} over {seeds}, between {ends}."
-    own = next((result for result in table.results if result.pick.rule.is_own and result.regret is not None), None)
+    own = next(
+        (result for result in table.results if result.pick.rule.is_study_objective and result.regret is not None), None
+    )
     if own and own.regret == 0:
-        yield f"This study's own rule picks the best of them, trial {own.pick.number}."
+        yield f"This study's own rule picks the best of them, trial {own.pick.trial_number}."
     elif own and own.regret is not None:
         behind = formatting.change(judge, own.regret, signed=False)
-        yield f"The pick of this study's own rule, trial {own.pick.number}, is {behind} behind the best."
+        yield f"The pick of this study's own rule, trial {own.pick.trial_number}, is {behind} behind the best."
 
 
 def _choice_sentences(results: Results) -> Iterator[str]:
@@ -116,7 +118,7 @@ def _choice_sentences(results: Results) -> Iterator[str]:
     metrics += f", of the front {results.spec.objective.rule}" if results.spec.objective.has_several_metrics else ""
     metrics += f", {results.spec.margin_rule}" if results.spec.margin_rule else ""
     trial = f"trial {best.trial.number}{confirmed}"
-    chosen = f"{results.reference_as_result.words}, before {trial}" if results.reference_as_result else trial
+    chosen = f"{results.reference_as_result.name_in_sentence}, before {trial}" if results.reference_as_result else trial
     yield f"This study chose by {metrics}: {chosen}. What other rules pick changes nothing."
     others = "Each other rule" if results.spec.objective.has_several_metrics else "Each rule"
     yield f"{others} picks by the values of the search; rank is the pick's place by this study's own ranking."

@@ -32,9 +32,9 @@ from study.home.record import StudyRecord
 from study.metrics import find_metric, group_names
 from study.metrics.selection_rules import BIAS_LABEL_METRICS
 from study.ranking import NORMAL_DEGREES_OF_FREEDOM, Results, epochs
-from study.ranking.ablation_steps import Ablation, has_choosing_seed, requested_ablation, trials_by_configuration
-from study.ranking.difference import Arm, Difference, split_metrics
-from study.ranking.summary import LENGTHENED
+from study.ranking.ablation_steps import Ablation, includes_choosing_seed, requested_ablation, trials_by_configuration
+from study.ranking.difference import Arm, Difference, metrics_of_both_splits
+from study.ranking.summary import LENGTHENED_TRIALS_NOTE
 from study.spec import StudySpec
 from study.spec.rungs import Schedule
 from study.text import flatten_mapping, format_parameter, format_range_ends, format_time, pluralise
@@ -63,17 +63,20 @@ def ablation_result_sentences(results: Results, ablation: Ablation, effects: Seq
         yield "No seed has a complete trial of every configuration on the path, so the steps cannot be summed yet."
         return
     yield (
-        f"From the baseline ({formatting.mean(name, ends[0])}) to trial {ablation.best.number} "
+        f"From the baseline ({formatting.mean(name, ends[0])}) to trial {ablation.best_configuration_trial.number} "
         f"({formatting.mean(name, ends[-1])}) {name} changes by {_effect_with_interval(name, gain)}, in "
         f"{pluralise(len(ablation.steps), 'step')} over {pluralise(gain.pairs, 'seed')}."
     )
     if len(ablation.steps) == 1:
-        yield f"Baseline and trial {ablation.best.number} differ in this one step, which is the whole gain."
+        yield (
+            f"Baseline and trial {ablation.best_configuration_trial.number} differ in this one step, which is the "
+            f"whole gain."
+        )
         return
     for part, words in (
         ("path", "step by step"),
         ("adding", "added to the baseline"),
-        ("removing", f"in trial {ablation.best.number}"),
+        ("removing", f"in trial {ablation.best_configuration_trial.number}"),
     ):
         yield from _clear_steps_text(name, effects, part, words)  # type: ignore[arg-type]
     interacting = _effects_of_part(effects, "interaction", is_clear=True)
@@ -112,7 +115,7 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
     yield f"All configurations run on {formatting.seeds(ablation.seeds)}."
     if not set(ablation.seeds) & set(results.confirm_seeds):
         yield "By none of these seeds that trial was chosen, so its gain is not that of the luckiest."
-    elif has_choosing_seed(results, ablation.seeds):
+    elif includes_choosing_seed(results, ablation.seeds):
         yield "Later several configurations were confirmed on some of these seeds; this one was chosen before."
     else:
         yield "On these no other configuration of the search was confirmed: they did not choose it among several."
@@ -125,8 +128,11 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
             "them out."
         )
     best = results.best
-    if best and best.trial.number != ablation.best.number:
-        yield f"Trial {best.trial.number} leads now; trial {ablation.best.number} did when this was asked for."
+    if best and best.trial.number != ablation.best_configuration_trial.number:
+        yield (
+            f"Trial {best.trial.number} leads now; trial {ablation.best_configuration_trial.number} did when this "
+            f"was asked for."
+        )
     by_configuration = trials_by_configuration(results, ablation).values()
     trials = [trial for by_seed in by_configuration for trial in by_seed.values()]
     planned = len(ablation.configurations) * len(ablation.seeds)
@@ -209,9 +215,9 @@ WORST = "worst_group_accuracy"
 def group_paragraphs(results: Results) -> Iterator[str]:
     """Yield the paragraphs on groups below the summary; none without bias labels."""
     record = results.record
-    compared = [arm for arm in (*results.result_arms, results.final_arm) if arm]
+    compared = [arm for arm in (*results.baseline_and_result_arms, results.final_arm) if arm]
     if not any(
-        arm.statistics(f"{split}/{name}")
+        arm.metric_statistics(f"{split}/{name}")
         for arm in compared
         for split in ("val", "test")
         for name in BIAS_LABEL_METRICS
@@ -220,7 +226,7 @@ def group_paragraphs(results: Results) -> Iterator[str]:
     for split in ("val", "test"):
         yield from (text for arm in compared if (text := _worst_group_sentence(record, arm, split)))
         cells = record.group_sample_counts.cells.get(split)
-        if cells and any(arm.statistics(f"{split}/{name}") for arm in compared for name in BIAS_LABEL_METRICS):
+        if cells and any(arm.metric_statistics(f"{split}/{name}") for arm in compared for name in BIAS_LABEL_METRICS):
             yield f"On {split} {group_names.compared_groups_sentence(cells, record.group_sample_counts.classes)}"
     if named := _group_names_sentence(record):
         yield named
@@ -231,7 +237,8 @@ def group_paragraphs(results: Results) -> Iterator[str]:
         for name in BIAS_LABEL_METRICS
     ):
         yield (
-            f"The split's error is the standard error of the value of {arm.words}, because the split is a sample: "
+            f"The split's error is the standard error of the value of {arm.label_in_sentence}, because the split is a "
+            f"sample: "
             "more seeds do not make it smaller. The smallest of several groups is, besides, too low on average, the "
             "more so the fewer samples they have."
         )
@@ -240,10 +247,10 @@ def group_paragraphs(results: Results) -> Iterator[str]:
 def _worst_group_sentence(record: StudyRecord, arm: Arm, split: str) -> str | None:
     """Return which groups an arm serves worst; the metric alone where the sizes of the groups are unknown."""
     if found := worst_group(record, arm, split):
-        return " ".join(found.sentences(arm.words))
-    value = arm.statistics(f"{split}/{WORST}")
+        return " ".join(found.sentences(arm.label_in_sentence))
+    value = arm.metric_statistics(f"{split}/{WORST}")
     is_counted = split in record.group_sample_counts.cells
-    told = f"The worst group of {arm.words} on {split} has {formatting.mean(WORST, value)} right."
+    told = f"The worst group of {arm.label_in_sentence} on {split} has {formatting.mean(WORST, value)} right."
     return None if value is None or is_counted else told
 
 
@@ -268,13 +275,13 @@ def summary_note(results: Results) -> str:
     same = "" if spec.function else " All seeds use the same data and splits."
     if spec.final_seeds is not None:
         return note + same
-    reference, best = results.result_arms
+    reference, best = results.baseline_and_result_arms
     if results.reference_as_result:
         note += f" {_fit_count_text(spec)}: no spread over seeds is known of it."
     elif best and (reference or best.n_candidates > 1):
         note += f" {_choosing_seeds_sentence(spec, best)}"
     if best and reference:
-        gains = (best.difference_to(reference, name) for name in split_metrics(spec, (best, reference)))
+        gains = (best.difference_to(reference, name) for name in metrics_of_both_splits(spec, (best, reference)))
         printed = (
             gain
             for gain in gains
@@ -344,7 +351,7 @@ def report_page(results: Results, pictures: Container[str], beside: Sequence[Com
         report_tables.printed_summary(results),
         report_tables.printed_configurations(results),
     )
-    figure_notes = [Text(LENGTHENED)] if record.has_lengthened_trials else []
+    figure_notes = [Text(LENGTHENED_TRIALS_NOTE)] if record.has_lengthened_trials else []
     figure_notes += map(Text, why_search_figures_missing(results, pictures))
     with_references = printed_references(results, report_tables.first_table_metrics(results))
     beneath = report_tables.printed_other_epochs(results)
@@ -355,7 +362,7 @@ def report_page(results: Results, pictures: Container[str], beside: Sequence[Com
         Text(told) for told in (report_tables.broken_note(results), _ranking_note(results)) if told
     ]
     open_points = list(map(str, caveats(results)))
-    has_result = results.final_arm is not None or any(results.compared_arms)
+    has_result = results.final_arm is not None or any(results.baseline_and_best_arms)
     sections = [
         front_section(results, pictured),
         Section("Summary", [*seeds, *map(Table, tables)]) if has_result else None,

@@ -21,8 +21,8 @@ from study.knobs import Params
 from study.ranking import Results, SeedStatistics, seed_statistics
 from study.ranking.ablation_steps import (
     Ablation,
-    MovedSteps,
-    Step,
+    AppliedSteps,
+    StepKeys,
     param_value,
     path_configurations,
     requested_ablation,
@@ -30,7 +30,7 @@ from study.ranking.ablation_steps import (
     single_removals,
     trials_by_configuration,
 )
-from study.ranking.difference import CONFIDENCE, Difference, difference
+from study.ranking.difference import CONFIDENCE_LEVEL, Difference, mean_difference
 from study.spec import StudySpec
 from study.text import format_parameter
 
@@ -55,7 +55,7 @@ BySeed = Mapping[int, float]
 class StepWords:
     """A step: its keys, what taking it does, and what undoing it does, as `method.alpha = 0.1`."""
 
-    keys: Step
+    keys: StepKeys
     forth: str
     back: str
 
@@ -75,13 +75,13 @@ class Effect:
 
     part: EffectKind
     label: str
-    keys: Step
+    keys: StepKeys
     values: SeedStatistics | None
     difference: Difference | None
     pairs: int
 
 
-def effects(values: Mapping[MovedSteps, BySeed], steps: Sequence[StepWords]) -> list[Effect]:
+def effects(values: Mapping[AppliedSteps, BySeed], steps: Sequence[StepWords]) -> list[Effect]:
     """Return all effects of an ablation: path and gain; of several steps each alone, removed, and interacting.
 
     Args:
@@ -92,7 +92,7 @@ def effects(values: Mapping[MovedSteps, BySeed], steps: Sequence[StepWords]) -> 
     path, adding, removing = (each(count) for each in FORMS)
     together = set.intersection(*(set(values[moved]) for moved in path))
     on_path = [{seed: values[moved][seed] for seed in sorted(together)} for moved in path]
-    at_once = 1 - (1 - CONFIDENCE) / count
+    at_once = 1 - (1 - CONFIDENCE_LEVEL) / count
     found = [_effect_of_pair("path", "baseline", values[path[0]])]
     for place, step in enumerate(steps):
         pair, reached = (on_path[place + 1], on_path[place]), values[path[place + 1]]
@@ -107,14 +107,14 @@ def effects(values: Mapping[MovedSteps, BySeed], steps: Sequence[StepWords]) -> 
         )
     for step, moved in zip(steps, removing, strict=True):
         found.append(_effect_of_pair("removing", step.back, values[moved], (best, values[moved]), step.keys, at_once))
-    once = CONFIDENCE if count == 2 else at_once  # of two steps there is one interaction
+    once = CONFIDENCE_LEVEL if count == 2 else at_once  # of two steps there is one interaction
     for step, alone, without in zip(steps, adding, removing, strict=True):
         pair = _difference_by_seed(best, values[without]), _difference_by_seed(values[alone], baseline)
         found.append(_effect_of_pair("interaction", ", ".join(step.keys), {}, pair, step.keys, once))
     return found
 
 
-def metric_by_seed(results: Results, ablation: Ablation, name: str) -> dict[MovedSteps, dict[int, float]]:
+def metric_by_seed(results: Results, ablation: Ablation, name: str) -> dict[AppliedSteps, dict[int, float]]:
     """Return a metric by seed of each configuration of an ablation, from its complete trials."""
     return {
         moved: {
@@ -145,12 +145,12 @@ def ablation_effects(results: Results) -> dict[str, list[Effect]]:
 def step_words(spec: StudySpec, ablation: Ablation) -> list[StepWords]:
     """Return the steps in words; of a step with more than `MOST_KEYS` keys the first of them."""
 
-    def words(step: Step, params: Params) -> str:
+    def words(step: StepKeys, params: Params) -> str:
         there = {key: found for key in step if (found := param_value(spec, params, key)) is not None}
         shown = [f"{key} = {format_parameter(value)}" for key, value in list(there.items())[:MOST_KEYS]]
         return ", ".join([*shown, *([f"{len(there) - MOST_KEYS} more"] if len(there) > MOST_KEYS else [])])
 
-    ends = ablation.best.params, ablation.reference.params
+    ends = ablation.best_configuration_trial.params, ablation.baseline_trial.params
     return [
         StepWords(tuple(step), *(words(step, params) or f"no {', '.join(step)}" for params in ends))
         for step in ablation.steps
@@ -209,11 +209,11 @@ def _effect_of_pair(
     label: str,
     values: BySeed,
     pair: tuple[BySeed, BySeed] = ({}, {}),
-    keys: Step = (),
-    confidence: float = CONFIDENCE,
+    keys: StepKeys = (),
+    confidence: float = CONFIDENCE_LEVEL,
 ) -> Effect:
     """Return a line whose difference is that of a pair, the first minus the second."""
-    change = difference(*pair, confidence=confidence)
+    change = mean_difference(*pair, confidence=confidence)
     return Effect(part, label, keys, seed_statistics(values.values()), change, len(set(pair[0]) & set(pair[1])))
 
 
@@ -227,7 +227,7 @@ def _effect_row(effect: Effect) -> dict[str, object]:
     return {
         "keys": ", ".join(effect.keys),
         "mean": values.mean if values else None,
-        "sd": values.deviation if values else None,
+        "sd": values.standard_deviation if values else None,
         "n": values.count if values else 0,
         **{"effect": change.value if change else None, "low": low, "high": high},
         "pairs": effect.pairs,

@@ -63,7 +63,7 @@ class MetricCell:
     def statistics(self) -> dict[str, object]:
         """Return the cell's values by the names in `STATISTICS`."""
         spread = self.seed_statistics
-        numbers = (spread.mean, spread.deviation, spread.count) if spread else (None, None, 0)
+        numbers = (spread.mean, spread.standard_deviation, spread.count) if spread else (None, None, 0)
         return dict(zip(("mean", "sd", "n"), numbers, strict=True)) | {
             name: getattr(self, name) for name in STATISTICS[3:]
         }

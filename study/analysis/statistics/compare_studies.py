@@ -13,11 +13,11 @@ from study.ranking import Results, SeedStatistics
 from study.ranking.difference import (
     Arm,
     Difference,
-    difference,
+    mean_difference,
     to_arm,
 )
-from study.ranking.documents import FLATTENED
-from study.ranking.summary import ArmSummary, Summary, summarise
+from study.ranking.documents import FLATTEN_FIELDS
+from study.ranking.summary import ArmSummary, StudySummary, summarise
 from study.spec import StudySpec
 from study.spec.reference_models import REFERENCES
 from study.text import flatten_mapping, format_parameter
@@ -48,7 +48,7 @@ class ComparedStudy:
         settings: the keys that differ between these studies, without the searched ones.
     """
 
-    summary: Summary = field(metadata=FLATTENED)
+    summary: StudySummary = field(metadata=FLATTEN_FIELDS)
     gain: Mapping[str, GapSummary]
     against: Mapping[str, GapSummary]
     settings: Section
@@ -68,7 +68,7 @@ def differences_to_first(first: Results, other: Results, metric: str | None = No
     if one is None or two is None or is_same or _comparability_key(first.spec) != _comparability_key(other.spec):
         return {}
     gaps = {
-        name: difference(one.values(name), two.values(name), one.n_candidates * two.n_candidates)
+        name: mean_difference(one.metric_by_seed(name), two.metric_by_seed(name), one.n_candidates * two.n_candidates)
         for name in _compared_metrics([summarise(first)], metric if first.spec.final_seeds is not None else None)
     }
     return {name: GapSummary.of(gap) for name, gap in gaps.items() if gap and gap.is_paired}
@@ -87,7 +87,7 @@ def what_is_left_out(studies: Sequence[Results], metric: str | None = None) -> I
             reason = f"not both were chosen by {metric}"
         elif _comparability_key(first.spec) != _comparability_key(other.spec):
             reason = "their splits differ, or the epochs that count, or the metrics that chose their bests"
-        elif len(one.values(first.spec.metric).keys() & two.values(first.spec.metric).keys()) < 2:
+        elif len(one.metric_by_seed(first.spec.metric).keys() & two.metric_by_seed(first.spec.metric).keys()) < 2:
             reason = "their results share fewer than two seeds"
         else:
             reason = "it is the same on every seed"
@@ -106,9 +106,9 @@ def _compared_arm(results: Results) -> Arm | None:
     The baseline, if it leads, was chosen as one more.
     """
     if results.spec.final_seeds is not None or results.reference_as_result:
-        return results.final_arm or results.result_arms[1]
+        return results.final_arm or results.baseline_and_result_arms[1]
     chosen = results.best
-    return replace(to_arm(results.spec, chosen), n_candidates=results.n_candidates(chosen) + 1) if chosen else None
+    return replace(to_arm(results.spec, chosen), n_candidates=results.n_candidates_for(chosen) + 1) if chosen else None
 
 
 def _comparability_key(spec: StudySpec) -> list[object]:
@@ -183,7 +183,7 @@ def _difference_rows(compared: Sequence[ComparedStudy], metrics: Sequence[str], 
     }
 
 
-def _compared_metrics(told: Sequence[Summary], metric: str | None = None) -> list[str]:
+def _compared_metrics(told: Sequence[StudySummary], metric: str | None = None) -> list[str]:
     """Return the metric or the study's own on both splits; of final trainings all that are shown and that each has."""
     finals = [one.final.metrics for one in told if one.final]
     if finals and not metric:
@@ -245,8 +245,8 @@ COMPARED = ("sampler", "trials", "seed", "replicates", "constraints", "early_sto
 
 def _gains_over_baseline(results: Results) -> dict[str, GapSummary]:
     """Return best minus baseline, by metric; empty where the baseline is the best or one of the two is missing."""
-    (baseline, best), chosen = results.result_arms, summarise(results).arms.get("best")
-    if not baseline or not best or not chosen or chosen.trial == baseline.number:
+    (baseline, best), chosen = results.baseline_and_result_arms, summarise(results).arms.get("best")
+    if not baseline or not best or not chosen or chosen.trial == baseline.trial_number:
         return {}
     return {name: GapSummary.of(gain) for name in chosen.metrics if (gain := best.difference_to(baseline, name))}
 
@@ -265,7 +265,7 @@ def _mean_text(arm: ArmSummary | None, name: str) -> str:
     )
 
 
-def _best_trial(told: Summary) -> str:
+def _best_trial(told: StudySummary) -> str:
     best, baseline = told.arms.get("best"), told.arms.get("baseline")
     if best is None:
         return formatting.MISSING
@@ -274,7 +274,7 @@ def _best_trial(told: Summary) -> str:
     return f"{best.trial} (baseline)" if baseline and baseline.trial == best.trial else str(best.trial)
 
 
-def _best_reference_rows(told: Sequence[Summary], metrics: Sequence[str]) -> dict[str, list[str]]:
+def _best_reference_rows(told: Sequence[StudySummary], metrics: Sequence[str]) -> dict[str, list[str]]:
     """Return the best reference of each study that can be chosen, and its metrics; `-` without references."""
     usable = [
         [one for one in study.references.references if not REFERENCES[one.name].needs_group] if study.references else []

@@ -24,7 +24,7 @@ def group_counts(record: StudyRecord, arm: Arm, split: str) -> GroupCounts | Non
         return None
 
     def mean(name: str) -> float | None:
-        found = arm.statistics(f"{split}/{name}")
+        found = arm.metric_statistics(f"{split}/{name}")
         return found.mean if found else None
 
     return GroupCounts.from_metrics(split, cells, mean)
@@ -45,9 +45,9 @@ def sampling_error(record: StudyRecord, arm: Arm, name: str) -> float | None:
     replaces an accuracy of 0 or 1. None where neither is known.
     """
     split, metric = name.split("/", 1)
-    if reported := arm.statistics(f"{name}_standard_error"):
+    if reported := arm.metric_statistics(f"{name}_standard_error"):
         return reported.mean
-    value, count = arm.statistics(name), n_samples(record, arm, split, metric)
+    value, count = arm.metric_statistics(name), n_samples(record, arm, split, metric)
     if value is None or not count:
         return None
     share = value.mean if 0 < value.mean < 1 else (value.mean * count + 1) / (count + 2)
@@ -56,7 +56,7 @@ def sampling_error(record: StudyRecord, arm: Arm, name: str) -> float | None:
 
 def statistics_with_error(record: StudyRecord, arm: Arm, name: str) -> SeedStatistics | None:
     """Return an arm's metric over its seeds, with its `sampling_error`."""
-    found = arm.statistics(name)
+    found = arm.metric_statistics(name)
     return (
         replace(found, split_error=sampling_error(record, arm, name), is_proportion=is_fraction_metric(name))
         if found
@@ -105,7 +105,8 @@ class NoBetterThanChance(Statement):
             else formatting.arm_mean(self.arm, self.metric)
         )
         return (
-            f"{sentence_case(self.arm.words)} is not told from guessing: {self.metric} is {has}, and guessing has "
+            f"{sentence_case(self.arm.label_in_sentence)} is not told from guessing: {self.metric} is {has}, and "
+            f"guessing has "
             f"{format_metric(self.metric, self.chance)}, as has any model that knows the bias and nothing else."
         )
 
@@ -123,7 +124,7 @@ def no_better_than_chance(record: StudyRecord, arm: Arm) -> NoBetterThanChance |
         value = statistics_with_error(record, arm, name) if cells and all(map(all, cells)) else None
         if not cells or value is None:
             continue
-        ends, chance = value.interval(), 1 / len(cells)
+        ends, chance = value.confidence_interval(), 1 / len(cells)
         if (ends[0] if ends else value.mean) > chance:
             return None
         found.append(NoBetterThanChance(name, arm, ends, chance))
@@ -147,7 +148,8 @@ class ClassBelowChance(Statement):
     def __str__(self) -> str:
         remedy = "; method.class_weights lets small classes count as much as large ones" * self.has_small_class
         return (
-            f"{sentence_case(self.arm.words)} recognises one class less often than guessing does: {self.metric} is "
+            f"{sentence_case(self.arm.label_in_sentence)} recognises one class less often than guessing does: "
+            f"{self.metric} is "
             f"{formatting.arm_mean(self.arm, self.metric)}, and guessing has "
             f"{format_metric(self.metric, self.chance)}. study evaluate names the class{remedy}."
         )
@@ -157,7 +159,7 @@ def class_below_chance(record: StudyRecord, arm: Arm) -> ClassBelowChance | None
     """Tell whether an arm's least recognised class is below guessing: on test or, where that is unread, validation."""
     for split in ("test", "val"):
         cells, name = record.group_sample_counts.cells.get(split), f"{split}/worst_class_accuracy"
-        found = arm.statistics(name) if cells else None
+        found = arm.metric_statistics(name) if cells else None
         if cells and found:
             sizes, chance = [sum(class_) for class_ in cells], 1 / len(cells)
             is_uneven = min(sizes) < max(sizes) / 2

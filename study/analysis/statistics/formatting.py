@@ -49,13 +49,15 @@ def value(metric: str, number: float | None) -> str:
 def mean(metric: str, spread: SeedStatistics | None) -> str:
     """Return `76.2 ± 1.3%` (sample standard deviation), without the second part for a single value."""
     return (
-        MISSING if spread is None or math.isnan(spread.mean) else format_metric(metric, spread.mean, spread.deviation)
+        MISSING
+        if spread is None or math.isnan(spread.mean)
+        else format_metric(metric, spread.mean, spread.standard_deviation)
     )
 
 
 def arm_mean(arm: "Arm", metric: str) -> str:
     """Return the `mean` of an arm's metric."""
-    return mean(metric, arm.statistics(metric))
+    return mean(metric, arm.metric_statistics(metric))
 
 
 def change(metric: str, number: float, signed: bool = True) -> str:
@@ -216,7 +218,7 @@ def rerun_words(spec: StudySpec) -> str:
 
 def folds_and_seeds_text(arm: "Arm", metric: str) -> str:
     """Return the folds and seeds behind an arm's value of a metric, in words."""
-    return seeds(arm.seeds(metric), len({trial.fold for trial in arm.trials} - {None}))
+    return seeds(arm.metric_seeds(metric), len({trial.fold for trial in arm.trials} - {None}))
 
 
 def best_words(results: Results) -> str:

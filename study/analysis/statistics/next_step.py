@@ -29,7 +29,7 @@ from study.analysis.statistics.debiasing_metrics import no_better_than_chance
 from study.knobs import Params, Range, Scalar
 from study.ranking import FittedReference, Results
 from study.ranking.difference import (
-    CONFIDENCE,
+    CONFIDENCE_LEVEL,
     Arm,
     Difference,
     find_root,
@@ -181,7 +181,7 @@ def peers_of_best(results: Results) -> Sequence[Arm]:
     ranked = results.ranked_search
     if not ranked:
         return []
-    among = results.n_candidates(ranked[0])
+    among = results.n_candidates_for(ranked[0])
     if ranked[0].confirm_statistics is not None:
         seen = [(candidate.confirmed_score, candidate) for candidate in ranked if candidate.confirmed_score]
     else:
@@ -241,8 +241,8 @@ def rivals(results: Results) -> Rivals | None:
     gap = best.difference_to(others[0], results.spec.metric)
     if gap is None:
         return None
-    undecided = [other.number for other in others if not _is_worse(results.spec, best, other)]
-    ran = [len(peer.values(results.spec.metric)) for peer in peers]
+    undecided = [other.trial_number for other in others if not _is_worse(results.spec, best, other)]
+    ran = [len(peer.metric_by_seed(results.spec.metric)) for peer in peers]
     return Rivals(best, others[0], gap, len(peers), (min(ran), max(ran)), tuple(undecided))
 
 
@@ -286,11 +286,11 @@ def seeds_needed(gap: Difference, seeds: int) -> SeedsNeeded:
         gap: with an interval, not clear, its standard error above 0.
         seeds: number of seeds behind it.
     """
-    assert gap.error
+    assert gap.standard_error
     freedom = gap.degrees_of_freedom
     assert freedom is not None
-    measured, root, miss = abs(gap.value) / gap.error, math.sqrt(seeds), (1 - SEEDS_CONFIDENCE) / 2
-    clear = selection_adjusted_t((1 + CONFIDENCE) / 2, freedom, gap.n_candidates)
+    measured, root, miss = abs(gap.value) / gap.standard_error, math.sqrt(seeds), (1 - SEEDS_CONFIDENCE) / 2
+    clear = selection_adjusted_t((1 + CONFIDENCE_LEVEL) / 2, freedom, gap.n_candidates)
     lucky = selection_adjusted_t(1 - miss, freedom, gap.n_candidates) / selection_adjusted_t(1 - miss, freedom)
     least = _noncentrality(measured / lucky, freedom, 1 - miss)
     middle = _noncentrality(measured, freedom, 0.5)
@@ -328,7 +328,7 @@ def power(size: float, seeds: int, among: int = 1) -> float:
         seeds: at least 2.
         among: from how many configurations the better one was chosen.
     """
-    limit = selection_adjusted_t((1 + CONFIDENCE) / 2, seeds - 1, among)
+    limit = selection_adjusted_t((1 + CONFIDENCE_LEVEL) / 2, seeds - 1, among)
     return 1 - _noncentral_t(limit, seeds - 1, math.sqrt(seeds) * size)
 
 
@@ -462,7 +462,10 @@ class NotToldApart(Statement):
     command: str | None = None
 
     def __str__(self) -> str:
-        pair, needed = f"By {self.best.spec.metric} {self.best.words} and {self.other.words}", self.needed
+        pair, needed = (
+            f"By {self.best.spec.metric} {self.best.label_in_sentence} and {self.other.label_in_sentence}",
+            self.needed,
+        )
         if needed is None:
             return f"{pair} ran on {pluralise(self.seeds, 'seed')} in common, which cannot tell them apart."
         what = f"{pair} are not told apart on {self.seeds} seeds. To tell them apart in {CASES} takes"
@@ -483,7 +486,7 @@ class TakeReference(Statement):
     reference: FittedReference
 
     def __str__(self) -> str:
-        return f"Take what needs no search, which best.yaml holds: {self.reference.words}."
+        return f"Take what needs no search, which best.yaml holds: {self.reference.name_in_sentence}."
 
 
 class NoStepLeft(Statement):
@@ -547,11 +550,11 @@ class PositionInSearch:
 
 def position_of_best(results: Results) -> PositionInSearch | None:
     """Return when the best searched configuration came; None without one, or in a search of a single one."""
-    _, best = results.compared_arms
+    _, best = results.baseline_and_best_arms
     numbers = [trial.number for trial in results.record.trials_of_stages("search") if trial.state != "waiting"]
     if best is None or len(numbers) < 2:
         return None
-    last = best.number if len(results.spec.objective.metrics) == 1 else last_growth(results)
+    last = best.trial_number if len(results.spec.objective.metrics) == 1 else last_growth(results)
     return None if last is None else PositionInSearch(numbers.index(last) + 1, len(numbers))
 
 
@@ -581,7 +584,7 @@ def next_steps(results: Results) -> list[NextStep]:
         return [NextStep("resume", cause, shell_command("resume", name, "--failed"))]
     if results.record.state != "complete":
         return [NextStep("resume", StepReason("not over"), shell_command("resume", name))]
-    reference, best = results.compared_arms
+    reference, best = results.baseline_and_best_arms
     if best is None or results.spec.varied_data_keys:
         return []
     if no_better_than_chance(
@@ -617,7 +620,7 @@ def is_over_baseline(results: Results) -> bool | None:
 
     None where its seeds do not tell. What ran on one seed is taken as better: whether it is, `confirm` tells.
     """
-    reference, best = results.compared_arms
+    reference, best = results.baseline_and_best_arms
     won = results.best
     if reference is None or best is None or won is None:
         return True
@@ -659,19 +662,23 @@ def _seed_steps(results: Results, reference: Arm | None, best: Arm) -> list[Next
         if gain is not None and not gain.is_clear:
             return _more_seeds_step(results, best, reference, gain)
     others = rivals(results)
-    if others is None or others.runner_up.number not in others.undecided or results.spec.better(0.0, others.gap.value):
+    if (
+        others is None
+        or others.runner_up.trial_number not in others.undecided
+        or results.spec.better(0.0, others.gap.value)
+    ):
         return []  # of a runner-up with the better mean the margin is known, which more seeds hardly change
     return _more_seeds_step(results, best, others.runner_up, others.gap)
 
 
 def _more_seeds_step(results: Results, best: Arm, other: Arm, gap: Difference) -> list[NextStep]:
-    seeds = len(best.values(results.spec.metric).keys() & other.values(results.spec.metric).keys())
+    seeds = len(best.metric_by_seed(results.spec.metric).keys() & other.metric_by_seed(results.spec.metric).keys())
     order = [candidate.trial.number for candidate in results.ranked_by_search_value]
-    top = max(order.index(number) + 1 for number in (best.number, other.number) if number in order)
+    top = max(order.index(number) + 1 for number in (best.trial_number, other.trial_number) if number in order)
     ask = partial(shell_command, "confirm", results.spec.name, "--top", top, "--seeds")
     if gap.interval is None or seeds < 2:
         return [NextStep("seeds", NotToldApart(best, other, seeds, None), ask(CONFIRMED))]
-    if not gap.error:
+    if not gap.standard_error:
         return []  # alike on every seed
     needed = seeds_needed(gap, seeds)
     command = None if needed.fewest is None else ask(needed.following)

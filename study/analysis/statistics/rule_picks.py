@@ -10,7 +10,7 @@ from study.analysis.statistics.frame import param, param_keys, trial_metric
 from study.home.record import TrialRecord
 from study.metrics import Direction
 from study.ranking import Results, SeedStatistics, epochs, seed_statistics
-from study.ranking.picks import Pick, fresh_seed_trials
+from study.ranking.picks import RulePick, fresh_seed_trials
 from study.spec import StudySpec
 
 
@@ -25,7 +25,7 @@ class PickResult:
         regret: by how much the best pick's mean is better, 0 for the best; None without `test`.
     """
 
-    pick: Pick
+    pick: RulePick
     trials: Sequence[TrialRecord]
     val: SeedStatistics | None
     test: SeedStatistics | None
@@ -50,7 +50,7 @@ class RulePicks:
     @property
     def test_metrics(self) -> Mapping[int, SeedStatistics]:
         """The test metric of each pick that has one, by the number of its trial."""
-        return {result.pick.number: result.test for result in self.results if result.test}
+        return {result.pick.trial_number: result.test for result in self.results if result.test}
 
     def as_larger_is_better(self, value: float) -> float:
         """Reverse the sign of a test value where smaller is better, so that larger is better."""
@@ -66,20 +66,21 @@ def rule_picks(results: Results) -> RulePicks:
         number: seed_statistics(trial_metric(results.spec, trial, judge) for trial in trials)
         for number, trials in fresh.items()
     }
-    all_picks, better = results.picks, results.spec.direction(judge) or "max"
+    all_picks, better = results.rule_picks, results.spec.direction(judge) or "max"
     table = RulePicks(judge, [], better)
     best = max(
-        (table.as_larger_is_better(test.mean) for pick in all_picks if (test := tests[pick.number])), default=math.nan
+        (table.as_larger_is_better(test.mean) for pick in all_picks if (test := tests[pick.trial_number])),
+        default=math.nan,
     )
     judged = []
     for pick in all_picks:
-        test, trials = tests[pick.number], fresh[pick.number]
+        test, trials = tests[pick.trial_number], fresh[pick.trial_number]
         judged.append(
             PickResult(
                 pick,
                 trials,
                 seed_statistics(
-                    epochs.chosen_metric(pick.rule.goal, trial, pick.rule.goal.metrics[0]) for trial in trials
+                    epochs.chosen_metric(pick.rule.objective, trial, pick.rule.objective.metrics[0]) for trial in trials
                 ),
                 test,
                 best - table.as_larger_is_better(test.mean) if test else None,
@@ -113,12 +114,12 @@ def document(spec: StudySpec, table: RulePicks) -> list[dict[str, object]]:
 def _pick_row(spec: StudySpec, judge: str, result: PickResult, keys: Sequence[str]) -> dict[str, object]:
     pick = result.pick
     return {
-        "needs": pick.rule.needs,
-        "own": pick.rule.is_own,
-        "trial": pick.number,
+        "needs": pick.rule.required_labels,
+        "own": pick.rule.is_study_objective,
+        "trial": pick.trial_number,
         "value": pick.score.values[0],
         "violation": pick.score.violation,
-        **{"ties": pick.ties, "among": pick.n_candidates, "rank": pick.rank},
+        **{"ties": pick.n_tied, "among": pick.n_candidates, "rank": pick.rank},
         **_statistics_columns("val", result.val),
         "judge": judge,
         **_statistics_columns("test", result.test),
@@ -128,7 +129,7 @@ def _pick_row(spec: StudySpec, judge: str, result: PickResult, keys: Sequence[st
 
 
 def _statistics_columns(name: str, values: SeedStatistics | None) -> dict[str, float | int | None]:
-    mean, deviation, count = (values.mean, values.deviation, values.count) if values else (None, None, 0)
+    mean, deviation, count = (values.mean, values.standard_deviation, values.count) if values else (None, None, 0)
     return {f"{name} mean": mean, f"{name} sd": deviation, f"{name} n": count}
 
 

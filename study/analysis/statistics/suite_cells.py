@@ -84,7 +84,7 @@ def _values_by_rule(suite: Suite, cell: SuiteSearch, study: Results | None) -> M
         return {rule: reason if possible[rule] else NO_RULE for rule in suite.rules}
     if study.record.max_configurations(study.spec.trials) != study.spec.trials:
         return dict.fromkeys(suite.rules, BEYOND)
-    picked = {pick.rule.name: pick for pick in study.picks}
+    picked = {pick.rule.name: pick for pick in study.rule_picks}
     found: dict[str, dict[int, float] | str] = {}
     for rule in suite.rules:
         if rule not in picked:
@@ -92,7 +92,7 @@ def _values_by_rule(suite: Suite, cell: SuiteSearch, study: Results | None) -> M
             continue
         tested = {
             trial.seed: trial.test_metrics.get(suite.judge)
-            for trial in fresh_seed_trials(study.record, picked[rule].number)
+            for trial in fresh_seed_trials(study.record, picked[rule].trial_number)
         }
         found[rule] = {seed: value for seed, value in tested.items() if value is not None} or UNREAD
     return found
@@ -174,10 +174,10 @@ def difference(one: Sequence[Searches], other: Sequence[Searches]) -> MeanEstima
 
 
 def _difference_between(one: Searches, other: Searches) -> MeanEstimate | None:
-    """Return `study.ranking.difference.difference` of the searches that both have, the number as the seed."""
+    """Return `study.ranking.difference.mean_difference` of the searches that both have, the number as the seed."""
     both = sorted(one.keys() & other.keys())
-    gap = by_seed.difference({number: one[number] for number in both}, {number: other[number] for number in both})
-    return MeanEstimate(gap.value, gap.error, gap.degrees_of_freedom or 0, len(both)) if gap else None
+    gap = by_seed.mean_difference({number: one[number] for number in both}, {number: other[number] for number in both})
+    return MeanEstimate(gap.value, gap.standard_error, gap.degrees_of_freedom or 0, len(both)) if gap else None
 
 
 def leaders(values: Mapping[str, Sequence[Searches]], better: float = 1.0) -> dict[str, bool | None]:

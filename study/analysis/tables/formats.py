@@ -90,7 +90,7 @@ def to_csv(table: pd.DataFrame | Grid) -> str:
     for row, entries in zip(grid.rows, grid.entries, strict=True):
         for column, entry in zip(grid.columns, entries, strict=True):
             spread = entry.statistics
-            numbers = [spread.mean, spread.deviation, spread.count] if spread else [None, None, 0]
+            numbers = [spread.mean, spread.standard_deviation, spread.count] if spread else [None, None, 0]
             lines.append([*map(str, (*row, *column)), entry.metric, *numbers, entry.remark])
     return csv_text(pd.DataFrame(lines, columns=[*labels, *names], dtype=object), index=False)
 

@@ -15,7 +15,7 @@ from study.analysis.statistics.cell_tables import MetricCell
 from study.analysis.tables.printed_table import Grid, PrintedEntry, cell_notes, to_entry
 from study.metrics import is_fraction_metric, lower_is_better
 from study.ranking import SeedStatistics, seed_statistics
-from study.ranking.difference import difference
+from study.ranking.difference import mean_difference
 
 MARGIN = 0.01
 """Default margin of fractions: a difference of one percentage point does not matter."""
@@ -41,7 +41,7 @@ def verdict(ours: SeedStatistics | None, theirs: SeedStatistics | None, margin: 
             how many values.
         margin: in the unit of the means.
     """
-    wide, narrow = difference(ours, theirs), difference(ours, theirs, confidence=0.90)
+    wide, narrow = mean_difference(ours, theirs), mean_difference(ours, theirs, confidence=0.90)
     if wide is None or narrow is None or wide.interval is None or narrow.interval is None:
         return "cannot tell"
     if -margin <= narrow.interval[0] and narrow.interval[1] <= margin:
@@ -55,9 +55,11 @@ def widest_spread(printed: SeedStatistics | None) -> SeedStatistics | None:
     Papers say how many values are behind a number, hardly ever which of the two deviations it is. Of three values they
     differ by a factor of 1.22, by which a 95% interval that takes the wrong one would be a 90% interval.
     """
-    if printed is None or printed.deviation is None or printed.count < 2:
+    if printed is None or printed.standard_deviation is None or printed.count < 2:
         return printed
-    return replace(printed, deviation=printed.deviation * math.sqrt(printed.count / (printed.count - 1)))
+    return replace(
+        printed, standard_deviation=printed.standard_deviation * math.sqrt(printed.count / (printed.count - 1))
+    )
 
 
 def margin_of(metric: str, theirs: SeedStatistics | None) -> float:
@@ -166,14 +168,14 @@ def _judge_orders(orders: Sequence[Order]) -> ClaimResult:
 
 def _p_value(more: MetricCell, less: MetricCell) -> float:
     """Return how likely so large a difference, or a larger one, is where the first is not larger; one-sided."""
-    gap = difference(more.by_seed, less.by_seed)
+    gap = mean_difference(more.by_seed, less.by_seed)
     if gap is None or not gap.is_paired:
-        gap = difference(seed_statistics(more.values), seed_statistics(less.values))
+        gap = mean_difference(seed_statistics(more.values), seed_statistics(less.values))
     assert gap  # both have values
-    assert gap.error is not None  # of two or more
-    if gap.error == 0.0:
+    assert gap.standard_error is not None  # of two or more
+    if gap.standard_error == 0.0:
         return float(round(gap.value, DECIMALS) <= 0)
-    return float(stdtr(gap.degrees_of_freedom, -gap.value / gap.error))
+    return float(stdtr(gap.degrees_of_freedom, -gap.value / gap.standard_error))
 
 
 def _mean(cell: MetricCell) -> float:

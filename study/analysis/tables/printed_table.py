@@ -77,7 +77,7 @@ class Grid:
             return formatting.MISSING if entry.metric else ""
         scale, digits = self._factor_and_digits(entry.metric, spread.mean)
         mean, *deviation = (
-            f"{scale * part:z.{digits}f}" for part in (spread.mean, spread.deviation) if part is not None
+            f"{scale * part:z.{digits}f}" for part in (spread.mean, spread.standard_deviation) if part is not None
         )
         return " ".join([mean, *(f"[{one}]" if entry.bracketed else f"± {one}" for one in deviation)])
 

@@ -11,7 +11,7 @@ from study.analysis.statistics.frame import param_keys, param_text, trial_label
 from study.home.record import StudyRecord
 from study.metrics import selection_rules
 from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_statistics
-from study.ranking.difference import NO_TRIAL, Arm, split_metrics, to_arm
+from study.ranking.difference import NO_TRIAL_NUMBER, Arm, metrics_of_both_splits, to_arm
 from study.ranking.summary import metrics_at_other_epochs
 from study.spec import StudySpec
 from study.spec.objective import Score
@@ -81,7 +81,7 @@ def _fresh_seed_columns(spec: StudySpec, candidate: Candidate) -> dict[str, str]
         if len(metrics) > 1
         else [f"confirmed on {formatting.rerun_words(spec)}"]
     )
-    means = (formatting.mean(name, arm.statistics(name)) for name in metrics)
+    means = (formatting.mean(name, arm.metric_statistics(name)) for name in metrics)
     return {**dict(zip(titles, means, strict=True)), "seeds": seeds}
 
 
@@ -92,7 +92,7 @@ def _metric_title(spec: StudySpec, name: str) -> str:
 
 def first_table_metrics(results: Results) -> list[str]:
     """Return the metrics of the report's first table, see `study.metrics.selection_rules.summary_metrics`."""
-    names = split_metrics(results.spec, list(_arms_by_name(results).values()))
+    names = metrics_of_both_splits(results.spec, list(_arms_by_name(results).values()))
     return (
         selection_rules.summary_metrics(
             results.spec.objective.needed_metrics, names, results.record.group_sample_counts.cells
@@ -121,7 +121,7 @@ def printed_first_table(results: Results) -> pd.DataFrame:
         if arm and results.spec.final_seeds is not None:
             found = [debiasing_metrics.statistics_with_error(results.record, arm, name) for name in metrics]
             ends = [
-                formatting.value_range(name, spread.interval() if spread else None)
+                formatting.value_range(name, spread.confidence_interval() if spread else None)
                 for name, spread in zip(metrics, found, strict=True)
             ]
             frame.insert(len(frame.columns) - 1, "95% interval", ends)
@@ -141,7 +141,7 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
     rows = []
     known = {name: arm for name, arm in by_name.items() if arm}
     for metric in _metrics_with_value(
-        split_metrics(results.spec, list(by_name.values())) if metrics is None else metrics, by_name
+        metrics_of_both_splits(results.spec, list(by_name.values())) if metrics is None else metrics, by_name
     ):
         row = {"metric": metric}
         for name, arm in known.items():
@@ -151,7 +151,7 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
             elif name == "best":
                 is_behind = won is not None and won.trial.stage == "baseline"
                 title = title.replace("best", formatting.best_words(results) + " of the search" * is_behind)
-            row[title] = formatting.mean(metric, arm.statistics(metric))
+            row[title] = formatting.mean(metric, arm.metric_statistics(metric))
         if len(known) == 2:
             gain = known["best"].difference_to(known["baseline"], metric)
             row["difference"] = formatting.change(metric, gain.value) if gain else formatting.MISSING
@@ -163,12 +163,12 @@ def printed_summary(results: Results, metrics: Sequence[str] | None = None) -> p
 
 def _seeds_text(arm: Arm, metric: str) -> str:
     """Return the seeds behind an arm's value; what needs no search has none."""
-    return "no seed" if arm.number == NO_TRIAL else formatting.seed_list(arm.seeds(metric))
+    return "no seed" if arm.trial_number == NO_TRIAL_NUMBER else formatting.seed_list(arm.metric_seeds(metric))
 
 
 def _metrics_with_value(metrics: Sequence[str], by_name: dict[str, Arm | None]) -> list[str]:
     """Return those of the metrics of which an arm has a value."""
-    return [name for name in metrics if any(arm and arm.statistics(name) for arm in by_name.values())]
+    return [name for name in metrics if any(arm and arm.metric_statistics(name) for arm in by_name.values())]
 
 
 def printed_other_epochs(results: Results) -> pd.DataFrame:
@@ -212,7 +212,7 @@ def printed_counts(record: StudyRecord) -> pd.DataFrame:
 def _arms_by_name(results: Results) -> dict[str, Arm | None]:
     if results.spec.final_seeds is not None:
         return {"final": results.final_arm}
-    reference, best = results.result_arms
+    reference, best = results.baseline_and_result_arms
     return {"baseline": reference, "best": best}
 
 

@@ -12,7 +12,7 @@ def test_what_is_not_known(spec, frozen):
     failed, drop = caveats(Results(spec, frozen))
     assert failed == Failed(1, "Diverged: loss is nan in epoch 1")
     assert isinstance(drop, Drop)
-    assert (drop.arm.number, drop.searched, drop.fresh) == (1, 0.7, pytest.approx(0.74))
+    assert (drop.arm.trial_number, drop.searched, drop.fresh) == (1, 0.7, pytest.approx(0.74))
 
 
 def test_a_kernel_that_leaves_next_to_no_weight_is_named() -> None:

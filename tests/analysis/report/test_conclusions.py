@@ -91,7 +91,7 @@ def test_partly_finished_studies(spec, writer, trials, expected):
         study.trial(stage, [0.5], state=state)
     (told,) = conclusions(Results(spec, study.record()))
     what, arm = (told.stage, told.baseline) if isinstance(told, NothingYet) else (told.who, told.arm)
-    assert (what, arm and arm.statistics("val/accuracy").mean) == expected
+    assert (what, arm and arm.metric_statistics("val/accuracy").mean) == expected
 
 
 def test_values_on_different_data_rank_nothing() -> None:
@@ -102,7 +102,7 @@ def test_values_on_different_data_rank_nothing() -> None:
     differ, reached, _ = parts["Result"]
     assert differ == DataDiffer(["data.rho"])
     assert isinstance(reached, Reached)
-    assert (reached.who, reached.arm.number) == ("highest", 0)
+    assert (reached.who, reached.arm.trial_number) == ("highest", 0)
     assert next_steps(results) == []
     assert quickstart().varied_data_keys == []
 

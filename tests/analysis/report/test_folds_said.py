@@ -33,23 +33,23 @@ def test_conclusions_name_folds_and_give_the_value_of_all_samples(confirmed: tup
     spec, record = confirmed
     results = Results(spec, record)
     gain = only(Gain, results)
-    assert gain.best.statistics("val/accuracy").mean == results.ranked_search[0].joined.metrics["val/accuracy"]
+    assert gain.best.statistics("val/accuracy").mean == results.ranked_search[0].joined_folds.metrics["val/accuracy"]
     assert (gain.best.seeds("val/accuracy"), gain.best.repeated_over) == ([1, 2, 3], "folds and seeds")
     assert not any("over seeds" in str(one) for one in statements(results))
 
 
 def test_the_difference_of_two_is_that_of_the_same_samples(confirmed: tuple[StudySpec, StudyRecord]) -> None:
     spec, record = confirmed
-    reference, best = Results(spec, record).compared_arms
+    reference, best = Results(spec, record).baseline_and_best_arms
     gain = best.difference_to(reference, spec.metric)
-    ours, theirs = best.joined, reference.joined
+    ours, theirs = best.joined_folds, reference.joined_folds
     assert gain.value == pytest.approx(ours.metrics[spec.metric] - theirs.metrics[spec.metric])
     assert gain.is_paired
     low, high = gain.interval
     assert low < gain.value < high
     assert to_arm(spec, Results(spec, record).baseline).repeated_over == "folds and seeds"
     # two independent networks: the error is about that of two binomials
-    assert gain.error == pytest.approx((2 * 0.25 / 1438) ** 0.5, rel=0.3)
+    assert gain.standard_error == pytest.approx((2 * 0.25 / 1438) ** 0.5, rel=0.3)
 
 
 @pytest.mark.parametrize(("ahead", "is_clear"), [(0.001, False), (0.3, True)])
@@ -57,7 +57,7 @@ def test_a_reference_that_leads_is_told_from_the_best_by_the_samples_of_all_fold
     confirmed: tuple[StudySpec, StudyRecord], ahead: float, is_clear: bool
 ) -> None:
     spec, record = confirmed
-    best = Results(spec, record).compared_arms[1].joined
+    best = Results(spec, record).baseline_and_best_arms[1].joined_folds
     value, drawn = best.metrics[spec.metric] + ahead, len(best.draws[spec.metric])
     draws = [*np.random.default_rng(0).normal(value, 0.01, drawn)]
     fitted = ReferenceFitted("logistic_regression", {spec.metric: value}, 1.0, draws={spec.metric: draws}, time=90.0)

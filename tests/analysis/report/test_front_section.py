@@ -19,7 +19,7 @@ from study.commands.status import document, lines, overview, table
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results, summary
-from study.ranking.selection import Selection
+from study.ranking.selection import CandidateSelection
 from study.spec import StudySpec, load_study
 
 GAP = "val/equalized_odds"
@@ -95,7 +95,9 @@ def test_the_values_of_the_front_are_those_that_it_was_judged_by(tmp_path: Path)
     front = printed_front(Results(spec, record))
     assert list(front[f"{GAP} (lower is better) on fresh seeds"]) == ["0.300 ± 0.000", "0.020 ± 0.000"]
     assert list(front["test/accuracy on fresh seeds"]) == ["89.3 ± 0.0%", "89.0 ± 0.0%"]
-    files = export(folder, Results(spec, record), tmp_path / "front.yaml", Selection(pareto=spec.objective.metrics))
+    files = export(
+        folder, Results(spec, record), tmp_path / "front.yaml", CandidateSelection(pareto=spec.objective.metrics)
+    )
     assert [file.candidate.trial.number for file in files] == [1, 2]
     listed = printed_configurations(Results(spec, record))
     assert list(listed["trial"]) == ["1", "2", "3", "0 (baseline)"]

@@ -38,7 +38,7 @@ from study.home.record import StudyRecord
 from study.metrics import selection_rules
 from study.ranking import Results
 from study.ranking.difference import Difference
-from study.ranking.documents import to_plain
+from study.ranking.documents import to_plain_value
 from study.spec import StudySpec
 
 PLAIN = quickstart("train.epochs=1", "search.early_stopping={name: none}", "search.confirm={top: 2, seeds: 3}")
@@ -71,7 +71,7 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     assert only(Readings, results).times == 0
     assert only(NoStepLeft, results) == NoStepLeft(10, False, True, "")
     document = result_sentences.document(results)
-    assert to_plain(document)["runner_up"]["trial"] == 2
+    assert to_plain_value(document)["runner_up"]["trial"] == 2
     printed = result_sentences.lines(document, but=("Result",))
     assert printed[0].startswith("how sure  ")
     assert all(len(line) <= result_sentences.WIDTH for line in printed)
@@ -363,5 +363,5 @@ def test_with_two_metrics_too_a_guess_has_no_gain_to_its_credit() -> None:
 
 
 def test_a_count_and_its_interval_are_whole_numbers() -> None:
-    gap = Difference(1848.0, (1840.6, 1855.4), n_candidates=1, error=3.0, degrees_of_freedom=2.0)
+    gap = Difference(1848.0, (1840.6, 1855.4), n_candidates=1, standard_error=3.0, degrees_of_freedom=2.0)
     assert formatting.interval("val/params", gap) == "+1841 to +1855"

@@ -181,5 +181,7 @@ def test_statistics_are_those_of_the_values(trials: list[Told]) -> None:
             assert math.isnan(row["mean"])
             continue
         assert (row["mean"], row["n"]) == (expected.mean, expected.count)
-        assert math.isnan(row["sd"]) if expected.deviation is None else row["sd"] == expected.deviation
+        assert (
+            math.isnan(row["sd"]) if expected.standard_deviation is None else row["sd"] == expected.standard_deviation
+        )
         assert row["over"] == "configurations" or len(row["seeds"]) == row["n"]

@@ -31,7 +31,7 @@ CLEAR = ((0.80, 0.81, 0.82), (0.79, 0.805, 0.80), (0.30, 0.305, 0.33), (0.78, 0.
 
 def test_what_cannot_be_told_from_the_best_and_the_runner_up_in_pairs(of_four, writer):
     found = rivals(Results(of_four, study_of(writer, *CLEAR)))
-    assert (found.undecided, found.runner_up.number) == ((4, 2), 4)
+    assert (found.undecided, found.runner_up.trial_number) == ((4, 2), 4)
     assert (found.gap.is_paired, found.gap.n_candidates) == (True, 4)
     assert found.gap.value == pytest.approx(0.01)
     reach = selection_adjusted_t(0.975, 2, 4) * 0.026457513 / 3**0.5  # 0.02, -0.02 and 0.03 by seed

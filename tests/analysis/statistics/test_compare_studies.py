@@ -19,7 +19,7 @@ from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.difference import selection_adjusted_t
-from study.ranking.documents import to_plain
+from study.ranking.documents import to_plain_value
 from study.spec import StudySpec
 
 FEW = replace(quickstart("search.trials=3"), name="few")
@@ -66,7 +66,7 @@ def test_what_no_study_has_is_no_row() -> None:
 
 def test_it_is_plain_json() -> None:
     first, second = json.loads(
-        json.dumps(to_plain(compare([Results(FEW, RAN), Results(LONG, BEGUN)])), allow_nan=False)
+        json.dumps(to_plain_value(compare([Results(FEW, RAN), Results(LONG, BEGUN)])), allow_nan=False)
     )
     assert first["best"]["metrics"]["val/accuracy"] == {"mean": 0.7, "sd": pytest.approx(0.02**0.5), "n": 2}
     assert first["gain"]["val/accuracy"]["difference"] == pytest.approx(0.2)

@@ -62,6 +62,6 @@ def test_where_less_is_better_regret_and_range_are_turned(writer):
         study.append(TrialTested(trial=repeat, metrics={"test/equalized_odds": odds, "test/accuracy": 0.5}))
     table = rule_picks(Results(spec, study.record()))
     assert table.judge == "test/equalized_odds"
-    regrets = {result.pick.number: result.regret for result in table.results}
+    regrets = {result.pick.trial_number: result.regret for result in table.results}
     assert regrets == pytest.approx({0: 0.1, 1: 0.0})
     assert table.as_larger_is_better(0.3) < table.as_larger_is_better(0.2)

@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from study.analysis.statistics.ablation_effects import Effect, EffectKind, StepWords, effects
-from study.ranking.ablation_steps import MovedSteps, needed_configurations
-from study.ranking.difference import difference
+from study.ranking.ablation_steps import AppliedSteps, needed_configurations
+from study.ranking.difference import mean_difference
 
 from .row import Row
 
 SEED, NOISE = 2.0, 1.0
 """Standard deviations of what a seed does to all configurations, and of what it does to one; correlated by 0.8."""
 
-Truth = Callable[[MovedSteps], float]
+Truth = Callable[[AppliedSteps], float]
 
 
 def worth(*steps: float, both: float = 0.0) -> Truth:
@@ -21,7 +21,7 @@ def worth(*steps: float, both: float = 0.0) -> Truth:
     return lambda moved: sum(steps[place] for place in moved) + (both if {0, 1} <= moved else 0.0)
 
 
-def drawn(truth: Truth, count: int, seeds: int, rng: np.random.Generator) -> dict[MovedSteps, dict[int, float]]:
+def drawn(truth: Truth, count: int, seeds: int, rng: np.random.Generator) -> dict[AppliedSteps, dict[int, float]]:
     """The metric by seed of each configuration of an ablation of so many steps."""
     shared = SEED * rng.standard_normal(seeds)
     return {
@@ -102,7 +102,7 @@ def claims(truth: Truth, what: str, count: int, seeds: int, draws: int, rng: np.
         for_path = zip(of(found, "path"), worths, strict=True)
         wrong += any(_is_clear(effect) and _value(effect) * value <= 0 for effect, value in for_path)
         interacting += any(map(_is_clear, of(found, "interaction")))
-        alone = (difference(values[frozenset({place})], values[frozenset()]) for place in range(count))
+        alone = (mean_difference(values[frozenset({place})], values[frozenset()]) for place in range(count))
         wrong_single += any(one is not None and bool(one.is_clear) for one in alone)
     simulated = f"{what}; {count} steps, {seeds} seeds"
     null = not any(worths)

@@ -18,7 +18,7 @@ from study.analysis.statistics.compare_studies import differences_to_first
 from study.analysis.statistics.next_step import rivals
 from study.home.record import EpochMetrics, StudyRecord, TrialRecord
 from study.ranking import Results
-from study.ranking.difference import difference
+from study.ranking.difference import mean_difference
 from study.spec import StudySpec, load_study
 
 from .row import Row
@@ -132,7 +132,7 @@ def _gain(truth: Truth, seed: int) -> tuple[float, float]:
     """The interval of the best minus the baseline in one simulated study."""
     chosen, judged = truth.draw(np.random.default_rng([truth.top, truth.seeds, int(10 * truth.shared), seed]))
     best = 1 + int(chosen[1:].mean(axis=1).argmax())
-    found = difference(dict(enumerate(judged[best])), dict(enumerate(judged[0])), truth.top)
+    found = mean_difference(dict(enumerate(judged[best])), dict(enumerate(judged[0])), truth.top)
     assert found is not None
     assert found.interval is not None
     return found.interval

@@ -15,7 +15,7 @@ from study.analysis.statistics.debiasing_metrics import sampling_error
 from study.analysis.statistics.next_step import MOST_SEEDS, POWER, edges, position_of_best, power, rivals, seeds_needed
 from study.home.events import GroupSampleCounts
 from study.ranking import Results
-from study.ranking.difference import Arm, Difference, difference
+from study.ranking.difference import Arm, Difference, mean_difference
 from study.spec import StudySpec
 
 from .row import Row
@@ -90,7 +90,7 @@ def following(draws: int, rng: np.random.Generator) -> Iterator[Row]:
 
 
 def _gap(values: Floats, among: int = 1) -> Difference:
-    gap = difference(dict(enumerate(values.tolist())), dict.fromkeys(range(len(values)), 0.0), among)
+    gap = mean_difference(dict(enumerate(values.tolist())), dict.fromkeys(range(len(values)), 0.0), among)
     assert gap is not None
     return gap
 
@@ -202,7 +202,7 @@ def the_best(configurations: int, number: int, draws: int, rng: np.random.Genera
             values = (level + shared + rng.normal(0, 0.01, number)).tolist()
             told += [Told("confirm", [one], seed=seed, repeats=place) for seed, one in enumerate(values, 1)]
         found = rivals(Results(spec, record(*told)))
-        called.append(found is not None and not found.undecided and found.best.number != 1)
+        called.append(found is not None and not found.undecided and found.best.trial_number != 1)
     truth = f"{configurations} configurations, another better by next to nothing; {number} seeds"
     statement = "trial k is the best of those that ran on n seeds (95% confidence)"
     return row(LEAD, statement, truth, "at most 5%", 0.0, 0.05, called)

@@ -130,7 +130,7 @@ def guessing(draws: int) -> Iterator[Row]:
             further = {metric: value(counts, "unbiased_accuracy"), f"{metric}_standard_error": error}
             told = record(Told("search", [0.9], further=further))
             told.groups = GroupSampleCounts({"val": [list(row) for row in BIASED]})
-            best = Results(quickstart("search.baseline=null"), told).compared_arms[1]
+            best = Results(quickstart("search.baseline=null"), told).baseline_and_best_arms[1]
             found += best is not None and no_better_than_chance(told, best) is not None
         promised = f"at least {low:.0%}" if low else f"at most {high:.0%}"
         yield Row(said, "report, run", f"{name}; {where}", promised, low, high, found / (draws // 10), draws // 10)
@@ -207,9 +207,9 @@ def chosen(draws: int) -> Iterator[Row]:
     for _ in range(draws // 10):
         true = generator.normal(0.8, 0.02, 24)
         seen = true + generator.normal(0, 0.01, 24)
-        _, best = Results(spec, record(*(Told("search", [one]) for one in seen.tolist()))).compared_arms
+        _, best = Results(spec, record(*(Told("search", [one]) for one in seen.tolist()))).baseline_and_best_arms
         assert best is not None
-        off.append(best.values(spec.metric)[0] - float(true[best.number]))
+        off.append(best.metric_by_seed(spec.metric)[0] - float(true[best.trial_number]))
     said = "by the luck of that choice the best looks, on average, too good (mean difference)"
     truth = "24 configurations, sd 2 points; a seed's noise 1 point"
     yield Row(said, "report", truth, "above 0", 0.0, LARGEST, float(np.mean(off)), 0)
