@@ -53,8 +53,8 @@ class NotebookView:
         told: list[str] = []
 
         def text() -> dict[str, str]:
-            warnings = [f"warning: {warning}" for warning in progress.warnings()]
-            return {"text/plain": "\n".join([f"study {spec.name}  {progress.line()}", *warnings, *told])}
+            warnings = [f"warning: {warning}" for warning in progress.metric_warnings()]
+            return {"text/plain": "\n".join([f"study {spec.name}  {progress.progress_line()}", *warnings, *told])}
 
         handle = self._handle = self._handle or display(text(), raw=True, display_id=True)
 

@@ -345,11 +345,11 @@ class Study:
         Without `out` it is the study's own report, which is in MLflow too; that is written in a separate process.
         """
         from study.api.notebook import create_progress_view
-        from study.commands.report import report
+        from study.commands.report import write_study_report
         from study.driver.driver_process import run_in_driver
 
         if out is not None:
-            return report(self._home, self.name, Path(out), pdf)[0]
+            return write_study_report(self._home, self.name, Path(out), pdf)[0]
         page: Path = run_in_driver(create_progress_view(quiet=True), self._home, _write_own_report, self.name, pdf)
         return page
 
@@ -414,10 +414,10 @@ class Study:
         Raises:
             UserError: nothing is left of them, or a file cannot be written.
         """
-        from study.commands.export import export
+        from study.commands.export import export_best
 
         choice = CandidateSelection(top, trial, [where] if isinstance(where, str) else where, by, pareto)
-        return [file.path for file in export(self.folder, self.results, Path(out), choice)]
+        return [file.path for file in export_best(self.folder, self.results, Path(out), choice)]
 
     @errors_name_arguments
     def train(
@@ -444,14 +444,14 @@ class Study:
         if isinstance(seeds, int):
             raise UserError(f"seeds={seeds}: allowed is a list of seeds, as [6, 7, 8]; None: three that are unused")
         from study.api.notebook import create_progress_view
-        from study.commands.final_training import default_seeds, final_study
+        from study.commands.final_training import default_seeds, final_training_spec
         from study.driver.driver_process import run_in_driver
         from study.driver.run import train
         from study.spec import load_study
 
         (file,) = self.export(self.folder.best_file)
         best = load_study(str(file))
-        final = final_study(best, default_seeds(self._home, best, name) if seeds is None else list(seeds), name)
+        final = final_training_spec(best, default_seeds(self._home, best, name) if seeds is None else list(seeds), name)
         folder = run_in_driver(create_progress_view(quiet), self._home, train, final, address=address, whole=whole)
         return warn_if_failed(Study(self._home, folder))
 
@@ -463,20 +463,20 @@ class Study:
             UserError: the study is a search, or has no such model.
         """
         from study.api.trained_model import TrainedModel
-        from study.commands.final_training import find_model
+        from study.commands.final_training import find_model_files
         from study.trained import Classifier
 
         if self.spec.final_seeds is None:
             raise UserError(f"{self.name}: is a search, models come from final trainings: train().model()")
-        with find_model(self._home, self.name, seed) as description:
+        with find_model_files(self._home, self.name, seed) as description:
             return TrainedModel(Classifier.load(description, device))
 
 
 def _write_own_report(home: Home, name: str, pdf: bool, view: "View") -> Path:
     """Write a study's own report, and renew it in MLflow; runs in a driver's process."""
-    from study.commands.report import report
+    from study.commands.report import write_study_report
 
-    return report(home, name, None, pdf)[0]
+    return write_study_report(home, name, None, pdf)[0]
 
 
 def load(name: str) -> Study:

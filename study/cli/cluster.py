@@ -75,7 +75,7 @@ def resume_on_cluster(
     remote = JobClient(address)
     remote.idle(remote.last(name))
     if check is not None:
-        check(on_cluster.local_copy_folder(remote, name))
+        check(on_cluster.fetch_local_copy(remote, name))
     show_submitted(remote, name, remote.resume_driver(command[0], name, command[1:]), follow, as_json)
 
 
@@ -103,13 +103,13 @@ def follow_driver(remote: "JobClient", name: str, job: str) -> None:
         Exit: with the exit status of its command; 130 too where Ctrl-C detached.
         StudyStoppedError: the connection was lost.
     """
-    from study.commands.on_cluster import closing_lines
+    from study.commands.on_cluster import driver_end_lines
 
     again, stop = (
         shell_command(*words, "--address", remote.address) for words in (("logs", name, "-f"), ("stop", name))
     )
     ended = _show_log_until_end(remote, job, name, f"{name} goes on. Again: {again}\nTo stop it: {stop}")
-    print_text("\n".join(["", *closing_lines(remote.address, ended)]))
+    print_text("\n".join(["", *driver_end_lines(remote.address, ended)]))
     if ended.exit_status:
         raise typer.Exit(ended.exit_status)
 
@@ -215,9 +215,9 @@ def logs(
         log = ANSI_COLOURS.sub("", remote.head.log(job))
         print_json({"name": name, "job": job, "log": log}) if as_json else print_text(log, end="")
         return
-    home = Home.locate() if address is None else RemoteStudies(address).home([name])
-    document = history.document(home.find_study(name), trial)
-    print_json(document) if as_json else print_text(history.text(document))
+    home = Home.locate() if address is None else RemoteStudies(address).update_home([name])
+    document = history.read_history(home.find_study(name), trial)
+    print_json(document) if as_json else print_text(history.history_text(document))
 
 
 def fetch(
@@ -234,7 +234,9 @@ def fetch(
     from study.home.folder import Home
 
     done = fetching.fetch_study(Home.locate(), name, address, models, rename)
-    print_json(fetching.to_document(done)) if as_json else print_text("\n".join(fetching.outcome_lines(done)))
+    print_json(fetching.fetch_outcome_to_dict(done)) if as_json else print_text(
+        "\n".join(fetching.fetch_outcome_lines(done))
+    )
 
 
 def share_logs(name: RemoteStudyArgument, as_json: JsonOption = False) -> None:
@@ -280,8 +282,10 @@ def up(
     from study.commands import local_cluster
     from study.home.folder import Home
 
-    cluster = local_cluster.up(Home.locate(), nodes, cpus, gpus, None if as_json else Console())
-    print_json(local_cluster.document(cluster)) if as_json else print_text("\n".join(local_cluster.lines(cluster)))
+    cluster = local_cluster.start_cluster(Home.locate(), nodes, cpus, gpus, None if as_json else Console())
+    print_json(local_cluster.local_cluster_status(cluster)) if as_json else print_text(
+        "\n".join(local_cluster.cluster_status_lines(cluster))
+    )
 
 
 def down() -> None:
@@ -289,7 +293,7 @@ def down() -> None:
     from study.commands import local_cluster
     from study.home.folder import Home
 
-    print_text(local_cluster.down(Home.locate()))
+    print_text(local_cluster.stop_cluster(Home.locate()))
 
 
 def cluster_status(as_json: JsonOption = False) -> None:
@@ -299,4 +303,6 @@ def cluster_status(as_json: JsonOption = False) -> None:
     from study.home.folder import Home
 
     cluster = LocalCluster.of(Home.locate())
-    print_json(local_cluster.document(cluster)) if as_json else print_text("\n".join(local_cluster.lines(cluster)))
+    print_json(local_cluster.local_cluster_status(cluster)) if as_json else print_text(
+        "\n".join(local_cluster.cluster_status_lines(cluster))
+    )

@@ -38,8 +38,8 @@ def list_models(as_json: JsonOption = False) -> None:
     """List networks with published weights and whether their files are there. Example: study models list --json"""
     from study.commands import backbones
 
-    rows = backbones.overview()
-    print_json(rows) if as_json else print_text(backbones.table(rows))
+    rows = backbones.list_weights()
+    print_json(rows) if as_json else print_text(backbones.weights_table(rows))
 
 
 def prepare_model(
@@ -52,11 +52,11 @@ def prepare_model(
 ) -> None:
     """Download and check published weights. Example: study models prepare resnet50"""
     from study.commands import backbones
-    from study.commands.data import download_bars
+    from study.commands.data import download_progress_bars
 
-    with download_bars(quiet) as progress:
-        document = backbones.prepare(network, weights, progress)
-    print_json(document) if as_json else print_text(backbones.text(document))
+    with download_progress_bars(quiet) as progress:
+        document = backbones.prepare_weights(network, weights, progress)
+    print_json(document) if as_json else print_text(backbones.prepared_weights_text(document))
 
 
 def train(
@@ -91,11 +91,11 @@ def train(
 ) -> None:
     """Train what a study chose, by its name or best.yaml, on several seeds. Example: study train mine --epochs 40"""
     from study.commands.final_training import (
-        baseline_of,
         default_seeds,
+        export_baseline_spec,
         exported_file,
-        final_study,
-        is_fitted,
+        final_training_spec,
+        is_scikit_learn_reference,
         parse_seeds,
     )
     from study.home.folder import Home
@@ -110,26 +110,28 @@ def train(
         from study.home.provenance import study_owner
         from study.spec.load import load_for_cluster
 
-        given = baseline_of(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
+        given = export_baseline_spec(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
         remote, with_val = JobClient(address), data == "train+val"
         chosen = (
             parse_seeds(seeds) if seeds is not None else on_cluster.final_training_seeds(remote, given, name, with_val)
         )
-        final = final_study(given, chosen, name, with_val)
+        final = final_training_spec(given, chosen, name, with_val)
         words = to_option_words(seeds=",".join(map(str, chosen)), data=data, whole=whole, quiet=quiet)
-        on_cluster.check_training(remote, final)
+        on_cluster.check_final_training(remote, final)
         done = submit_final_training(remote, given, final, words, {"STUDY_OWNER": study_owner()})
         show_submitted(remote, final.name, done, follow)
         return
     from study.driver import run as running
     from study.spec import load_study
 
-    given = baseline_of(Home.locate(), spec, changes) if baseline else load_study(spec, changes, one_trial=True)
+    given = (
+        export_baseline_spec(Home.locate(), spec, changes) if baseline else load_study(spec, changes, one_trial=True)
+    )
     with_val = data == "train+val"
     chosen = parse_seeds(seeds) if seeds is not None else default_seeds(Home.locate(), given, name, with_val)
-    study = final_study(given, chosen, name, with_val)
+    study = final_training_spec(given, chosen, name, with_val)
     if study.folds:
-        how_long = "fitted once" if is_fitted(study) else pluralise(study.epochs, "epoch")
+        how_long = "fitted once" if is_scikit_learn_reference(study) else pluralise(study.epochs, "epoch")
         print_text(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
     show_run_end(running.train(Home.locate(), study, create_progress_view(quiet), address, whole))
 
@@ -159,7 +161,7 @@ def predict(
     Files or rows that cannot be read are named on standard error, the others are classified; the exit status is 1 then.
     With --strict nothing is written.
     """
-    from study.commands.final_training import find_model
+    from study.commands.final_training import find_model_files
     from study.files import check_output_path, write_output
     from study.home.folder import Home
     from study.trained import Classifier
@@ -168,7 +170,7 @@ def predict(
 
     if out is not None:
         check_output_path(out)
-    with find_model(Home.locate(), model, seed) as description:
+    with find_model_files(Home.locate(), model, seed) as description:
         predictions = predict(Classifier.load(description, device), inputs, file, id_column)
     if strict and predictions.unreadable:
         raise UserError("\n".join(["--strict: not everything can be read", *unreadable_lines(predictions)]))
@@ -203,14 +205,14 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Measure a trained model on a split. Example: study evaluate mine-final --data new.csv"""
-    from study.commands.final_training import find_model
+    from study.commands.final_training import find_model_files
     from study.data import table_columns
     from study.home.folder import Home
     from study.trained import evaluate as evaluating
 
     home = Home.locate()
     split = split or (evaluating.ALL if data is not None and evaluating.is_user_data(data) else "val")
-    with find_model(home, model, seed) as description:
+    with find_model_files(home, model, seed) as description:
         found = evaluating.evaluate(home, description, split, data, assignments or (), device, strict)
         groups = evaluating.groups_in_words(description, found.metrics)
     worst, left_out, foreign = found.worst_group, len(found.left_out), list(found.foreign_bias)

@@ -16,8 +16,8 @@ def spaces(as_json: JsonOption = False) -> None:
     """List the shipped study files, and all names that a file can use. Example: study spaces --json"""
     from study.commands import spaces as shipped
 
-    document = shipped.document()
-    print_json(document) if as_json else print_text(shipped.text(document))
+    document = shipped.list_spaces()
+    print_json(document) if as_json else print_text(shipped.spaces_text(document))
 
 
 def schema(
@@ -59,7 +59,7 @@ def init(
             "--method", metavar="METHOD", help="A loss or method; with FairKL: METHOD+fair_kl. May be repeated."
         ),
     ] = None,
-    gpu: Annotated[bool | None, typer.Option("--gpu/--cpu", help="OptionalDashboardOption its trials run.")] = None,
+    gpu: Annotated[bool | None, typer.Option("--gpu/--cpu", help="Where its trials run.")] = None,
     trials: Annotated[int | None, typer.Option("--trials", min=1, help="Number of configurations to try.")] = None,
     guess: Annotated[
         str | None,
@@ -93,13 +93,13 @@ def init(
 ) -> None:
     """Write a study file; asks for what is not given. Example: study init mine --data birds/ --bias place"""
     from study.commands import init as beginning
-    from study.commands.init_answers import Asker
+    from study.commands.init_answers import AnswerSource
     from study.text import shell_command
 
     def ask(question: str, default: str | None) -> str:
         return str(typer.prompt(escape_control(question), default=default, err=True))
 
-    flags = beginning.Flags(
+    flags = beginning.InitOptions(
         name,
         data,
         labels,
@@ -117,8 +117,8 @@ def init(
         weights,
     )
     answers = ask if sys.stdin.isatty() and not as_json else None
-    asker = Asker(answers, lambda sentence: print_text(sentence, sys.stderr))
-    path = beginning.write(flags, out, force, asker)
+    asker = AnswerSource(answers, lambda sentence: print_text(sentence, sys.stderr))
+    path = beginning.write_study_file(flags, out, force, asker)
     print_json({"file": str(path)}) if as_json else print_text(f"{path}: what would run: {shell_command('plan', path)}")
 
 
@@ -126,8 +126,8 @@ def list_data(as_json: JsonOption = False) -> None:
     """List the data sets and whether their files are there. Example: study data list --json"""
     from study.commands import data as data_commands
 
-    rows = data_commands.overview()
-    print_json(rows) if as_json else print_text(data_commands.table(rows))
+    rows = data_commands.list_data_sets()
+    print_json(rows) if as_json else print_text(data_commands.data_sets_table(rows))
 
 
 def prepare_data(
@@ -146,9 +146,9 @@ def prepare_data(
         command = ["data", "prepare", name, *cluster.to_option_words(set=assignments), "--quiet"]
         cluster.run_on_head(address, command, python, env or (), as_json)
         return
-    with data_commands.download_bars(quiet) as progress:
-        document = data_commands.prepare(name, assignments or (), progress)
-    print_json(document) if as_json else print_text(data_commands.text(document))
+    with data_commands.download_progress_bars(quiet) as progress:
+        document = data_commands.prepare_data_set(name, assignments or (), progress)
+    print_json(document) if as_json else print_text(data_commands.prepared_data_text(document))
 
 
 def export_data(
@@ -158,7 +158,7 @@ def export_data(
     as_json: JsonOption = False,
 ) -> None:
     """Write a data set's images as PNG, with a table of labels. Example: study data export biased_digits photos"""
-    from study.commands.data import export
+    from study.commands.data import export_images
 
-    labels = export(name, folder, assignments or ())
+    labels = export_images(name, folder, assignments or ())
     print_json({"labels": str(labels)}) if as_json else print_text(labels)

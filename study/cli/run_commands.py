@@ -100,9 +100,9 @@ def resume(
 
         def check(folder: "StudyFolder") -> None:
             if trials is not None:
-                extend_study.check_trials(folder.load_spec(), trials)
+                extend_study.check_additional_trials(folder.load_spec(), trials)
             if assignments:
-                changes_on_resume.next_placement(folder, StudyRecord.load(folder.ledger_file), assignments)
+                changes_on_resume.placement_on_resume(folder, StudyRecord.load(folder.ledger_file), assignments)
             if failed:
                 extend_study.trials_to_retry(folder)
 
@@ -182,33 +182,40 @@ def ablate(
     request = ablate_study.AblationRequest(seeds, _split_keys(knobs), _split_keys(order))
 
     def show_plan(plan: ablate_study.AblationSummary) -> None:
-        print_json(plan) if as_json else print_text("\n".join(ablate_study.plan_lines(plan)))
+        print_json(plan) if as_json else print_text("\n".join(ablate_study.ablation_plan_lines(plan)))
 
     if is_remote_address(address, follow):
         from study.cluster.job_client import JobClient
         from study.commands import on_cluster
 
         if dry_run:
-            show_plan(ablate_study.ablation_plan(on_cluster.local_copy_folder(JobClient(address), name), request))
+            show_plan(
+                ablate_study.summarise_ablation_plan(on_cluster.fetch_local_copy(JobClient(address), name), request)
+            )
             return
         command = ["ablate", *to_option_words(seeds=seeds, knobs=knobs, order=order, quiet=quiet)]
         resume_on_cluster(
-            address, command, name, follow, as_json, lambda folder: ablate_study.ablation_plan(folder, request)
+            address,
+            command,
+            name,
+            follow,
+            as_json,
+            lambda folder: ablate_study.summarise_ablation_plan(folder, request),
         )
         return
     from study.driver import run as running
     from study.home.folder import Home
 
     home = Home.locate()
-    plan = ablate_study.ablation_plan(home.find_study(name), request)
+    plan = ablate_study.summarise_ablation_plan(home.find_study(name), request)
     if dry_run:
         show_plan(plan)
         return
     if not as_json:
         show_plan(plan)
     outcome = running.ablate(home, name, create_progress_view(quiet or as_json), request, address)
-    result = ablate_study.result(home.find_study(name))
-    print_json(result) if as_json else print_text(f"\n{ablate_study.effects_table(result)}")
+    result = ablate_study.ablation_result(home.find_study(name))
+    print_json(result) if as_json else print_text(f"\n{ablate_study.effects_as_markdown(result)}")
     if outcome is not None:
         exit_unless_complete(outcome) if as_json else show_run_end(outcome)
 

@@ -31,33 +31,35 @@ def _home_to_read(address: str | None, *names: str) -> "Home":
         return Home.locate()
     from study.commands.on_cluster import RemoteStudies
 
-    return RemoteStudies(address).home(names)
+    return RemoteStudies(address).update_home(names)
 
 
 def plan(
     spec: SpecArgument,
     assignments: SetOption = None,
     profile: ProfileOption = None,
-    fast: Annotated[bool, typer.Option("--fast", help="Run no epoch here to estimate the time.")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="Run no epoch here to estimate_cost the time.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show what a study would run and how long it would take; start nothing. Example: study plan quickstart"""
     from study.commands import plan as plans
-    from study.commands.cost import Estimate, estimate, estimate_text
+    from study.commands.cost import CostEstimate, cost_estimate_text, estimate_cost
     from study.ranking.documents import to_plain_dict
     from study.spec import load_study
 
     study = load_study(spec, assignments or (), profile)
-    planned = plans.plan(study)
+    planned = plans.plan_study(study)
     if not as_json:
-        print_text(plans.text(planned))
+        print_text(plans.plan_text(planned))
 
     def begins() -> None:
         if not as_json:
             print_text("measuring one epoch (--fast: without) ...", sys.stderr)
 
-    estimated = Estimate(None, "--fast") if fast else estimate(study, planned, begins)
-    print_json(to_plain_dict(planned) | to_plain_dict(estimated)) if as_json else print_text(estimate_text(estimated))
+    estimated = CostEstimate(None, "--fast") if fast else estimate_cost(study, planned, begins)
+    print_json(to_plain_dict(planned) | to_plain_dict(estimated)) if as_json else print_text(
+        cost_estimate_text(estimated)
+    )
 
 
 def list_studies(address: OptionalDashboardOption = None, as_json: JsonOption = False) -> None:
@@ -69,12 +71,12 @@ def list_studies(address: OptionalDashboardOption = None, as_json: JsonOption = 
         from study.commands.on_cluster import RemoteStudies
 
         there = RemoteStudies(address)
-        rows = there.overview()
-        print_json(rows) if as_json else print_text(there.table(rows))
+        rows = there.list_rows()
+        print_json(rows) if as_json else print_text(there.studies_table(rows))
         return
     home = Home.locate()
-    rows = status.overview(home)
-    print_json(rows) if as_json else print_text(status.table(home, rows))
+    rows = status.list_study_rows(home)
+    print_json(rows) if as_json else print_text(status.studies_table(home, rows))
 
 
 def show_status(name: StudyArgument, address: OptionalDashboardOption = None, as_json: JsonOption = False) -> None:
@@ -86,10 +88,10 @@ def show_status(name: StudyArgument, address: OptionalDashboardOption = None, as
         from study.commands import on_cluster
 
         there = on_cluster.RemoteStudies(address).status(name)
-        print_json(there) if as_json else print_text(on_cluster.text(there))
+        print_json(there) if as_json else print_text(on_cluster.remote_status_text(there))
         return
-    document = status.document(Home.locate().find_study(name))
-    print_json(document) if as_json else print_text("\n".join(status.lines(document)))
+    document = status.study_status(Home.locate().find_study(name))
+    print_json(document) if as_json else print_text("\n".join(status.study_status_lines(document)))
 
 
 def report(
@@ -111,11 +113,13 @@ def report(
     if watch:
         if pdf or as_json or address is not None:
             raise UserError("--watch: writes the report of a study of this home: without --pdf, --json and --address")
-        reporting.watch(Home.locate(), name, out, print_text)
+        reporting.watch_report(Home.locate(), name, out, print_text)
         return
     home = _home_to_read(address, name)
-    page, untracked = reporting.report(home, name, out, pdf)
-    print_json({"name": name, "page": str(page), "rules": reporting.rules(home, name)}) if as_json else print_text(page)
+    page, untracked = reporting.write_study_report(home, name, out, pdf)
+    print_json(
+        {"name": name, "page": str(page), "rules": reporting.rule_pick_rows(home, name)}
+    ) if as_json else print_text(page)
     if untracked:
         print_text(f"the report in MLflow is the old one: {untracked}", sys.stderr)
 
@@ -179,7 +183,7 @@ def export(
     metrics = [metric.strip() for metric in pareto.split(",")] if pareto else ()
     choice = CandidateSelection(top, trial, where or (), by, metrics)
     folder = _home_to_read(address, name).find_study(name)
-    written = exporting.export(folder, Results.load(folder), out or Path(f"{name}-best.yaml"), choice)
+    written = exporting.export_best(folder, Results.load(folder), out or Path(f"{name}-best.yaml"), choice)
     if as_json:
         print_json({"name": name, "files": [file.to_document() for file in written]})
     else:
@@ -206,14 +210,14 @@ def delete(
         from study.commands import on_cluster
 
         jobs = JobClient(address)
-        ask(on_cluster.describe(jobs, name))
-        on_cluster.delete(jobs, name)
+        ask(on_cluster.remote_deletion_sentence(jobs, name))
+        on_cluster.delete_remote_study(jobs, name)
     else:
         from study.commands import delete as deleting
 
         home = Home.locate()
-        ask(deleting.describe(home, name))
-        deleting.delete(home, name)
+        ask(deleting.deletion_sentence(home, name))
+        deleting.delete_study(home, name)
     print_json({"name": name, "deleted": True}) if as_json else print_text(f"{name}: removed")
 
 
@@ -229,7 +233,7 @@ def ui(
     if optuna is not None:
         from study.commands import optuna_page
 
-        optuna_page.serve(Home.locate().find_study(optuna), port)
+        optuna_page.serve_dashboard(Home.locate().find_study(optuna), port)
         return
     from study.commands import mlflow_ui
 
@@ -254,7 +258,7 @@ def import_trials(
     """Begin a study file with the best of an Optuna study. Example: study import my.db mine quickstart -o q.yaml"""
     from study.commands import optuna_page
 
-    print_text("\n".join(optuna_page.import_trials(storage, name, file, out, top, renamed or ())))
+    print_text("\n".join(optuna_page.import_best_trials(storage, name, file, out, top, renamed or ())))
 
 
 def stop(

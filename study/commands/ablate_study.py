@@ -105,7 +105,7 @@ def plan_ablation(results: Results, request: AblationRequest) -> tuple[Ablation,
     else:
         by_importance = [key for key in compute_importances(results).shares if key in knobs]
         steps, merges = plan_steps(results.spec, start, end, [*request.order, *by_importance], request.knobs)
-        words = _order_words(request, by_importance)
+        words = _order_in_words(request, by_importance)
     ablation = Ablation(reference.trial, best.trial, steps, choose_ablation_seeds(results, best, request.seeds))
     to_run = sum(1 for _ in missing_trials(results, ablation))
     return ablation, AblationSummary(
@@ -140,7 +140,7 @@ def request_ablation(folder: StudyFolder, spec: StudySpec, request: AblationRequ
         return True
 
 
-def ablation_plan(folder: StudyFolder, request: AblationRequest) -> AblationSummary:
+def summarise_ablation_plan(folder: StudyFolder, request: AblationRequest) -> AblationSummary:
     """Return what an ablation of a study would run, without writing anything.
 
     Raises:
@@ -159,7 +159,7 @@ class AblationResult:
     effects: Sequence[Mapping[str, object]]
 
 
-def result(folder: StudyFolder) -> AblationResult:
+def ablation_result(folder: StudyFolder) -> AblationResult:
     """Return what is known of the ablation that was asked for last."""
     from study.analysis.statistics.ablation_effects import ablation_effects, effect_rows
 
@@ -169,7 +169,7 @@ def result(folder: StudyFolder) -> AblationResult:
     return AblationResult(results.spec.name, results.record.state, known, effect_rows(ablation_effects(results)))
 
 
-def effects_table(result: AblationResult) -> str:
+def effects_as_markdown(result: AblationResult) -> str:
     """Return the effects of an ablation as a Markdown table, with notes on its numbers."""
     from study.analysis.report.page import markdown_table
     from study.analysis.statistics.ablation_effects import frame_from_rows
@@ -181,7 +181,7 @@ def effects_table(result: AblationResult) -> str:
     return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"
 
 
-def plan_lines(plan: AblationSummary) -> list[str]:
+def ablation_plan_lines(plan: AblationSummary) -> list[str]:
     """Return the lines that tell a user of a plan."""
     texts = [
         f"ablation of {plan.name}: from trial {plan.baseline} (baseline) to trial {plan.best} in "
@@ -220,7 +220,7 @@ def _baseline_and_best(results: Results) -> tuple[Candidate, Candidate]:
     return reference, best
 
 
-def _order_words(request: AblationRequest, by_importance: Sequence[str]) -> str:
+def _order_in_words(request: AblationRequest, by_importance: Sequence[str]) -> str:
     if request.order:
         return "in the order of --order"
     return "by importance in the search" if by_importance else "in the order of the study file"

@@ -12,7 +12,7 @@ from study.text import pluralise, redact_credentials
 from study.tracking.remove_runs import remove_study_runs
 
 
-def describe(home: Home, name: str) -> str:
+def deletion_sentence(home: Home, name: str) -> str:
     """Return a sentence about what would be removed; for a study that cannot be read, it says why.
 
     Raises:
@@ -27,7 +27,7 @@ def describe(home: Home, name: str) -> str:
     return f"{held}, and their runs in MLflow ({redact_credentials(home.tracking_uri)})."
 
 
-def delete(home: Home, name: str) -> None:
+def delete_study(home: Home, name: str) -> None:
     """Remove a study: its MLflow runs and their artifacts, then its folder.
 
     If this is cut off, what is left is still a study and can be deleted again.

@@ -27,12 +27,12 @@ from study.tracking.tracking_state import TrackingState
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedFile:
     """File that was written, the configuration or reference in it, and the objective of its study."""
 
     path: Path
     candidate: Candidate | FittedReference
-    goal: Objective
+    objective: Objective
 
     @property
     def rests_on_one_seed(self) -> bool:
@@ -45,14 +45,14 @@ class Exported:
             metrics = {name: {"mean": value, "sd": None, "n": 1} for name, value in self.candidate.metrics.items()}
             return {"file": str(self.path), "reference": self.candidate.name, "metrics": metrics}
         trials = trials_judged_by(self.candidate)
-        spreads = ranking.statistics_by_metric(self.goal, trials, self.candidate.joined_folds)
+        spreads = ranking.statistics_by_metric(self.objective, trials, self.candidate.joined_folds)
         metrics = {name: value.to_dict() for name, value in spreads.items()}
         return {"file": str(self.path), "trial": self.candidate.trial.number, "metrics": metrics}
 
 
-def export(
+def export_best(
     folder: StudyFolder, results: Results, out: Path, choice: CandidateSelection | None = None
-) -> list[Exported]:
+) -> list[ExportedFile]:
     """Write the best configuration of a study, or those that a choice selects.
 
     Several, or a front, are written as OUT-1, OUT-2 ... Without a choice, a reference is written where it is the
@@ -80,7 +80,7 @@ def export(
     for path, candidate in zip(paths, candidates, strict=True):
         study = exported_spec(folder, results, candidate, choice)
         file = path.name if path.name.isprintable() else "FILE"
-        head = HEADER.format(
+        head = CONFIGURATION_HEADER.format(
             study=spec.name,
             train=shell_command("train", file),
             trial=shell_command("trial", file, *_fold_option(candidate)),
@@ -96,16 +96,16 @@ def export(
             is_told = gained or goal.has_several_metrics or results.reference_as_result
             head += ".\n" if is_told else ": the search found nothing better.\n"
         write_output(path, head + study.to_yaml())
-    return [Exported(path, candidate, spec.objective) for path, candidate in zip(paths, candidates, strict=True)]
+    return [ExportedFile(path, candidate, spec.objective) for path, candidate in zip(paths, candidates, strict=True)]
 
 
-WITHOUT_A_SEARCH = """\
+REFERENCE_HEADER = """\
 # The result of the study {study} needs no search: {words}. Fit it: {train}
 # `origin` says how it was found. The best configuration of the search: study export {study} --trial {trial} -o FILE
 """
 
 
-def _export_reference(results: Results, stays: FittedReference, out: Path) -> Exported:
+def _export_reference(results: Results, stays: FittedReference, out: Path) -> ExportedFile:
     """Write a reference as a study file of one trial."""
     check_output_path(out)
     searched = results.best
@@ -113,12 +113,12 @@ def _export_reference(results: Results, stays: FittedReference, out: Path) -> Ex
         shell_command("train", out.name if out.name.isprintable() else "FILE"),
         searched and searched.trial.number,
     )
-    head = WITHOUT_A_SEARCH.format(study=results.spec.name, words=stays.name_in_sentence, train=train, trial=file)
+    head = REFERENCE_HEADER.format(study=results.spec.name, words=stays.name_in_sentence, train=train, trial=file)
     write_output(out, head + _reference_spec(results, stays).to_yaml())
-    return Exported(out, stays, results.spec.objective)
+    return ExportedFile(out, stays, results.spec.objective)
 
 
-OF_DATA = ("seed", "threads", "data_share", "deterministic")
+REFERENCE_TRAIN_KEYS = ("seed", "threads", "data_share", "deterministic")
 """Keys of `train` that a reference takes over from its study; the others say how networks are trained."""
 
 
@@ -126,7 +126,7 @@ def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
     """Return a reference as a study of one trial of one epoch."""
     spec, record = results.spec, results.record
     train = {key: plain_default(knob.default) for key, knob in train_knobs().items()}
-    train |= {key: spec.base["train"][key] for key in OF_DATA} | {"epochs": 1}
+    train |= {key: spec.base["train"][key] for key in REFERENCE_TRAIN_KEYS} | {"epochs": 1}
     base = {**spec.trial_document({}), "method": {"name": REFERENCE_METHOD, "model": stays.name}, "train": train}
     margin = f" unless beaten by more than {spec.search.margin:g} standard errors" if spec.search.margin else ""
     origin: Origin = {
@@ -147,7 +147,7 @@ def _reference_spec(results: Results, stays: FittedReference) -> StudySpec:
     return replace(spec, name=f"{spec.name[:95]}-best", base=base, search=search, origin=origin)
 
 
-HEADER = """\
+CONFIGURATION_HEADER = """\
 # A configuration of the study {study}, complete: the best of its search or among them. Train it: {train}
 # `origin` says how it was found; the trial's metrics come back with: {trial}
 """
@@ -185,7 +185,7 @@ def exported_spec(folder: StudyFolder, results: Results, candidate: Candidate, c
         "epoch": values["epoch"],
         "metrics": _validation_metrics(spec, values),
         "confirmed": _confirm_statistics(spec, candidate),
-        "gain": _gain(results, candidate),
+        "gain": _gain_section(results, candidate),
         "test_readings": record.n_test_readings,
         "unused_seed": results.unused_seed,
         "code": _code_of_session(session),
@@ -235,7 +235,7 @@ def _confirm_statistics(spec: StudySpec, candidate: Candidate) -> Section:
     return {"seeds": [trial.seed for trial in candidate.confirm_trials], **metrics}
 
 
-def _gain(results: Results, candidate: Candidate) -> Section:
+def _gain_section(results: Results, candidate: Candidate) -> Section:
     """Return the study's metric minus the baseline's on both splits, with its interval; empty for the baseline."""
     from study.ranking.difference import to_arm  # pandas takes a while
 

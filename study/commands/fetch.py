@@ -30,7 +30,7 @@ class FetchOutcome:
         folder: the study here.
         origin: where it came from.
         files: those that came; empty where nothing was new.
-        models: whether the weights of its models were to come.
+        has_models: whether the weights of its models were to come.
         own: events that it has here and not on the cluster.
         untracked: why MLflow here lacks some of it, None if it has everything.
     """
@@ -38,7 +38,7 @@ class FetchOutcome:
     folder: StudyFolder
     origin: FetchOrigin
     files: list[str]
-    models: bool
+    has_models: bool
     own: int
     untracked: str | None
 
@@ -68,7 +68,7 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     wish = FetchOptions(
         lambda file: is_read_by_default(file) or not file.startswith("models/") or models,
         own=known is not None,
-        change=None if local == name else _renamed(local),
+        change=None if local == name else _study_file_renamer(local),
     )
     try:
         home.path.mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ def _not_fetched(home: Home, folder: StudyFolder, reading: RemoteStudy, name: st
     raise UserError(f"{folder.name}: {what} is in {home.path}, it {came}. Beside it: {again}")
 
 
-def _renamed(name: str) -> Callable[[Path], None]:
+def _study_file_renamer(name: str) -> Callable[[Path], None]:
     """Return a function that gives a study file another name."""
 
     def change(path: Path) -> None:
@@ -143,7 +143,7 @@ def _track_in_mlflow(home: Home, folder: StudyFolder) -> str | None:
     """Bring a fetched study into MLflow if that is this home's own; another may be the cluster's, which has it."""
     if not home.owns_tracking:
         return None
-    from study.commands.report import lead_parts, result_files
+    from study.commands.report import lead_sentences_by_title, result_files
     from study.tracking import Tracker
 
     results = Results.load(folder)
@@ -153,10 +153,10 @@ def _track_in_mlflow(home: Home, folder: StudyFolder) -> str | None:
     tracker.start()
     with redirect_stdout(sys.stderr):  # the tracker prints when it waits
         untracked = tracker.finish()
-    return untracked or tracker.attach(result_files(folder), lead_parts(results))
+    return untracked or tracker.attach(result_files(folder), lead_sentences_by_title(results))
 
 
-def check_not_there(folder: StudyFolder) -> None:
+def check_not_running_at_origin(folder: StudyFolder) -> None:
     """Refuse to go on here with a study that still runs where it was fetched from.
 
     Raises:
@@ -180,7 +180,7 @@ def check_not_there(folder: StudyFolder) -> None:
         )
 
 
-def outcome_lines(done: FetchOutcome) -> list[str]:
+def fetch_outcome_lines(done: FetchOutcome) -> list[str]:
     """Return the lines that tell a user what a fetch brought."""
     name, source = done.folder.name, done.origin
     count = f"{len(done.files)} files" if len(done.files) != 1 else done.files[0]
@@ -190,7 +190,7 @@ def outcome_lines(done: FetchOutcome) -> list[str]:
     elif source.was_running:
         job = f"{source.address} ({source.job})"
         lines.append(f"it runs at {job}: this is what there was then. What is new: {source.fetch_command(name)}")
-    if done.models:
+    if done.has_models:
         there = {file.name for file in done.folder.models_folder.glob("*.safetensors")}
         came = sum(file.rpartition("/")[2] in there for file in done.files)
         lines.append(f"models: {came} new, {len(there)} in all" if there else "models: it has none")
@@ -204,7 +204,7 @@ def outcome_lines(done: FetchOutcome) -> list[str]:
     return [*lines, f"what it says: {shell_command('report', name, *here)}"]
 
 
-def to_document(done: FetchOutcome) -> dict[str, object]:
+def fetch_outcome_to_dict(done: FetchOutcome) -> dict[str, object]:
     """Return the outcome of a fetch as plain values for JSON."""
     told = done.origin
     source = {"address": told.address, "name": told.name, "state": told.state, "at": told.downloaded_at}

@@ -20,7 +20,7 @@ from study.spec.yaml_document import Document, apply_profile, find_study_file, r
 from study.text import pluralise, print_text
 
 
-def serve(folder: StudyFolder, port: int) -> None:
+def serve_dashboard(folder: StudyFolder, port: int) -> None:
     """Show a study in optuna-dashboard on loopback until interrupted, also while it runs.
 
     Raises:
@@ -45,7 +45,7 @@ def serve(folder: StudyFolder, port: int) -> None:
         return [b"open it as http://127.0.0.1"]
 
     try:
-        server = make_server("127.0.0.1", port, only_from_here, handler_class=_Quiet)
+        server = make_server("127.0.0.1", port, only_from_here, handler_class=_QuietRequestHandler)
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise UserError(f"--port {port}: {error.strerror}") from None
@@ -56,14 +56,14 @@ def serve(folder: StudyFolder, port: int) -> None:
         server.serve_forever()
 
 
-class _Quiet(WSGIRequestHandler):
+class _QuietRequestHandler(WSGIRequestHandler):
     """Handler that prints no line for each request: an open page asks every few seconds."""
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 
-def import_trials(storage: str, name: str, file: str, out: Path, top: int, renamed: Iterable[str]) -> list[str]:
+def import_best_trials(storage: str, name: str, file: str, out: Path, top: int, renamed: Iterable[str]) -> list[str]:
     """Write a study file whose search tries the best configurations of a study of Optuna's first.
 
     Their values are not taken: other code measured them, perhaps on other data.
@@ -91,7 +91,7 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
     apply_profile(document, None)
     spec = check_and_complete(document)
     trials = best_trials(storage, name, top)
-    keys = _keys_of_parameters(
+    keys = _keys_by_optuna_param(
         spec.space.domains, {parameter for trial in trials for parameter in trial.params}, renamed
     )
     given = []
@@ -114,7 +114,7 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
     ]
 
 
-def _keys_of_parameters(space: Iterable[str], parameters: Iterable[str], renamed: Iterable[str]) -> dict[str, str]:
+def _keys_by_optuna_param(space: Iterable[str], parameters: Iterable[str], renamed: Iterable[str]) -> dict[str, str]:
     """Return the searched key that each parameter of Optuna's stands for."""
     given, searched = dict(one.partition("=")[::2] for one in renamed), list(space)
     found: dict[str, str] = {}

@@ -61,7 +61,7 @@ def accepted_arguments(function: str, where: str) -> list[str]:
     return text_list(found, "takes")
 
 
-def checked_function(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | None:
+def check_and_pickle_function(home: Home, spec: StudySpec, given: bytes | None = None) -> bytes | None:
     """Check a study's own training function, and return the pickled one that its folder gets; None: it needs none.
 
     Args:
@@ -81,14 +81,14 @@ def checked_function(home: Home, spec: StudySpec, given: bytes | None = None) ->
     return (folder / FILE).read_bytes() if spec.function_is_pickled else None
 
 
-def function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = None) -> "FunctionTrial":
+def build_function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = None) -> "FunctionTrial":
     """Return a trial of the file's own configuration and training function, to be run in this process.
 
     Args:
         fold: on which it is validated; None: the first, where there are folds.
 
     Raises:
-        UserError: see `checked_function`.
+        UserError: see `check_and_pickle_function`.
     """
     from study.training import FunctionTrial
 

@@ -8,7 +8,7 @@ import torch
 
 from study import data
 from study.commands import check_metrics
-from study.commands.own_functions import function_trial
+from study.commands.own_functions import build_function_trial
 from study.data.folds import select_fold
 from study.errors import UserError
 from study.home.folder import Home
@@ -19,18 +19,18 @@ from study.training import DivergedError, FunctionTrial, Trial
 from study.training.device import NoDeviceError, describe_device, resolve_device
 from study.training.function_loading import function_frames, function_line
 
-GAP = "  "
+COLUMN_GAP = "  "
 
 
 def epoch_line(spec: StudySpec, metrics: Mapping[str, float]) -> str:
     """Return an epoch as a line: the training loss, the metrics that the study needs, and the time it took."""
     names = ("train/loss", *spec.objective.needed_metrics, "time/epoch")
     shown = [f"{name} {metrics[name]:.4g}" for name in names if name in metrics]
-    return GAP.join([f"epoch {metrics['epoch']:.0f} of {spec.epochs}", *shown])
+    return COLUMN_GAP.join([f"epoch {metrics['epoch']:.0f} of {spec.epochs}", *shown])
 
 
-SPLITS = ("val", "test")
-ERROR = "_standard_error"
+TABLE_SPLITS = ("val", "test")
+STANDARD_ERROR_SUFFIX = "_standard_error"
 
 
 def metrics_table(metrics: Mapping[str, float], classes: LabelNames = None, biases: LabelNames = None) -> list[str]:
@@ -43,19 +43,23 @@ def metrics_table(metrics: Mapping[str, float], classes: LabelNames = None, bias
         classes, biases: names in the order of their numbers.
     """
     names = dict.fromkeys(name.partition("/")[2] for name in metrics if name.startswith(("val/", "test/")))
-    rows = [[name, *(_cell(metrics, f"{split}/{name}") for split in SPLITS)] for name in names if ERROR not in name]
-    shown = [split for place, split in enumerate(SPLITS, 1) if any(row[place] for row in rows)]
+    rows = [
+        [name, *(_metric_cell(metrics, f"{split}/{name}") for split in TABLE_SPLITS)]
+        for name in names
+        if STANDARD_ERROR_SUFFIX not in name
+    ]
+    shown = [split for place, split in enumerate(TABLE_SPLITS, 1) if any(row[place] for row in rows)]
     others = [name for name in metrics if "/" in name and not name.startswith(("val/", "test/"))]
     wide = max(map(len, [*(row[0] for row in rows), *others]), default=0)
-    lines = [GAP.join([" " * wide, *(f"{split:<18}" for split in shown)])] if shown else []
+    lines = [COLUMN_GAP.join([" " * wide, *(f"{split:<18}" for split in shown)])] if shown else []
     for name, *cells in rows:
         group = group_metric_in_words(name, classes, biases) or ""
-        lines.append(GAP.join([f"{name:<{wide}}", *(f"{cell:<18}" for cell in cells), group]))
-    return [text.rstrip() for text in [*lines, *(f"{name:<{wide}}{GAP}{metrics[name]:.4g}" for name in others)]]
+        lines.append(COLUMN_GAP.join([f"{name:<{wide}}", *(f"{cell:<18}" for cell in cells), group]))
+    return [text.rstrip() for text in [*lines, *(f"{name:<{wide}}{COLUMN_GAP}{metrics[name]:.4g}" for name in others)]]
 
 
-def _cell(metrics: Mapping[str, float], name: str) -> str:
-    error = metrics.get(f"{name}{ERROR}")
+def _metric_cell(metrics: Mapping[str, float], name: str) -> str:
+    error = metrics.get(f"{name}{STANDARD_ERROR_SUFFIX}")
     beside = "" if error is None else f" ± {error:.2g}"
     value = metrics.get(name)
     return "" if value is None else f"{value:.4g}{beside}" if math.isfinite(value) else "not defined"
@@ -78,13 +82,13 @@ def run_trial(
         UserError: the trial diverged, or its function raised something, whose traceback is printed; validation cannot
             have a metric that the study looks at; there is no such fold; or the GPU that it asks for cannot be used.
     """
-    chosen = _device(spec) if device is None else resolve_device(device)
+    chosen = _trial_device(spec) if device is None else resolve_device(device)
     config = spec.trial_config({})
     trial: Trial | FunctionTrial
     if spec.function:
-        trial = function_trial(Home.locate(), spec, chosen.type, fold)
+        trial = build_function_trial(Home.locate(), spec, chosen.type, fold)
     else:
-        check_metrics.check(spec)
+        check_metrics.check_study_metrics(spec)
         fold = 0 if fold is None and spec.folds else fold
         trial = Trial(config, select_fold(data.load(config.data), fold), chosen.type)
     choice = BestEpochTracker(spec.objective) if spec.objective.window is not None else None
@@ -102,7 +106,7 @@ def run_trial(
         raise UserError(f"{function_line(error) or spec.function}: {type(error).__name__}: {error}") from None
 
 
-def _device(spec: StudySpec) -> torch.device:
+def _trial_device(spec: StudySpec) -> torch.device:
     try:
         return resolve_device(spec.resources.device)
     except NoDeviceError as why:

@@ -61,13 +61,13 @@ class PendingRequests:
 
 
 @dataclass(frozen=True)
-class Status:
+class StudyStatus:
     """A study's summary, the lead of its report and, once it has begun, its pace."""
 
     summary: StudySummary = field(metadata=FLATTEN_FIELDS)
     lead: result_sentences.LeadNumbers
     ablation: AblationProgress | None
-    pace: progress.Pace | None
+    pace: progress.StudyPace | None
     ties: Sequence[TieStatus]
     devices: Sequence[DeviceUse]
     unusable_nodes: Mapping[str, str]
@@ -76,12 +76,12 @@ class Status:
     fetched: str | None
 
 
-def document(folder: StudyFolder) -> Status:
+def study_status(folder: StudyFolder) -> StudyStatus:
     """Return what is known of a study."""
     results = Results.load(folder)
     spec, record = results.spec, results.record
     source = read_fetch_origin(folder)
-    return Status(
+    return StudyStatus(
         summary.summarise(results),
         result_sentences.document(results),
         ablation_steps.ablation_progress(results),
@@ -95,7 +95,7 @@ def document(folder: StudyFolder) -> Status:
     )
 
 
-def lines(status: Status) -> list[str]:
+def study_status_lines(status: StudyStatus) -> list[str]:
     """Return the lines that tell a user of a study's status."""
     told = status.summary
     texts = summary.summary_lines(told)
@@ -115,7 +115,7 @@ def lines(status: Status) -> list[str]:
         texts.append("pace      not known before the first epoch")
     for device in status.devices:
         texts.append(f"device    {device_text(device.facts)}: {pluralise(device.trials, 'trial')}")
-    texts += changes_on_resume.change_lines(status.placement)
+    texts += changes_on_resume.placement_change_lines(status.placement)
     texts += [f"warning   {node} is not used: {why}" for node, why in status.unusable_nodes.items()]
     texts += pending_request_lines(status.asked)
     texts += [f"fetched   {status.fetched}"] if status.fetched else []
@@ -181,7 +181,7 @@ def unreadable_row(name: str, state: str = "unreadable") -> StudyRow:
     return {"name": name, "state": state, "trials": {}, "owner": None, "metric": None, "best": None, "began": None}
 
 
-def overview(home: Home) -> list[StudyRow]:
+def list_study_rows(home: Home) -> list[StudyRow]:
     """Return one row per study, the oldest first.
 
     The row of a study that does not run is kept in its folder, and made again once its ledger or study file has another
@@ -190,13 +190,13 @@ def overview(home: Home) -> list[StudyRow]:
     rows: list[StudyRow] = []
     for folder in home.list_studies():
         try:
-            rows.append(_row(folder))
+            rows.append(_study_row(folder))
         except UserError as error:
             rows.append({**unreadable_row(folder.name), "reason": str(error)})
     return rows
 
 
-def _row(folder: StudyFolder) -> StudyRow:
+def _study_row(folder: StudyFolder) -> StudyRow:
     files = [path.stat() for path in (folder.ledger_file, folder.spec_file)]  # before they are read
     of = [__version__, folder.name, *(part for file in files for part in (file.st_ino, file.st_size, file.st_mtime_ns))]
     file = folder.path / ".row.json"
@@ -208,7 +208,7 @@ def _row(folder: StudyFolder) -> StudyRow:
     results = Results.load(folder)
     spec, record = results.spec, results.record
     stays = results.reference_as_result
-    metric, best, seeds = _best_value(results)
+    metric, best, seeds = _metric_value_and_seeds(results)
     row = {
         "name": spec.name,
         "id": record.id,
@@ -228,7 +228,7 @@ def _row(folder: StudyFolder) -> StudyRow:
     return row
 
 
-def _best_value(results: Results) -> tuple[str, float | None, int]:
+def _metric_value_and_seeds(results: Results) -> tuple[str, float | None, int]:
     """Return the metric that stands for a study, its value for the best, and on how many seeds; None: no value yet.
 
     For a final training it is the study's metric on the test split, where that has it.
@@ -251,8 +251,8 @@ def _best_value(results: Results) -> tuple[str, float | None, int]:
     return metric, found[metric].mean if metric in found else None, len(trials)
 
 
-def table(home: Home, rows: Sequence[StudyRow]) -> str:
-    """Format the rows of `overview` as a table for people; a study and its copy that are alike are one row."""
+def studies_table(home: Home, rows: Sequence[StudyRow]) -> str:
+    """Format the rows of `list_study_rows` as a table for people; a study and its copy that are alike are one row."""
     if not rows:
         return f"no studies in {home.path}; a first one: study run quickstart"
     found = [("study", "state", "owner", "best", "began", "trials")]

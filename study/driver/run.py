@@ -11,11 +11,11 @@ from study.address import check_cluster_address
 from study.cluster.log_share import shared_while_running
 from study.commands import ablate_study, check_metrics, extend_study, final_training
 from study.commands.ablate_study import AblationRequest
-from study.commands.changes_on_resume import next_placement
-from study.commands.delete import delete
-from study.commands.fetch import check_not_there
-from study.commands.own_functions import checked_function
-from study.commands.report import lead_parts
+from study.commands.changes_on_resume import placement_on_resume
+from study.commands.delete import delete_study
+from study.commands.fetch import check_not_running_at_origin
+from study.commands.own_functions import check_and_pickle_function
+from study.commands.report import lead_sentences_by_title
 from study.driver.session import (
     GO_ON,
     RunEnd,
@@ -100,11 +100,11 @@ def start(
     with message_on_interrupt():
         home.check_name_is_free(spec.name)
         _check_place(home, spec, address)
-        check_metrics.check(spec)
+        check_metrics.check_study_metrics(spec)
         datasets = load_datasets(spec, view)
-        check_metrics.check_loaded(spec, datasets)
+        check_metrics.check_metrics_of_loaded_data(spec, datasets)
         with message_on_interrupt(made=home.path / spec.name):  # no other study's: the name was free
-            folder = home.create_study(spec, checked_function(home, spec, function))
+            folder = home.create_study(spec, check_and_pickle_function(home, spec, function))
             with _withdrawn_if_refused(home, folder):
                 return run_session(home, folder, datasets, view, address, shared)
 
@@ -119,7 +119,7 @@ def _withdrawn_if_refused(home: Home, folder: StudyFolder) -> Iterator[None]:
     except Exception:
         with suppress(UserError, OSError):  # the error that refused it is raised below
             if not StudyRecord.load(folder.ledger_file).trials:
-                delete(home, folder.name)
+                delete_study(home, folder.name)
         raise
 
 
@@ -147,7 +147,7 @@ def start_or_resume(
             f"{spec.name}: another study of that name is in {home.path}. Run this one under another: --name"
         )
     record = StudyRecord.load(existing.ledger_file)
-    if extend_study.is_spent(Results(spec, record)) or (
+    if extend_study.has_only_failures_left(Results(spec, record)) or (
         record.state == "complete" and not Tracker(home, existing, spec).is_behind
     ):
         with shared_while_running(existing):  # readable for others, as a study that runs
@@ -216,9 +216,9 @@ def resume(
     """
     with message_on_interrupt(GO_ON.format(name)):
         folder = home.find_study(name)
-        check_not_there(folder)
+        check_not_running_at_origin(folder)
         spec, record = folder.load_checked_spec(), StudyRecord.load(folder.ledger_file)
-        told = next_placement(folder, record, assignments)
+        told = placement_on_resume(folder, record, assignments)
         if record.state != "complete" or trials is not None or failed:
             _check_place(home, spec.with_placement(told), address)
         with resumable(folder):
@@ -227,9 +227,9 @@ def resume(
             if failed:
                 record = extend_study.retry_failed(folder, spec)
         if record.state != "complete" or trials is not None:
-            if extend_study.is_spent(Results(spec, record)):
+            if extend_study.has_only_failures_left(Results(spec, record)):
                 raise UserError(
-                    f"{name}: has failed, and all that is left is what failed. {extend_study.RETRY.format(name)}"
+                    f"{name}: has failed, and all that is left is what failed. {extend_study.RETRY_REMEDY.format(name)}"
                 )
             return run_session(home, folder, load_datasets(spec, view), view, address, shared, told)
         tracker = Tracker(home, folder, spec)
@@ -238,7 +238,7 @@ def resume(
         is_told = shared is not None or folder.report_page.exists()  # a study of a suite has no report of its own
         with shared_while_running(folder), resumable(folder), closing(Ledger(folder.ledger_file)):
             if not is_cut_off and not tracker.is_behind and not tracker.is_lost() and is_told:
-                again = f". {extend_study.RETRY.format(name)}" if extend_study.failed_trials(record) else ""
+                again = f". {extend_study.RETRY_REMEDY.format(name)}" if extend_study.failed_trials(record) else ""
                 further = "" if spec.final_seeds else f". To search on: study resume {name} --trials +10"
                 raise UserError(
                     f"{name}: complete, there is nothing to go on with. Its results: study report {name}{further}. A "
@@ -248,7 +248,7 @@ def resume(
             results = Results(spec, record)
             untracked = (
                 tracker.finish()
-                or tracker.attach(write_outputs(folder, results, datasets), lead_parts(results))
+                or tracker.attach(write_outputs(folder, results, datasets), lead_sentences_by_title(results))
                 or register_model(home, folder, results)
             )
         return RunEnd(folder, spec, record, untracked, tracker.notes, ran=False)
@@ -281,7 +281,7 @@ def confirm(
 def _study_to_continue(home: Home, name: str, address: str | None) -> tuple[StudyFolder, StudySpec]:
     """Return a study of this home that is to run more trials, and its file; raise as `resume`."""
     folder = home.find_study(name)
-    check_not_there(folder)
+    check_not_running_at_origin(folder)
     spec = folder.load_checked_spec()
     _check_place(home, spec.with_placement(StudyRecord.load(folder.ledger_file).placement), address)
     return folder, spec
@@ -307,7 +307,7 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None, w
     """Train a configuration on several seeds; seeds that were trained before are kept.
 
     Args:
-        spec: a final training, see `study.commands.final_training.final_study`.
+        spec: a final training, see `study.commands.final_training.final_training_spec`.
         whole: whether a frozen network's weights are kept among the models' files.
 
     Raises:
@@ -320,7 +320,7 @@ def train(home: Home, spec: StudySpec, view: View, address: str | None = None, w
         datasets = load_datasets(spec, view)
         is_new = not (home.path / spec.name).exists()
         with message_on_interrupt(made=home.path / spec.name):
-            folder = final_training.create_or_extend(home, spec, checked_function(home, spec))
+            folder = final_training.create_or_extend(home, spec, check_and_pickle_function(home, spec))
             with _withdrawn_if_refused(home, folder) if is_new else nullcontext():
                 if whole:
                     with resumable(folder):
@@ -334,7 +334,7 @@ def _finished_training(home: Home, spec: StudySpec) -> RunEnd | None:
         return None
     folder = StudyFolder(home.path / spec.name)
     existing, record = folder.load_checked_spec(), StudyRecord.load(folder.ledger_file)
-    seeds = {*final_training.trained_seeds(existing, spec, str(home.path)), *(spec.final_seeds or ())}
+    seeds = {*final_training.seeds_of_training(existing, spec, str(home.path)), *(spec.final_seeds or ())}
     missing = seeds - {trial.seed for trial in record.trials_of_stages("final") if trial.state == "complete"}
     is_cut_off = missing or not folder.report_page.exists() or not (spec.function or folder.card_file.exists())
     return None if is_cut_off else RunEnd(folder, existing, record, None, ran=False)

@@ -12,8 +12,8 @@ from study.analysis.statistics import formatting
 from study.analysis.statistics.suite_cells import NOT_YET
 from study.analysis.tables import suite_tables
 from study.analysis.tables.suite_tables import SuiteTables
-from study.commands.cost import HOUR, duration
-from study.commands.plan import budget
+from study.commands.cost import SECONDS_PER_HOUR, hours_in_words
+from study.commands.plan import plan_budget
 from study.driver.run import differences, listed, run_left, write_forms
 from study.driver.session import View
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
@@ -202,7 +202,7 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
     places: list[dict[str, Any]] = []
     for (method, label), here in records.items():
         spec = suite.searches_by_place[method, label][0].spec
-        each = budget(spec)
+        each = plan_budget(spec)
         open_ones = [record for record in here if record is None or record.state != "complete"]
         half = _n_epochs_run(record for record in open_ones if record is not None)
         epochs_left = {kind: max(0, len(open_ones) * count - half) for kind, count in each.epochs.items()}
@@ -221,7 +221,7 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
                 "epochs_left": epochs_left,
                 "trial_hours_left": None
                 if pace is None
-                else {kind: count * pace / HOUR for kind, count in epochs_left.items()},
+                else {kind: count * pace / SECONDS_PER_HOUR for kind, count in epochs_left.items()},
             }
         )
     first = suite.cells[0].spec
@@ -246,7 +246,7 @@ def plan_text(document: Mapping[str, Any]) -> str:
             f"{place['trials_per_search']['search']} + at most {place['trials_per_search']['fresh']}",
             str(place["epochs_done"]),
             f"{left['expected']}" + (f", at most {left['most']}" if left["most"] != left["expected"] else ""),
-            formatting.MISSING if (hours := place["trial_hours_left"]) is None else duration(hours["expected"]),
+            formatting.MISSING if (hours := place["trial_hours_left"]) is None else hours_in_words(hours["expected"]),
         ]
         for place in document["places"]
         for left in [place["epochs_left"]]
@@ -267,9 +267,10 @@ def _remaining_time_text(document: Mapping[str, Any]) -> str:
     if None in hours:
         return f"about {pluralise(epochs, 'epoch')} left; how long they take is told once some of each method have run"
     at_once, expected = document["trials_at_once_here"], sum(each["expected"] for each in hours)
-    here = f", about {duration(expected / at_once)} on this machine ({at_once} at once)" if at_once else ""
+    here = f", about {hours_in_words(expected / at_once)} on this machine ({at_once} at once)" if at_once else ""
     return (
-        f"about {pluralise(epochs, 'epoch')} left: {duration(expected)} of trials{here}; the start of each study, "
+        f"about {pluralise(epochs, 'epoch')} left: {hours_in_words(expected)} of trials{here}; the start of each "
+        f"study, "
         "some seconds, comes on top"
     )
 

@@ -14,8 +14,8 @@ from study.analysis.report.result_sentences import wrapped
 from study.analysis.statistics.next_step import NextStep, is_over_baseline
 from study.cluster.log_share import shared_while_running
 from study.commands import extend_study, final_training
-from study.commands.export import export
-from study.commands.report import lead_parts, result_files
+from study.commands.export import export_best
+from study.commands.report import lead_sentences_by_title, result_files
 from study.data import Dataset
 from study.errors import DISK_FULL_ERRNOS, StartInterruptedError, StudyStoppedError, find_disk_error
 from study.home.folder import Home, StudyFolder
@@ -47,13 +47,15 @@ def write_outputs(
         The files, each with the artifact folder that it belongs to.
     """
     if results.spec.final_seeds is None and results.best:
-        export(folder, results, folder.best_file)
+        export_best(folder, results, folder.best_file)
     if results.spec.final_seeds is not None and datasets is not None and not results.spec.function:
         write_descriptions_and_card(folder, results, datasets)
     if report:
         from study.analysis.report.write_report import write_report
 
-        write_report(results, folder.report_folder, beside=final_training.beside_baseline(folder, results))
+        write_report(
+            results, folder.report_folder, beside=final_training.compare_with_baseline_training(folder, results)
+        )
     models: list[Path] = []
     for trial in results.record.trials_of_stages("final") if not results.spec.function else ():
         models += [folder.model_file(trial.number), folder.description_file(trial.number)]
@@ -106,7 +108,7 @@ def closing_lines(end: RunEnd) -> list[str]:
     if not end.ran:
         lines.insert(0, f"{spec.name} ran already: no trial ran now. To run it anew, give it another name: --name")
     lines += ["", *result_sentences.lines(told, but=("Next",))]
-    beside = final_training.beside_baseline(folder, end.results)
+    beside = final_training.compare_with_baseline_training(folder, end.results)
     if beside is not None:
         from study.analysis.report.page import markdown_table
         from study.analysis.statistics.compare_studies import printed_comparison
@@ -172,7 +174,11 @@ def _how_it_goes_on(end: RunEnd) -> list[str]:
     if record.state != "failed" or spec.final_seeds is not None:  # a final training tries again what failed
         return [f"go on with it: study resume {spec.name}"]
     lines = [f"once its cause is mended: study resume {spec.name} --failed"]
-    return lines if extend_study.is_spent(end.results) else [*lines, f"without what failed: study resume {spec.name}"]
+    return (
+        lines
+        if extend_study.has_only_failures_left(end.results)
+        else [*lines, f"without what failed: study resume {spec.name}"]
+    )
 
 
 def _failure_lines(end: RunEnd) -> list[str]:
@@ -224,7 +230,7 @@ def _next_commands(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -
 def _baseline_as_well(folder: StudyFolder, spec: StudySpec) -> list[str]:
     """Return the command to train the baseline on a final training's seeds; none if that is the baseline's own."""
     origin, seeds = spec.origin or {}, ",".join(map(str, spec.final_seeds or ()))
-    if "study" not in origin or final_training.is_of_baseline(Home(folder.path.parent), spec):
+    if "study" not in origin or final_training.is_baseline_training(Home(folder.path.parent), spec):
         return []
     return [
         f"{shell_command('train', origin['study'], '--baseline', '--seeds', seeds)}   what it is to be compared with"
@@ -381,5 +387,9 @@ def run_session(
             untracked = tracker.finish(say)
         results = Results(spec, record)
         if files:
-            untracked = untracked or tracker.attach(files, lead_parts(results)) or register_model(home, folder, results)
+            untracked = (
+                untracked
+                or tracker.attach(files, lead_sentences_by_title(results))
+                or register_model(home, folder, results)
+            )
     return RunEnd(folder, spec, record, untracked, tracker.notes)

@@ -11,7 +11,7 @@ from ablated_study import BASELINE, PARAMS, write_ablation
 from helpers import quickstart
 
 from study.analysis.figures.style import STYLE
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.home.events import (
     EpochReported,
     Event,
@@ -104,7 +104,7 @@ def spec() -> StudySpec:
 @pytest.fixture(scope="session")
 def final_spec() -> StudySpec:
     """A configuration without a search, as `study train` runs it."""
-    return final_study(quickstart("train.epochs=4", "search.early_stopping.grace=1"), [0, 1], "trained")
+    return final_training_spec(quickstart("train.epochs=4", "search.early_stopping.grace=1"), [0, 1], "trained")
 
 
 @pytest.fixture(scope="session")

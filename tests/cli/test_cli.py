@@ -32,7 +32,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_what_is_no_bug_is_one_line(home: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int) -> None:
-    monkeypatch.setattr(status, "overview", lambda home: raising(error))
+    monkeypatch.setattr(status, "list_study_rows", lambda home: raising(error))
     done = answer("list")
     assert done.status == code
     assert done.err.startswith(f"error: {error.filename or ''}" if isinstance(error, OSError) else "error: ")
@@ -48,7 +48,7 @@ def test_what_is_no_bug_is_one_line(home: Path, monkeypatch: pytest.MonkeyPatch,
 def test_a_bug_shows_where_it_is_and_asks_for_a_report(
     home: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    monkeypatch.setattr(status, "overview", lambda home: raising(error))
+    monkeypatch.setattr(status, "list_study_rows", lambda home: raising(error))
     done = answer("list")
     assert done.status == 1
     assert "in raising" in done.err

@@ -113,7 +113,7 @@ def test_two_hundred_odd_answers_write_nothing_outside_and_give_one_message(home
         def answers(jobs: Any, manifest: Any, raw: bytes | None, status: int) -> None:
             hostile[:] = [Hostile(jobs, manifest, raw, status)]
             there = RemoteStudies(address)
-            for ask in (there.overview, lambda: there.status("mine"), lambda: there.home(["mine"])):
+            for ask in (there.list_rows, lambda: there.status("mine"), lambda: there.update_home(["mine"])):
                 message = ""
                 try:
                     ask()
@@ -130,5 +130,5 @@ def test_a_job_of_a_study_whose_name_is_a_path_is_refused(home: Home, tmp_path: 
     before = _tree(tmp_path)
     hostile = [Hostile([job("mine") | {"metadata": {**PLAIN["metadata"], "study": name}}], {}, None, 200)]
     with answering(hostile) as address, pytest.raises(UserError, match="cannot be a study's name"):
-        RemoteStudies(address).overview()
+        RemoteStudies(address).list_rows()
     assert _tree(tmp_path) == before

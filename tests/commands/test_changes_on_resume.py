@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> StudyFolder:
 
 
 def told(folder: StudyFolder, *assignments: str, record: StudyRecord | None = None) -> dict[str, object]:
-    return changes_on_resume.next_placement(folder, record or StudyRecord.load(folder.ledger_file), assignments)
+    return changes_on_resume.placement_on_resume(folder, record or StudyRecord.load(folder.ledger_file), assignments)
 
 
 def test_trials_are_placed_otherwise_and_stay_the_same(folder: StudyFolder) -> None:
@@ -64,7 +64,7 @@ def test_it_is_told_by_the_ledger_and_counted_as_it_was(folder: StudyFolder) -> 
     )
     record = StudyRecord.load(folder.ledger_file)
     assert record.placement == {"resources.cpu": 8, "search.concurrency": 3}
-    assert changes_on_resume.change_lines(changes_on_resume.placement_changes(Results(SPEC, record))) == [
+    assert changes_on_resume.placement_change_lines(changes_on_resume.placement_changes(Results(SPEC, record))) == [
         "placement resources.cpu 8 (in its file 2), search.concurrency 3 (in its file null)"
     ]
     taken = [one.device_seconds("cpu", SPEC.resources.cpu) for one in (before, record)]

@@ -9,7 +9,7 @@ from helpers import Told, quickstart, write_ledger
 from mlflow import MlflowClient
 from tracked_study import make_home
 
-from study.commands.delete import delete
+from study.commands.delete import delete_study
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
@@ -61,7 +61,7 @@ def test_a_study_is_removed_whole_and_no_other(home: Home) -> None:
 def test_a_study_that_runs_is_not_removed(home: Home) -> None:
     held = Ledger(StudyFolder(home.path / "one").ledger_file)
     with pytest.raises(UserError, match="another process is running this study"):
-        delete(home, "one")
+        delete_study(home, "one")
     held.close()
     assert len(home.list_studies()) == 2
 
@@ -84,7 +84,7 @@ def test_what_a_link_in_a_study_leads_to_stays(home: Home, tmp_path: Path) -> No
     (tmp_path / "disk").mkdir()
     (tmp_path / "disk" / "mine").touch()
     (home.path / "one" / "checkpoints").symlink_to(tmp_path / "disk")
-    delete(home, "one")
+    delete_study(home, "one")
     assert [folder.name for folder in home.list_studies()] == ["other"]
     assert (tmp_path / "disk" / "mine").exists()
 

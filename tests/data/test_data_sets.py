@@ -17,7 +17,7 @@ def test_the_example_of_the_protocol_is_a_data_set(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(dedent((DatasetModule.__doc__ or "").partition("needs:\n")[2]), vars(module))
     everything = {**data.CATALOGUE.load_own_modules(), "stripes": module}
-    monkeypatch.setattr(data, "CATALOGUE", replace(data.CATALOGUE, own=lambda: everything))
+    monkeypatch.setattr(data, "CATALOGUE", replace(data.CATALOGUE, load_own_modules=lambda: everything))
     section = {"name": "stripes", "samples": 8}
     assert [knob.key for knob in data.data_knobs("stripes")] == ["samples"]
     assert (

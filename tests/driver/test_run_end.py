@@ -10,7 +10,7 @@ from answers import answer
 from helpers import Told, append_event, quickstart, write_ledger
 
 from study.cli.options import show_run_end
-from study.commands.export import export
+from study.commands.export import export_best
 from study.driver import run
 from study.driver.session import RunEnd, closing_lines
 from study.errors import StudyStoppedError, UserError
@@ -29,7 +29,7 @@ def complete(home: Path, untracked: str | None = None, *, ran: bool = True) -> R
     write_ledger(folder.ledger_file, Told("baseline", [0.5], params=PARAMS))
     append_event(folder.ledger_file, "closed", state="complete")
     record = StudyRecord.load(folder.ledger_file)
-    export(folder, Results(SPEC, record), folder.best_file)
+    export_best(folder, Results(SPEC, record), folder.best_file)
     return RunEnd(folder, SPEC, record, untracked, ran=ran)
 
 
@@ -109,8 +109,8 @@ def test_a_study_that_gained_nothing_says_to_keep_the_baseline(
     write_ledger(folder.ledger_file, *told)
     append_event(folder.ledger_file, "closed", state="complete")
     record = StudyRecord.load(folder.ledger_file)
-    export(folder, Results(spec, record), folder.best_file)
-    export(folder, Results(spec, record), tmp_path / "baseline.yaml", CandidateSelection(trial=0))
+    export_best(folder, Results(spec, record), folder.best_file)
+    export_best(folder, Results(spec, record), tmp_path / "baseline.yaml", CandidateSelection(trial=0))
     is_said = "the search found nothing better" in (tmp_path / "baseline.yaml").read_text()
     assert is_said == ("which best" in said[0]), "of the baseline in a file of its own, too"
     lines = closing_lines(RunEnd(folder, spec, record, None))
@@ -176,7 +176,7 @@ def test_what_failed_waits_for_the_driver_where_it_is_to_run_again(
 def test_a_complete_study_says_what_of_it_failed(tmp_path: Path) -> None:
     fine, lost = Told("search", [0.5], params=PARAMS), Told("baseline", [], "failed", params=PARAMS)
     end = failed(tmp_path, "complete", lost, fine, limit=2)
-    export(end.folder, Results(end.spec, end.record), end.folder.best_file)
+    export_best(end.folder, Results(end.spec, end.record), end.folder.best_file)
     lines = closing_lines(end)
     (told,) = (place for place, line in enumerate(lines) if line.startswith("failed     the baseline, "))
     assert lines[told + 1] == "           once its cause is mended: study resume quickstart --failed"

@@ -17,7 +17,7 @@ from ray import cloudpickle, exceptions
 from torch import nn
 
 from study.analysis.report.write_report import write_report
-from study.commands.export import export
+from study.commands.export import export_best
 from study.data.cache import load_cached, scratch_array
 from study.data.dataset import Facts, Split
 from study.errors import StudyStoppedError, UserError, find_disk_error
@@ -92,7 +92,7 @@ def best_file(folder: Path) -> None:
     there = home.create_study(quickstart()) if not home.list_studies() else home.list_studies()[0]
     told = [Told("baseline", [0.4], state="complete"), Told("search", [0.5], state="complete")]
     write_ledger(there.ledger_file, *told)
-    export(there, Results(quickstart(), record(*told)), folder / "best.yaml")
+    export_best(there, Results(quickstart(), record(*told)), folder / "best.yaml")
 
 
 def table(folder: Path) -> None:

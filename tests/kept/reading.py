@@ -33,7 +33,7 @@ from study.analysis.report.caveats import caveats
 from study.analysis.report.sections import report_page
 from study.analysis.statistics.frame import param, param_keys
 from study.cli import app
-from study.commands.export import export
+from study.commands.export import export_best
 from study.home.events import Event, event_to_entry
 from study.home.folder import StudyFolder, write_home_format
 from study.home.ledger import Ledger, read_entries
@@ -306,7 +306,7 @@ def _no_sentences(part: Any) -> Any:
 def _best(study: StudyFolder, results: Results) -> Table:
     if not any(trial.state == "complete" for trial in results.record.trials.values()):
         return {}
-    (file,) = export(study, results, study.best_file)
+    (file,) = export_best(study, results, study.best_file)
     best = YAML(typ="safe").load(file.path.read_text(encoding="utf-8"))
     best["origin"] = {key: value for key, value in best["origin"].items() if key not in LEFT_OUT}
     parts = {section: value if isinstance(value, dict) else {"": value} for section, value in best.items()}

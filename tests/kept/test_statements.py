@@ -34,7 +34,7 @@ def compared(results: Results) -> Iterator[Said]:
         metric = gain.metric if isinstance(gain, Change) else results.spec.metric
         yield _said(gain.reference.trial_number, metric, gain.difference)
     for one in said(ToRunnerUp, results):
-        number = one.rivals.runner_up.number
+        number = one.rivals.runner_up.trial_number
         is_apart = number not in one.rivals.undecided
         yield _said(number, results.spec.metric, one.rivals.gap)._replace(is_apart=is_apart)
     for one in said(NotToldApart, results):
@@ -101,6 +101,6 @@ def test_what_is_compared_on_a_page() -> None:
 def test_a_baseline_that_wins_is_named_as_the_best() -> None:
     results = study_of("the baseline wins")
     gain = only(Gain, results)
-    assert (gain.verdict, gain.won) == ("negative", gain.reference.number)
+    assert (gain.verdict, gain.won) == ("negative", gain.reference.trial_number)
     table = next(block for block in report_page(results, {}).sections[0].blocks if isinstance(block, Table))
     assert "best of the search (trial 1)" in table.header

@@ -99,7 +99,7 @@ def test_a_table_names_itself_its_paper_and_metrics_that_there_are(name: str) ->
 @pytest.mark.parametrize("name", table_names())
 def test_no_trial_belongs_to_two_cells_of_one_metric(name: str) -> None:
     of = table(name)
-    known = [(place, of.where(*place), of.metric_of(*place)) for place in places(of)]
+    known = [(place, of.trial_keys_of(*place), of.metric_of(*place)) for place in places(of)]
     known = [(place, where, metric) for place, where, metric in known if where is not None]
     for (place, where, metric), (other_place, other, other_metric) in combinations(known, 2):
         differ = any(where[key] != other[key] for key in where.keys() & other.keys())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study import ranking
-from study.commands.plan import plan, text
+from study.commands.plan import plan_study, plan_text
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.selection import CandidateSelection, select_candidates
@@ -156,10 +156,10 @@ LINE = [(0.5 + place / 40, place / 20) for place in range(15)]
 def test_a_file_with_several_metrics_says_how_much_of_the_front_runs_again() -> None:
     spec = quickstart(TWO, "search.confirm={top: 2, seeds: 3}")
     assert spec.to_document()["search"]["confirm"]["front"] == 10
-    told = plan(spec)
+    told = plan_study(spec)
     assert told.budget.trials["confirm"] == (10 + 1) * 3
-    assert "then at most 33 to confirm (the whole front up to 10 configurations)" in text(told)
-    assert "of the front is chosen: the best val/accuracy" in text(told)
+    assert "then at most 33 to confirm (the whole front up to 10 configurations)" in plan_text(told)
+    assert "of the front is chosen: the best val/accuracy" in plan_text(told)
     assert quickstart(TWO, "search.confirm.front=4").search.confirm.front == 4
     assert "search.confirm.front: -1 given" in refused(TWO, "search.confirm.front=-1")
 

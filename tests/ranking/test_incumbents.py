@@ -15,7 +15,7 @@ from study.analysis.report.caveats import MarginSilent
 from study.analysis.report.conclusions import Gain, IncumbentStays
 from study.analysis.report.result_sentences import AmongRivals, Parameters
 from study.analysis.statistics.next_step import NotToldApart, next_steps
-from study.commands.plan import budget
+from study.commands.plan import plan_budget
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.selection import CandidateSelection, select_candidates
@@ -55,8 +55,8 @@ def test_the_better_incumbent_stays_within_the_margin(margin: float, value: floa
 def test_the_page_says_in_one_statement_that_it_stays_and_why() -> None:
     results = ended(incumbent_spec(), record(*incumbents(0.5, 0.7, 0.65, 0.712)))
     stays = only(IncumbentStays, results)
-    assert (stays.leading.number, stays.incumbent.number, stays.chosen.number) == (3, 1, 1)
-    assert (stays.lead.gain, stays.lead.error) == (pytest.approx(0.012), pytest.approx(0.02 * 2**0.5))
+    assert (stays.leading.trial_number, stays.incumbent.trial_number, stays.chosen.trial_number) == (3, 1, 1)
+    assert (stays.lead.gain, stays.lead.standard_error) == (pytest.approx(0.012), pytest.approx(0.02 * 2**0.5))
     assert (stays.margin, stays.is_papers) == (1.0, False)
     assert only(Parameters, results).values == OURS
     assert not said(IncumbentStays, ended(incumbent_spec(), record(*incumbents(0.5, 0.7, 0.65, 0.8))))
@@ -78,7 +78,7 @@ def test_one_behind_the_leader_is_taken_that_is_beyond_its_own_error() -> None:
     trials.append(judged("search", 0.75, DRAWN | {"method.alpha": 0.09}, 0.02))
     found = record(*trials)
     assert best(incumbent_spec(), found) == 4
-    assert only(IncumbentStays, ended(incumbent_spec(), found)).chosen.number == 4
+    assert only(IncumbentStays, ended(incumbent_spec(), found)).chosen.trial_number == 4
 
 
 def again(values: dict[int, Sequence[float]], params: dict[int, dict[str, Any]], error: float) -> list[Told]:
@@ -132,9 +132,9 @@ def test_the_best_incumbent_runs_on_the_fresh_seeds_too() -> None:
     found = record(*incumbents(0.5, 0.65, 0.7, 0.8))
     confirmed = [trial.number for trial in Results(incumbent_spec(), found).trials_to_confirm()]
     assert confirmed == [0, 3, 2]
-    assert budget(incumbent_spec()).trials["confirm"] == 6
+    assert plan_budget(incumbent_spec()).trials["confirm"] == 6
     assert [trial.number for trial in Results(incumbent_spec(0.0), found).trials_to_confirm()] == [0, 3]
-    assert budget(incumbent_spec(0.0)).trials["confirm"] == 4
+    assert plan_budget(incumbent_spec(0.0)).trials["confirm"] == 4
     leading = record(*incumbents(0.5, 0.9, 0.7, 0.8))
     assert [trial.number for trial in Results(incumbent_spec(), leading).trials_to_confirm()] == [0, 1]
 
@@ -241,7 +241,7 @@ def test_the_smaller_value_is_ahead_where_it_is_the_better_one() -> None:
     ]
     found = record(*trials, *again)
     assert best(spec, found) == 1  # .05 below it, with an error over the seeds of .058
-    assert not only(IncumbentStays, ended(spec, found)).lead.is_error_of_split
+    assert not only(IncumbentStays, ended(spec, found)).lead.is_split_error
 
 
 def test_seeds_that_see_a_difference_are_not_said_to_see_none() -> None:
@@ -251,7 +251,7 @@ def test_seeds_that_see_a_difference_are_not_said_to_see_none() -> None:
     results = ended(incumbent_spec(), found)
     assert best(incumbent_spec(), found) == 1
     among = only(AmongRivals, results)
-    assert (among.verdict, among.rivals.runner_up.number) == ("better mean", 3)
+    assert (among.verdict, among.rivals.runner_up.trial_number) == ("better mean", 3)
     assert not any(isinstance(step.why, NotToldApart) for step in next_steps(results))
 
 

@@ -101,7 +101,7 @@ def test_nothing_calls_a_configuration_the_best_while_a_reference_is_above_it(ca
     results = Results(spec, found)
     page = to_markdown(report_page(results, CAPTIONS.keys()))
     lines = "\n".join(summary.summary_lines(summary.summarise(results)))
-    for text in (page, lines, StudyProgress(spec, found).line(), drawn_text(results)):
+    for text in (page, lines, StudyProgress(spec, found).progress_line(), drawn_text(results)):
         assert not UNSCOPED.findall(text), text
         assert not results.reference_as_result or not CHOSEN.findall(text), text
     assert "which best.yaml holds, is" not in page
@@ -171,7 +171,7 @@ def test_all_who_read_a_study_take_the_same_for_its_result(written: study.Study,
     assert (told.get("reference", told.get("trial")), told["metrics"][metric]["mean"]) == (result, value)
     assert written.summary["result"] == best.reference
 
-    (row,) = status.overview(Home.locate())
+    (row,) = status.list_study_rows(Home.locate())
     assert (row["reference"], row["best"]) == (best.reference, value)
 
     runs = {
@@ -210,7 +210,7 @@ def test_on_test_the_result_stands_beside_both() -> None:
     """That it is worse there than what it was chosen over is said."""
     results = Results(*REFERENCED["wins, worse on test"])
     on_test = only(ReferenceOnTest, results)
-    assert (on_test.metrics, [arm.number for arm in on_test.arms]) == (["test/accuracy"], [0, 1])
+    assert (on_test.metrics, [arm.trial_number for arm in on_test.arms]) == (["test/accuracy"], [0, 1])
     assert on_test.reference == results.reference_as_result
     assert str(on_test).endswith("60.0% for logistic regression, 90.0% for the baseline and 90.0% for trial 1.")
 
@@ -224,7 +224,7 @@ def test_what_is_above_by_its_group_is_named_and_not_chosen() -> None:
 
 def test_the_gain_over_both_is_one_statement() -> None:
     beside = only(BesideReference, Results(*REFERENCED["loses"]))
-    assert (beside.arm.number, beside.reference.name) == (1, "logistic_regression")
+    assert (beside.arm.trial_number, beside.reference.name) == (1, "logistic_regression")
     assert beside.gains == pytest.approx([0.2, 0.1])
 
 
@@ -262,14 +262,14 @@ def test_what_is_worse_than_one_of_them_gains_nothing() -> None:
 
 def test_of_several_metrics_the_values_stand_side_by_side() -> None:
     beside = only(BesideReference, Results(*REFERENCED["two metrics, one each"]))
-    values = [(beside.arm.statistics(name).mean, beside.reference.metrics[name]) for name in beside.names]
+    values = [(beside.arm.metric_statistics(name).mean, beside.reference.metrics[name]) for name in beside.names]
     assert values == [(0.7, 0.8), (0.1, 0.2)]
 
 
 def test_a_margin_says_why_it_stays() -> None:
     stays = only(ReferenceStays, Results(*REFERENCED["within the margin"]))
     assert (stays.lead.candidate.trial.number, stays.lead.gain) == (1, pytest.approx(0.02))
-    assert stays.margin * stays.lead.error == pytest.approx(0.02 * 2**0.5)
+    assert stays.margin * stays.lead.standard_error == pytest.approx(0.02 * 2**0.5)
 
 
 def test_they_stand_in_the_first_table_with_the_baseline() -> None:
@@ -344,4 +344,4 @@ def test_of_fresh_seeds_the_means_are_compared() -> None:
     stays = Results(spec, found).reference_as_result
     assert isinstance(stays, FittedReference)
     arm = only(ReferenceStays, Results(spec, found)).arm
-    assert (arm.number, arm.statistics("val/accuracy").mean) == (1, pytest.approx(0.7))
+    assert (arm.trial_number, arm.metric_statistics("val/accuracy").mean) == (1, pytest.approx(0.7))

@@ -151,7 +151,7 @@ def simulated(random: np.random.Generator, *follows: float, noise: float = 0.05)
     declared = {name: declared[name] for name in BOTH.split(",")}
     empty = build_reproduction(table, Results(full, StudyRecord()), full)
     shares = zip(declared, follows, strict=True)
-    found = {name: replace(empty, last=drawn(random, share, noise)) for name, share in shares}
+    found = {name: replace(empty, last_epoch_cells=drawn(random, share, noise)) for name, share in shares}
     return compare_readings(table, declared, {name: name for name in declared}, found)
 
 

@@ -91,7 +91,7 @@ def test_a_protocol_of_our_own_is_not_called_the_papers(begin: Begin) -> None:
 
 def test_the_epoch_that_is_best_on_the_test_split_is_shown_apart(begin: Begin) -> None:
     reproduction = partly(begin)
-    assert reproduction.last[ROW, GOOD].values == (0.90, 0.80)
+    assert reproduction.last_epoch_cells[ROW, GOOD].values == (0.90, 0.80)
     assert reproduction.best_epoch_cells[ROW, GOOD].values == (0.95, 0.80)
     text = reproduction_to_markdown(reproduction)
     assert "## At the best epoch on the test split" in text
@@ -153,7 +153,7 @@ def test_what_the_project_does_not_have_is_the_papers_alone(begin: Begin) -> Non
     study.trial({"data.rho": 0.99, "method.name": "CE"}, 0, [0.1] * 5 + [0.4])
     reproduction = write_reproduction_of_study(study.close("interrupted"), "fairkl-table3")
     assert ("LNL", "paper (published only)") in reproduction.last_epoch_grid.rows
-    assert reproduction.last["CE", "0.99"].values == (0.4,)
+    assert reproduction.last_epoch_cells["CE", "0.99"].values == (0.4,)
     assert reproduction.missing_reasons["CE", "0.999"] == "not run"
     assert reproduction.missing_reasons["eps-SupInfoNCE", "0.99"] == "not yet"
 

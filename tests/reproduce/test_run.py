@@ -52,7 +52,7 @@ def test_a_configuration_runs_on_the_seeds_that_were_asked_for(
     if expected == list(range(expected[0], expected[0] + len(expected))):
         replicates = f"search.replicates={len(expected)}"
     folder = begin(TABLE, f"train.seed={expected[0]}", replicates, profile="cpu").close("complete")
-    assert list(folder.spec().seeds) == expected
+    assert list(folder.load_spec().seeds) == expected
     assert run_reproduction(home, TABLE, ReproductionRequest(profile="cpu", seeds=seeds), unseen) is None
     with pytest.raises(UserError, match="exists already, with other settings"):
         run_reproduction(home, TABLE, ReproductionRequest(profile="cpu", seeds="11,13"), unseen)

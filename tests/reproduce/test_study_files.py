@@ -37,9 +37,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("name", "profile"), [(name, profile) for name in ALL for profile in (None, *profiles(name))])
 def test_each_shipped_file_can_be_planned_with_each_of_its_profiles(name: str, profile: str | None) -> None:
-    document = plan.plan(load_study(name, profile=profile))
+    document = plan.plan_study(load_study(name, profile=profile))
     assert document.budget.epochs["most"] > 0
-    assert f"study {name} (" in plan.text(document)
+    assert f"study {name} (" in plan.plan_text(document)
 
 
 def counts(table: PublishedTable, spec: StudySpec) -> Counter[tuple[str, str]]:

@@ -10,7 +10,7 @@ from study.analysis.report.caveats import NotRead, caveats
 from study.analysis.report.conclusions import Doubted, InputTellsClass
 from study.analysis.report.result_sentences import lead
 from study.analysis.statistics.next_step import TrialFailed, next_steps
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.home.events import GroupSampleCounts, ReferenceFitted
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -337,7 +337,7 @@ def all_told() -> dict[str, Results]:
         "blind": (ALONE, over(Told("baseline", [0.5], further=blind), Told("search", [0.5], further=blind))),
         "narrow kernel": (ALONE, over(Told("search", [0.5], further={"train/weight_sum": 0.02}))),
         "one final seed": (
-            final_study(ALONE, [0]),
+            final_training_spec(ALONE, [0]),
             over(Told("final", [0.5], tested={"test/accuracy": 0.4}, further={ERROR: 0.06})),
         ),
     }

@@ -199,27 +199,30 @@ def test_a_configuration_that_fails_does_not_run_again(study: tuple[StudyFolder,
 def test_progress_counts_the_trials_to_come(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
     before = StudyRecord.load(folder.ledger_file)
-    assert StudyProgress(spec, before).counts()["waiting"] == 0
+    assert StudyProgress(spec, before).trial_counts()["waiting"] == 0
     commands.request_ablation(folder, spec, AblationRequest())
     record = StudyRecord.load(folder.ledger_file)
-    assert StudyProgress(spec, record).counts()["waiting"] == 16
-    assert StudyProgress(spec, record).expected() == StudyProgress(spec, before).expected() + 16 * spec.epochs
+    assert StudyProgress(spec, record).trial_counts()["waiting"] == 16
+    assert (
+        StudyProgress(spec, record).expected_epochs()
+        == StudyProgress(spec, before).expected_epochs() + 16 * spec.epochs
+    )
 
 
 def test_the_status_says_how_far_it_is(study: tuple[StudyFolder, StudySpec]) -> None:
     folder, spec = study
-    assert status.document(folder).ablation is None
+    assert status.study_status(folder).ablation is None
     commands.request_ablation(folder, spec, AblationRequest())
-    way = status.document(folder).ablation
+    way = status.study_status(folder).ablation
     assert way is not None
     assert (way.complete, way.is_measured) == (0, False)
     Course(folder.ledger_file, spec).play()
-    document = status.document(folder)
+    document = status.study_status(folder)
     assert document.ablation is not None
     assert document.ablation.is_measured
     best = document.ablation.best
     line = f"ablation  from the baseline to trial {best} in 3 steps on 2 seeds: 16 of 16 trials complete"
-    assert line in status.lines(document)
+    assert line in status.study_status_lines(document)
 
 
 @pytest.mark.parametrize(
@@ -278,8 +281,8 @@ def test_a_study_that_is_not_over_is_refused(tmp_path: Path) -> None:
 def test_with_one_knob_the_step_is_the_whole_gain(tmp_path: Path) -> None:
     space = "search.space={method.lambda: {low: 0.1, high: 2.0}}"
     folder, spec = played(tmp_path, space, "search.baseline={method.lambda: 0.0}", ALONE)
-    document = commands.ablation_plan(folder, AblationRequest())
-    assert "they differ in one step, which is the whole gain" in commands.plan_lines(document)
+    document = commands.summarise_ablation_plan(folder, AblationRequest())
+    assert "they differ in one step, which is the whole gain" in commands.ablation_plan_lines(document)
     assert (document.configurations, document.to_run) == (2, 0)
     assert commands.request_ablation(folder, spec, AblationRequest()), (
         "the event says that it is wanted, though all of it ran"

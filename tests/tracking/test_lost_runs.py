@@ -14,7 +14,7 @@ from runs import Runs
 from servers import MlflowServer
 from tracked_study import SPEC, STATUS, append_second_session, make_home, make_study
 
-from study.commands.report import lead_parts
+from study.commands.report import lead_sentences_by_title
 from study.driver import run as running
 from study.driver.session import RunEnd, closing_lines, write_outputs
 from study.errors import StudyStoppedError, UserError
@@ -125,7 +125,7 @@ def files(home: Home) -> dict[tuple[str, str], bytes]:
 def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFolder) -> None:
     """With the artifacts that they had, also those that the study itself has no more."""
     record = StudyRecord.load(folder.ledger_file)
-    made = write_outputs(folder, Results(SPEC, record)), lead_parts(Results(SPEC, record))
+    made = write_outputs(folder, Results(SPEC, record)), lead_sentences_by_title(Results(SPEC, record))
     with pytest.raises(UserError, match="complete, there is nothing to go on with"):
         resumed(home, folder)
     assert Tracker(home, folder, SPEC).attach(*made) is None  # as at the end of a run

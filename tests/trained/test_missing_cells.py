@@ -18,7 +18,7 @@ from study.analysis.report.sections import report_page
 from study.analysis.report.write_report import write_report
 from study.analysis.statistics.compare_studies import compare, printed_comparison
 from study.analysis.statistics.frame import trials_frame
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.data import Dataset, Split
 from study.data.cells import group_sizes
 from study.home.events import GroupSampleCounts
@@ -106,7 +106,7 @@ def studies(of: Dataset, metric: str) -> tuple[StudySpec, StudySpec, list[Told],
     )
     stages = [("baseline", None), ("search", None), ("search", None), *(("confirm", n) for n in (0, 0, 1, 1))]
     trials = [trial(of, metric, stage, seed, repeats) for seed, (stage, repeats) in enumerate(stages)]
-    return search, final_study(search, [1, 2]), trials, [trial(of, metric, "final", seed) for seed in (1, 2)]
+    return search, final_training_spec(search, [1, 2]), trials, [trial(of, metric, "final", seed) for seed in (1, 2)]
 
 
 def record_of(of: Dataset, trials: Sequence[Told]) -> StudyRecord:

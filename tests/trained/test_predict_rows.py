@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from study import data
 from study.api.trained_model import TrainedModel
 from study.cli import app
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
@@ -233,7 +233,7 @@ def test_rows_with_gaps_are_evaluated_as_they_were_trained(here: Path, missing: 
     Path("people.yaml").write_text(TABLE.replace("PATH", str(here / "people.csv")))
     spec = load_study("people.yaml", [f"data.missing={missing}"])
     home = Home(here / "home")
-    model = train_study(home, final_study(spec, [3], "gaps")).description_file(0)
+    model = train_study(home, final_training_spec(spec, [3], "gaps")).description_file(0)
     rows.loc[rows.index[11], "income"] = " "
     rows.iloc[::-1].to_csv("later.csv", index=False)
     found = evaluate(home, model, "all", assignments=["data.path=later.csv"], device="cpu")
@@ -341,7 +341,7 @@ def test_a_model_whose_method_needs_the_bias_is_measured_on_rows_without_it(here
     rows = pd.read_csv(people(here / "people.csv"))
     Path("people.yaml").write_text(TABLE.replace("PATH", str(here / "people.csv")))
     spec = load_study("people.yaml", ["data.bias=sex", f"method={{name: {method}}}"])
-    model = train_study(Home(here / "home"), final_study(spec, [3], "needing")).description_file(0)
+    model = train_study(Home(here / "home"), final_training_spec(spec, [3], "needing")).description_file(0)
     rows.iloc[::-1].to_csv("turned.csv", index=False)
     home, path = Home(here / "home"), f"data.path={Path('turned.csv').absolute()}"
     known = evaluate(home, model, "all", assignments=[path], device="cpu").metrics
@@ -356,7 +356,7 @@ def test_other_rows_come_into_the_groups_of_numbers_that_the_model_has(here: Pat
     rows.assign(age=20 + np.arange(len(rows)) * 7 % 40).to_csv(here / "people.csv", index=False)
     Path("people.yaml").write_text(TABLE.replace("PATH", str(here / "people.csv")))
     spec = load_study("people.yaml", ["data.bias=age", "data.bias_bins=quartiles"])
-    model = train_study(Home(here / "home"), final_study(spec, [3], "binned")).description_file(0)
+    model = train_study(Home(here / "home"), final_training_spec(spec, [3], "binned")).description_file(0)
     facts = Description.read(model).facts
     assert facts.bias_names == ("under 29.75", "29.75 to under 39.5", "39.5 to under 49.25", "49.25 and over")
     low = pd.read_csv(here / "people.csv").query("age < 29")

@@ -16,7 +16,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from study import data
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
@@ -40,7 +40,7 @@ print(json.dumps(found.tolist()))
 def trained(home: Home, *settings: str) -> StudyFolder:
     model = "model={name: efficientnet_lite0, weights: imagenet, frozen: true}"
     others = ("method={name: bias_balanced_cross_entropy}", "train.epochs=2", "search.early_stopping={}")
-    return train_study(home, final_study(quickstart(model, *others, *settings), [3], "small-final"))
+    return train_study(home, final_training_spec(quickstart(model, *others, *settings), [3], "small-final"))
 
 
 def again(folder: StudyFolder) -> str:

@@ -143,7 +143,7 @@ def test_a_column_that_tells_the_class_is_named_and_a_result_of_nearly_all_is_do
         study.sessions[-1] = replace(study.sessions[-1], datasets=datasets)
     results = Results(spec, study)
     assert ["'copy'" in one.told for one in said(InputTellsClass, results)] == [True] * bool(leaks)
-    doubted = [(one.metric, one.arm.number, one.inputs) for one in said(Doubted, results)]
+    doubted = [(one.metric, one.arm.trial_number, one.inputs) for one in said(Doubted, results)]
     inputs = None if leaks is None else int(leaks)
     assert doubted == ([("val/accuracy", 1, inputs)] if reached > 0.99 else [])
 

@@ -48,7 +48,7 @@ def test_the_cost_is_counted() -> None:
     )
     cost = only(Cost, Results(ONE, told))
     assert (cost.configurations, cost.pruned, cost.further, cost.epochs, cost.gpu_hours) == (3, 1, 1, 7, 0.0)
-    assert cost.busy == sum((trial.ended or 0) - (trial.started or 0) for trial in told.trials.values())
+    assert cost.busy == sum((trial.ended_at or 0) - (trial.started_at or 0) for trial in told.trials.values())
     assert only(Readings, Results(ONE, told)).times == 1
 
 
@@ -110,7 +110,7 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     found = said(Groups, Results(ONE, told))
     (group,) = found[0].found.worst
     assert (group.name, group.right, group.samples) == ("class 'cat' with bias class 'light'", 2.0, 8)
-    assert (found[0].arm.label, found[0].found.split, len(found[0].found.sizes)) == ("trial 0", "val", 3)
+    assert (found[0].arm.label, found[0].found.split, len(found[0].found.group_sizes)) == ("trial 0", "val", 3)
     worst, compared, named, error = group_paragraphs(Results(ONE, told))
     assert worst == join_statements(found)
     assert "equalized_odds is no number: of class 'dog' no two groups have samples" in compared

@@ -33,8 +33,11 @@ def test_conclusions_name_folds_and_give_the_value_of_all_samples(confirmed: tup
     spec, record = confirmed
     results = Results(spec, record)
     gain = only(Gain, results)
-    assert gain.best.statistics("val/accuracy").mean == results.ranked_search[0].joined_folds.metrics["val/accuracy"]
-    assert (gain.best.seeds("val/accuracy"), gain.best.repeated_over) == ([1, 2, 3], "folds and seeds")
+    assert (
+        gain.best.metric_statistics("val/accuracy").mean
+        == results.ranked_search[0].joined_folds.metrics["val/accuracy"]
+    )
+    assert (gain.best.metric_seeds("val/accuracy"), gain.best.repeated_over) == ([1, 2, 3], "folds and seeds")
     assert not any("over seeds" in str(one) for one in statements(results))
 
 

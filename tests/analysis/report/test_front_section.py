@@ -14,8 +14,8 @@ from study.analysis.report.rules_section import TITLE
 from study.analysis.report.sections import report_page
 from study.analysis.statistics.next_step import is_over_baseline
 from study.analysis.tables.report_tables import printed_configurations
-from study.commands.export import export
-from study.commands.status import document, lines, overview, table
+from study.commands.export import export_best
+from study.commands.status import list_study_rows, studies_table, study_status, study_status_lines
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.ranking import Results, summary
@@ -71,7 +71,7 @@ def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_th
     assert isinstance(rules, Table)
     (own,) = [row for row in rules.frame.to_dict("records") if "this study's" in row["rule"]]
     assert (own["pick"], own["rank"]) == (str(number), "1")
-    (file,) = export(folder, Results(spec, record), folder.best_file)
+    (file,) = export_best(folder, Results(spec, record), folder.best_file)
     assert file.candidate.trial.number == number
     assert words in folder.best_file.read_text().split("name:")[0]
     origin = load_study(str(folder.best_file)).origin
@@ -80,9 +80,9 @@ def test_every_place_that_calls_a_configuration_best_means_the_same_and_names_th
     told = summary.summarise(Results(spec, record))
     assert (told.arms["best"].trial, told.chosen_by) == (number, words)
     assert [each.trial for each in told.front or ()] == [1, 2]
-    assert any(f"best, {words}: trial {number}" in line for line in lines(document(folder)))
+    assert any(f"best, {words}: trial {number}" in line for line in study_status_lines(study_status(folder)))
     home = Home(tmp_path / "home")
-    assert "the best val/accuracy of the front" in table(home, overview(home))
+    assert "the best val/accuracy of the front" in studies_table(home, list_study_rows(home))
     figure = FIGURES["front"](Results(spec, record))
     assert figure is not None
     assert figure.get_suptitle().startswith(f"Trial {number}, best by first metric")
@@ -95,7 +95,7 @@ def test_the_values_of_the_front_are_those_that_it_was_judged_by(tmp_path: Path)
     front = printed_front(Results(spec, record))
     assert list(front[f"{GAP} (lower is better) on fresh seeds"]) == ["0.300 ± 0.000", "0.020 ± 0.000"]
     assert list(front["test/accuracy on fresh seeds"]) == ["89.3 ± 0.0%", "89.0 ± 0.0%"]
-    files = export(
+    files = export_best(
         folder, Results(spec, record), tmp_path / "front.yaml", CandidateSelection(pareto=spec.objective.metrics)
     )
     assert [file.candidate.trial.number for file in files] == [1, 2]

@@ -61,7 +61,7 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     assert list(result_sentences.lead(results)) == ["Result", "How sure", "Search", "Cost", "Next"]
     assert only(Parameters, results).values == WON
     among, gap = only(AmongRivals, results), only(ToRunnerUp, results).rivals
-    assert (among.verdict, gap.best.number, gap.runner_up.number) == ("best", 1, 2)
+    assert (among.verdict, gap.best.trial_number, gap.runner_up.trial_number) == ("best", 1, 2)
     assert (gap.compared, gap.seeds, gap.undecided) == (2, (3, 3), ())
     assert gap.gap.value == pytest.approx(0.32 / 3)
     assert gap.gap.interval[0] > 0
@@ -102,7 +102,7 @@ def test_with_limits_the_others_are_those_that_keep_them() -> None:
                       "search.confirm={top: 0}", "search.constraints=['val/unbiased_accuracy >= 0.5']")  # fmt: skip
     told = [Told("search", [0.9 - at / 10], further={"val/unbiased_accuracy": at / 4}) for at in range(4)]
     among = only(AmongRivals, Results(spec, over(*told)))
-    assert (among.rivals.best.number, among.rivals.compared, among.limits) == (2, 2, "that keep the limits")
+    assert (among.rivals.best.trial_number, among.rivals.compared, among.limits) == (2, 2, "that keep the limits")
 
 
 def test_two_seeds_that_do_not_tell_are_not_said_to_be_within_a_spread() -> None:
@@ -128,7 +128,7 @@ def test_what_is_alike_on_every_seed_asks_for_no_more() -> None:
     found = over(*TRIALS, *confirmed([0.3] * 3, [0.7, 0.7 + 1e-16, 0.7], [0.7] * 3))
     assert first_step(PLAIN, found)[0] == "enough"
     rivals = only(ToRunnerUp, Results(PLAIN, found)).rivals
-    assert (rivals.runner_up.number, rivals.gap.value, rivals.gap.has_zero_width) == (2, 0.0, True)
+    assert (rivals.runner_up.trial_number, rivals.gap.value, rivals.gap.has_zero_width) == (2, 0.0, True)
 
 
 def test_what_the_best_was_worth_as_a_rules_pick_is_no_matter_of_luck() -> None:
@@ -139,8 +139,8 @@ def test_what_the_best_was_worth_as_a_rules_pick_is_no_matter_of_luck() -> None:
     again = [Told("rule", [0.4 + 0.1 * seed], seed=seed, repeats=4, tested={"test/accuracy": 0.3}) for seed in (1, 2)]
     results = Results(spec, over(*trials, *again))
     arm = only(RulesPick, results).arm
-    assert (arm.number, arm.seeds("val/accuracy")) == (4, [1, 2])
-    assert [spread.mean for name in ("val/accuracy", "test/accuracy") if (spread := arm.statistics(name))] == [
+    assert (arm.trial_number, arm.metric_seeds("val/accuracy")) == (4, [1, 2])
+    assert [spread.mean for name in ("val/accuracy", "test/accuracy") if (spread := arm.metric_statistics(name))] == [
         pytest.approx(0.55),
         pytest.approx(0.3),
     ]
@@ -174,7 +174,7 @@ def test_the_place_of_the_best_is_not_taken_for_its_number() -> None:
     for place, value in enumerate((0.6, 0.7)):
         told += [Told("search", [value]), Told("replicate", [value + 0.01], seed=1, repeats=2 + 2 * place)]
     results = Results(spec, over(*told))
-    assert only(Gain, results).best.number == 4
+    assert only(Gain, results).best.trial_number == 4
     assert only(BestCame, results).came == PositionInSearch(2, 2)
 
 
@@ -311,7 +311,7 @@ def test_a_summary_begins_with_the_studys_metric_and_leaves_out_groups_of_a_few_
 
 def test_what_led_the_search_and_breaks_a_limit_on_fresh_seeds_is_told() -> None:
     broken = only(BrokenAnew, Results(LIMITED, broken_anew(0.2)))
-    assert (broken.arm.number, broken.limit.metric) == (1, "val/equalized_odds")
+    assert (broken.arm.trial_number, broken.limit.metric) == (1, "val/equalized_odds")
     assert broken.statistics.mean == pytest.approx(0.2)
     assert said(BrokenAnew, Results(LIMITED, broken_anew(0.08))) == []
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from study.analysis.report.page import markdown_table
 from study.analysis.statistics.compare_studies import compare, printed_comparison, what_is_left_out
 from study.cli import app
-from study.commands.final_training import final_study
+from study.commands.final_training import final_training_spec
 from study.errors import UserError
 from study.home.folder import Home
 from study.home.record import StudyRecord
@@ -101,7 +101,7 @@ def with_data(fingerprint: str) -> StudyRecord:
             "different data cannot be compared. few: .* d; fair: .* other$",
         ),
         ([Results(FEW, RAN), Results(LONG, StudyRecord())], "long: has not begun yet"),
-        ([Results(FEW, RAN), Results(final_study(LONG, [1], "trained"), RAN)], "trained: is a final training"),
+        ([Results(FEW, RAN), Results(final_training_spec(LONG, [1], "trained"), RAN)], "trained: is a final training"),
     ],
 )
 def test_what_does_not_compare_is_refused(studies, said) -> None:
@@ -138,7 +138,7 @@ def test_studies_of_different_metrics_are_compared_by_one_that_all_have() -> Non
 def test_final_trainings_which_chose_nothing_are_compared_by_any_metric() -> None:
     finals = [
         Results(
-            replace(final_study(FEW, [0, 1, 2]), name=name),
+            replace(final_training_spec(FEW, [0, 1, 2]), name=name),
             record(
                 *(Told("final", [0.7], seed=seed, further={"val/log_loss": one}) for seed, one in enumerate(losses))
             ),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from study.analysis.report.conclusions import NotNeeded, conclusions
 from study.analysis.statistics.debiasing_metrics import no_better_than_chance
-from study.commands.plan import FEW_SAMPLES
+from study.commands.plan import FEW_CELL_SAMPLES
 from study.home.events import GroupSampleCounts
 from study.home.record import EpochMetrics, TrialRecord
 from study.metrics.worst_group_statement import wilson_interval
@@ -186,7 +186,7 @@ def blind(draws: int) -> Row:
 def plans(draws: int) -> Iterator[Row]:
     """A metric of small cells, against accuracy."""
     tiny = ((300, 3), (4, 300))
-    assert min(map(min, tiny)) < FEW_SAMPLES
+    assert min(map(min, tiny)) < FEW_CELL_SAMPLES
     generator, ahead = np.random.default_rng(6), {"worst_group_accuracy": 0.0, "accuracy": 0.0}
     for _ in range(draws):
         two = [counted(generator, tiny, np.full((2, 2), accuracy)) for accuracy in (0.75, 0.8)]
