@@ -349,7 +349,7 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
     spec = results.spec
     if spec.final_seeds is None:
         raise UserError(
-            f"{model}: is a search, models come from final trainings: {shell_command('train', folder.best_file)}. The "
+            f"{model}: is a search, models come from final trainings: {shell_command('train', folder.name)}. The "
             f"weights "
             "in its folder are of trials on fresh seeds, for the study itself to measure the test split with"
         )

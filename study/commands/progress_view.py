@@ -129,7 +129,7 @@ class _ShownStudy:
         """Show what is wrong with the study's metric, and why a trial failed, each once."""
         wrong = {
             "metric": [f"warning: {warning}" for warning in self.progress.metric_warnings()],
-            "failure": self.progress.first_failure_lines(),
+            "failure": [failure] if (failure := self.progress.first_failure_line()) else [],
         }
         for kind in (kind for kind, lines in wrong.items() if lines and kind not in self._warned):
             self._warned.add(kind)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from study import data
 from study.analysis.report import result_sentences
 from study.analysis.report.result_sentences import wrapped
-from study.analysis.statistics.next_step import NextStep, is_over_baseline
+from study.analysis.statistics.next_step import NextStep, is_over_baseline, predict_command
 from study.cluster.log_share import shared_while_running
 from study.commands import extend_study, final_training
 from study.commands.export import export_best
@@ -206,12 +206,12 @@ def _next_commands(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -
     """
     folder, spec = end.folder, end.spec
     if spec.final_seeds is not None:
-        uses = [] if spec.function else [f"predict {spec.name} INPUTS", f"evaluate {spec.name} --split test"]
-        uses = [f"study {use}" for use in uses] + ([] if has_baseline else _baseline_as_well(folder, spec))
+        uses = [] if spec.function else [predict_command(spec), shell_command("evaluate", spec.name, "--split", "test")]
+        uses += [] if has_baseline else _baseline_as_well(folder, spec)
         return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
     if spec.varied_data_keys:
         return []
-    uses = [shell_command("train", folder.best_file.name if is_job() else _relative(folder.best_file))]
+    uses = [shell_command("train", _what_to_train(folder))]
     is_over = is_over_baseline(end.results)
     if stays := end.results.reference_as_result:
         uses = [f"{uses[0]}   {stays.name_in_sentence}, which needs no search"]
@@ -225,6 +225,13 @@ def _next_commands(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -
     if steps and steps[0].command:
         uses.insert(0, steps[0].command)
     return [*why, *(f"{'or:   ' if place else 'next: '}{use}" for place, use in enumerate(uses))]
+
+
+def _what_to_train(folder: StudyFolder) -> str | Path:
+    """Return what `study train` takes: the study's name; its file of another home, or that of a job to be exported."""
+    if is_job():
+        return folder.best_file.name
+    return folder.name if folder.path.parent == Home.locate().path else _relative(folder.best_file)
 
 
 def _baseline_as_well(folder: StudyFolder, spec: StudySpec) -> list[str]:

@@ -20,7 +20,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from study import models
 from study.data import holdout
-from study.data.dataset import Dataset, Facts, Split
+from study.data.dataset import Dataset, Facts, Split, derived_fingerprint
 from study.files import sha256_of_file, write_atomically
 from study.knobs import Value
 from study.methods import Batch, BatchLabels, Method
@@ -219,7 +219,9 @@ def with_data_share(dataset: Dataset, share: float) -> Dataset:
     train = dataset.splits["train"]
     _, chosen = holdout.stratified_split(holdout.cell_of_sample(train), share, SHARE_SEED)
     splits = {**dataset.splits, "train": holdout.select_samples(train, chosen)}
-    return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, {share} of train")
+    return replace(
+        dataset, splits=splits, stored_fingerprint=derived_fingerprint(dataset.fingerprint, f"{share} of train")
+    )
 
 
 def with_val(dataset: Dataset) -> Dataset:
@@ -232,7 +234,7 @@ def with_val(dataset: Dataset) -> Dataset:
     train, val = dataset.splits["train"], dataset.splits["val"]
     splits = {name: split for name, split in dataset.splits.items() if name != "val"}
     splits["train"] = holdout.concatenate(train, val)
-    return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, val in train")
+    return replace(dataset, splits=splits, stored_fingerprint=derived_fingerprint(dataset.fingerprint, "val in train"))
 
 
 FITTED = ".probes.safetensors"
