@@ -92,7 +92,7 @@ def test_what_stands_on_enough_samples_is_said_before_a_group_of_one(
     assert lead.startswith(f"On test {first}")
     assert ("; the lowest accuracy, 0.0%, is theirs" in small) is bool(told.worst_of_enough)
     assert ": class 'ill' with bias class 'f', 0 of 1 right (0% to 79%)" in small
-    assert told.line().startswith(f"On test {first}"[:60])
+    assert told.first_sentence().startswith(f"On test {first}"[:60])
 
 
 def test_every_small_group_with_none_right_is_named() -> None:
