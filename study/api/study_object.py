@@ -255,11 +255,11 @@ class Study:
     def importance(self) -> "pd.DataFrame":
         """Return how much of the metric's variance each searched key explains.
 
-        See `study.analysis.statistics.importance.importances`.
+        See `study.analysis.statistics.importance.importance_frame`.
         """
-        from study.analysis.statistics.importance import importances
+        from study.analysis.statistics.importance import importance_frame
 
-        return importances(self.results)
+        return importance_frame(self.results)
 
     def table(
         self,
@@ -302,10 +302,12 @@ class Study:
         Raises:
             UserError: they cannot be compared; says why.
         """
-        from study.analysis.statistics.compare_studies import compare, printed_comparison
+        from study.analysis.statistics.compare_studies import compare_studies, printed_comparison
 
         given = [other if isinstance(other, Study) else load(other) for other in others]
-        return printed_comparison(compare([one.results for one in (self, *given)], metric), metric).set_index("")
+        return printed_comparison(compare_studies([one.results for one in (self, *given)], metric), metric).set_index(
+            ""
+        )
 
     @property
     def figures(self) -> tuple[str, ...]:
@@ -324,7 +326,7 @@ class Study:
             UserError: there is no such figure, or nothing to draw; says why.
         """
         from study.analysis.figures import FIGURES
-        from study.analysis.figures.missing import why_missing
+        from study.analysis.figures.missing import why_figure_missing
         from study.api.notebook import enable_inline_figures
 
         enable_inline_figures()
@@ -333,7 +335,7 @@ class Study:
             raise UserError(f"{name!r}: no such figure. {did_you_mean(name, FIGURES)}There are: {there_are}")
         drawn = FIGURES[name](self.results)
         if drawn is None:
-            why = why_missing(name, self.results)
+            why = why_figure_missing(name, self.results)
             reason = f": {why}" if why else ""
             raise UserError(f"{name!r}: there is nothing to draw in {self.name}, which is {self.state}{reason}")
         return drawn

@@ -339,7 +339,9 @@ def suite(
     found = suites.tables(home, wanted)
     if out is not None:
         suites.write_out(found, out)
-    print_json(suite_tables.to_json(found)) if as_json else print_text(suite_tables.markdown(found), end="")
+    print_json(suite_tables.suite_to_plain_dict(found)) if as_json else print_text(
+        suite_tables.suite_to_markdown(found), end=""
+    )
     if end is not None:
         if not silent:
             print_text(f"\nwritten: table.md, table.tex and table.csv in {suites.folder(home, wanted)}")

@@ -133,19 +133,19 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Show studies of the same data and metric side by side. Example: study compare quickstart mine"""
-    from study.analysis.report.page import markdown_table
+    from study.analysis.report.page import frame_to_markdown
     from study.analysis.statistics import compare_studies
     from study.ranking import Results
 
     home = _home_to_read(address, *names)
     folders = [home.find_study(name) for name in names]
     studies = [Results.load(folder) for folder in folders]
-    comparison = compare_studies.compare(studies, metric)
+    comparison = compare_studies.compare_studies(studies, metric)
     if as_json:
         print_json(comparison)
         return
-    print_text(markdown_table(compare_studies.printed_comparison(comparison, metric)))
-    for line in compare_studies.what_is_left_out(studies, metric):
+    print_text(frame_to_markdown(compare_studies.printed_comparison(comparison, metric)))
+    for line in compare_studies.left_out_notes(studies, metric):
         print_text(line, sys.stderr)
 
 

@@ -103,7 +103,7 @@ def plan_ablation(results: Results, request: AblationRequest) -> tuple[Ablation,
     ):
         steps, words = before.steps, "as before"
     else:
-        by_importance = [key for key in compute_importances(results).shares if key in knobs]
+        by_importance = [key for key in compute_importances(results).share_by_key if key in knobs]
         steps, merges = plan_steps(results.spec, start, end, [*request.order, *by_importance], request.knobs)
         words = _order_in_words(request, by_importance)
     ablation = Ablation(reference.trial, best.trial, steps, choose_ablation_seeds(results, best, request.seeds))
@@ -171,14 +171,14 @@ def ablation_result(folder: StudyFolder) -> AblationResult:
 
 def effects_as_markdown(result: AblationResult) -> str:
     """Return the effects of an ablation as a Markdown table, with notes on its numbers."""
-    from study.analysis.report.page import markdown_table
-    from study.analysis.statistics.ablation_effects import frame_from_rows
+    from study.analysis.report.page import frame_to_markdown
+    from study.analysis.statistics.ablation_effects import ablation_frame_from_rows
     from study.analysis.tables.printed_table import ablation_notes, printed_ablation
 
-    frame = frame_from_rows(result.effects)
+    frame = ablation_frame_from_rows(result.effects)
     if frame.empty:
         return "no trial of the ablation is complete yet"
-    return f"{markdown_table(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"
+    return f"{frame_to_markdown(printed_ablation(frame))}\n\n{' '.join(ablation_notes(frame))}"
 
 
 def ablation_plan_lines(plan: AblationSummary) -> list[str]:
@@ -189,14 +189,16 @@ def ablation_plan_lines(plan: AblationSummary) -> list[str]:
     ]
     for step in plan.steps:
         moves = (
-            f"{key} {formatting.setting(one)} -> {formatting.setting(other)}" for key, (one, other) in step.items()
+            f"{key} {formatting.format_setting(one)} -> {formatting.format_setting(other)}"
+            for key, (one, other) in step.items()
         )
         texts.append(f"  {', '.join(moves)}")
     texts += [f"{keys} move together: {reason}" for keys, reason in plan.together.items()]
     if len(plan.steps) == 1:
         texts.append("they differ in one step, which is the whole gain")
     texts.append(
-        f"{plan.configurations} configurations on {formatting.seeds(plan.seeds)}: {plan.trials} trials, {plan.there} "
+        f"{plan.configurations} configurations on {formatting.seeds_text(plan.seeds)}: {plan.trials} trials, "
+        f"{plan.there} "
         f"of them are there, {plan.to_run} to run ({pluralise(plan.epochs, 'epoch')})"
     )
     return texts

@@ -21,7 +21,7 @@ SECONDS_PER_HOUR = 3600.0
 
 def hours_in_words(hours: float) -> str:
     """Return hours in words."""
-    return formatting.duration(hours * SECONDS_PER_HOUR)
+    return formatting.format_duration(hours * SECONDS_PER_HOUR)
 
 
 EPOCH_TIME_KEYS = {"method.name", "train.batch_size", "train.augmentation", "train.data_share", "train.precision"}

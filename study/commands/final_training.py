@@ -149,11 +149,11 @@ def compare_with_baseline_training(folder: StudyFolder, results: Results) -> "li
     other = _counterpart_training(Home(folder.path.parent), results.spec)
     if other is None or not results.final_trials:
         return None
-    from study.analysis.statistics.compare_studies import compare  # pandas takes a while
+    from study.analysis.statistics.compare_studies import compare_studies  # pandas takes a while
 
     pair = [other, results] if other.spec.origin and other.spec.origin.get("baseline") else [results, other]
     with suppress(UserError):  # the files of the data were changed between the two
-        return compare(pair)
+        return compare_studies(pair)
     return None
 
 

@@ -92,11 +92,11 @@ def _check_report_folder(name: str, out: Path) -> None:
 
 def rule_pick_rows(home: Home, name: str) -> list[dict[str, object]]:
     """Return what each selection rule would have picked in a study, one dictionary per rule."""
-    from study.analysis.statistics.rule_picks import document, rule_picks
+    from study.analysis.statistics.rule_picks import judge_rule_picks, rule_picks_to_dicts
 
     folder = home.find_study(name)
     results = Results.load(folder)
-    return document(results.spec, rule_picks(results))
+    return rule_picks_to_dicts(results.spec, judge_rule_picks(results))
 
 
 def report_files(folder: StudyFolder) -> dict[Path, str | None]:
@@ -114,4 +114,4 @@ def result_files(folder: StudyFolder) -> dict[Path, str | None]:
 
 def lead_sentences_by_title(results: Results) -> dict[str, tuple[str, ...]]:
     """Return the sentences of the report's lead by title, as the study's run in MLflow shows them."""
-    return {title: tuple(map(str, said)) for title, said in result_sentences.lead(results).items()}
+    return {title: tuple(map(str, said)) for title, said in result_sentences.lead_statements(results).items()}

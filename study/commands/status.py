@@ -83,7 +83,7 @@ def study_status(folder: StudyFolder) -> StudyStatus:
     source = read_fetch_origin(folder)
     return StudyStatus(
         summary.summarise(results),
-        result_sentences.document(results),
+        result_sentences.lead_numbers(results),
         ablation_steps.ablation_progress(results),
         StudyProgress(spec, record).pace(),
         [TieStatus(tie, str(tie)) for tie in results.tied_metrics],
@@ -100,7 +100,7 @@ def study_status_lines(status: StudyStatus) -> list[str]:
     told = status.summary
     texts = summary.summary_lines(told)
     if told.state != "running" or told.final or "best" in told.arms:
-        texts += result_sentences.lines(status.lead)
+        texts += result_sentences.lead_lines(status.lead)
     texts += [f"warning   {tie.message}" for tie in status.ties]
     if way := status.ablation:
         texts.append(

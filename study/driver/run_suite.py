@@ -31,9 +31,9 @@ MEMORY = "suite.yaml"
 """File with what a suite consisted of when it last ran, in its folder, beside its tables."""
 
 FORMS: Mapping[str, Callable[[SuiteTables], str]] = {
-    "md": suite_tables.markdown,
-    "tex": suite_tables.latex,
-    "csv": suite_tables.to_csv,
+    "md": suite_tables.suite_to_markdown,
+    "tex": suite_tables.suite_to_latex,
+    "csv": suite_tables.suite_to_csv,
 }
 
 
@@ -101,7 +101,7 @@ def _say_how_to_continue(given: str) -> Iterator[None]:
 
 def tables(home: Home, suite: Suite) -> SuiteTables:
     """Return the tables of what has run so far."""
-    return suite_tables.suite_tables(suite, lambda cell: load(home, cell))
+    return suite_tables.build_suite_tables(suite, lambda cell: load(home, cell))
 
 
 def load(home: Home, cell: SuiteSearch) -> Results | None:
@@ -246,7 +246,9 @@ def plan_text(document: Mapping[str, Any]) -> str:
             f"{place['trials_per_search']['search']} + at most {place['trials_per_search']['fresh']}",
             str(place["epochs_done"]),
             f"{left['expected']}" + (f", at most {left['most']}" if left["most"] != left["expected"] else ""),
-            formatting.MISSING if (hours := place["trial_hours_left"]) is None else hours_in_words(hours["expected"]),
+            formatting.MISSING_TEXT
+            if (hours := place["trial_hours_left"]) is None
+            else hours_in_words(hours["expected"]),
         ]
         for place in document["places"]
         for left in [place["epochs_left"]]

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from study import data
 from study.analysis.report import result_sentences
-from study.analysis.report.result_sentences import wrapped
-from study.analysis.statistics.next_step import NextStep, is_over_baseline, predict_command
+from study.analysis.report.result_sentences import wrap_for_terminal
+from study.analysis.statistics.next_step import NextStep, is_better_than_baseline, predict_command
 from study.cluster.log_share import shared_while_running
 from study.commands import extend_study, final_training
 from study.commands.export import export_best
@@ -104,16 +104,16 @@ def closing_lines(end: RunEnd) -> list[str]:
     """
     folder, spec, record = end.folder, end.spec, end.record
     lines = ["", *summary.summary_lines(summary.summarise(end.results))]
-    told = result_sentences.document(end.results)
+    told = result_sentences.lead_numbers(end.results)
     if not end.ran:
         lines.insert(0, f"{spec.name} ran already: no trial ran now. To run it anew, give it another name: --name")
-    lines += ["", *result_sentences.lines(told, but=("Next",))]
+    lines += ["", *result_sentences.lead_lines(told, but=("Next",))]
     beside = final_training.compare_with_baseline_training(folder, end.results)
     if beside is not None:
-        from study.analysis.report.page import markdown_table
+        from study.analysis.report.page import frame_to_markdown
         from study.analysis.statistics.compare_studies import printed_comparison
 
-        lines += ["", markdown_table(printed_comparison(beside))]
+        lines += ["", frame_to_markdown(printed_comparison(beside))]
     if record.state == "complete":
         lines += ["", *([] if is_job() else _file_lines(end))]
         if spec.final_seeds is None and end.results.confirm_settings.rules:
@@ -212,14 +212,14 @@ def _next_commands(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -
     if spec.varied_data_keys:
         return []
     uses = [shell_command("train", _what_to_train(folder))]
-    is_over = is_over_baseline(end.results)
+    is_over = is_better_than_baseline(end.results)
     if stays := end.results.reference_as_result:
         uses = [f"{uses[0]}   {stays.name_in_sentence}, which needs no search"]
     elif is_over is False:
         uses = ["keep the baseline, which best.yaml holds", f"{uses[0]}   the baseline on new seeds"]
     elif is_over is None:
         uses.append("keep the baseline, from which it is not told apart")
-    why = wrapped("advice", str(steps[0].why)) if steps else []
+    why = wrap_for_terminal("advice", str(steps[0].why)) if steps else []
     if steps and steps[0].kind == "learn":
         return why
     if steps and steps[0].command:

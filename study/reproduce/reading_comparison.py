@@ -15,11 +15,11 @@ from statistics import fmean, stdev
 
 import pandas as pd
 
-from study.analysis.report.page import markdown_table
+from study.analysis.report.page import frame_to_markdown
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import MetricCell
-from study.analysis.tables.paper_comparison import margin_of, verdict, widest_spread
-from study.analysis.tables.printed_table import Along
+from study.analysis.tables.paper_comparison import equivalence_margin, judge_agreement, widest_spread
+from study.analysis.tables.printed_table import RankingDirection
 from study.published import PublishedTable
 from study.ranking import SeedStatistics, seed_statistics
 from study.ranking.difference import CONFIDENCE_LEVEL, Difference, mean_difference, selection_adjusted_t
@@ -83,7 +83,7 @@ class ReadingComparison:
     """
 
     table: PublishedTable
-    compared_along: Along
+    compared_along: RankingDirection
     n_pairs: int
     results: tuple[ReadingResult, ...]
     differences: Mapping[str, Difference]
@@ -136,7 +136,7 @@ def compare_readings(
             studies[name],
             each,
             cells[name],
-            {text: result.word for text, result in judge_claims(each.table, cells[name]).items()},
+            {text: result.verdict for text, result in judge_claims(each.table, cells[name]).items()},
             dict(_cell_verdicts(each.table, cells[name])),
             order_agreement_by_seed(cells[name], pairs, seeds) if _has_values(cells[name]) else {},
         )
@@ -166,7 +166,7 @@ def _agreement_difference(leading: ReadingResult, other: ReadingResult, among: i
 
 
 def ordered_pairs(
-    table: PublishedTable, along: Along, found: Sequence[CellsByPlace], seeds: Sequence[int]
+    table: PublishedTable, along: RankingDirection, found: Sequence[CellsByPlace], seeds: Sequence[int]
 ) -> list[CellPair]:
     """Return the pairs of cells that the print tells apart and that every reading has on all seeds.
 
@@ -208,7 +208,7 @@ def order_agreement_by_seed(cells: CellsByPlace, pairs: Iterable[CellPair], seed
 
 def cell_value_by_seed(cell: MetricCell) -> Mapping[int, float]:
     """Return a cell's values by seed; the mean where one seed has several, as on splits of the data."""
-    return cell.by_seed or ({cell.seeds[0]: fmean(cell.values)} if cell.values and len(cell.seeds) == 1 else {})
+    return cell.value_by_seed or ({cell.seeds[0]: fmean(cell.values)} if cell.values and len(cell.seeds) == 1 else {})
 
 
 def _in_printed_order(table: PublishedTable, one: CellPlace, other: CellPlace) -> list[CellPair]:
@@ -239,7 +239,10 @@ def _cell_verdicts(table: PublishedTable, cells: CellsByPlace) -> Iterable[tuple
     for place, cell in cells.items():
         printed = paper_entry(table, place).statistics
         if cell.values and printed is not None and table.why_no_verdict(*place) is None:
-            yield place, verdict(cell.seed_statistics, widest_spread(printed), margin_of(cell.metric, printed))
+            yield (
+                place,
+                judge_agreement(cell.seed_statistics, widest_spread(printed), equivalence_margin(cell.metric, printed)),
+            )
 
 
 def comparison_to_markdown(comparison: ReadingComparison) -> str:
@@ -248,14 +251,14 @@ def comparison_to_markdown(comparison: ReadingComparison) -> str:
     parts = [
         f"# {table_title(table)}: readings of its protocol",
         table.caption,
-        markdown_table(_readings_table(comparison)),
+        frame_to_markdown(_readings_table(comparison)),
     ]
     parts += [supported_reading_text(comparison), own_reading_text(comparison)]
     if table.claims:
         claims = {"claim": [claim.text for claim in table.claims]}
         claims |= {result.name: list(result.claim_verdicts.values()) for result in comparison.results}
-        parts += ["## Claims", markdown_table(pd.DataFrame(claims, dtype=object))]
-    parts += ["## Cells", markdown_table(_cells_table(comparison))]
+        parts += ["## Claims", frame_to_markdown(pd.DataFrame(claims, dtype=object))]
+    parts += ["## Cells", frame_to_markdown(_cells_table(comparison))]
     notes = [f"{result.name}: {note}" for result in comparison.results for note in _budget_notes(result)]
     return "\n\n".join([*parts, "\n".join(f"- {escape_markdown(note)}" for note in notes)]) + "\n"
 
@@ -333,9 +336,9 @@ def _readings_table(comparison: ReadingComparison) -> pd.DataFrame:
                 "contradicted": str(words.count("does not hold")),
                 "cells that agree": f"{cells.count('agrees')} of {len(cells)}",
                 "differ": str(cells.count("differs")),
-                "order": formatting.MISSING if agreement is None else _signed_number(agreement.mean),
+                "order": formatting.MISSING_TEXT if agreement is None else _signed_number(agreement.mean),
                 "by seed": ", ".join(_signed_number(value) for value in result.order_agreement_by_seed.values())
-                or formatting.MISSING,
+                or formatting.MISSING_TEXT,
             }
         )
     return pd.DataFrame(lines, dtype=object)
@@ -348,7 +351,7 @@ def _cells_table(comparison: ReadingComparison) -> pd.DataFrame:
         for result in comparison.results:
             cell = result.our_cells.get(place)
             mean = (
-                formatting.MISSING
+                formatting.MISSING_TEXT
                 if cell is None or cell.seed_statistics is None
                 else _value_text(cell.metric, cell.seed_statistics)
             )

@@ -10,23 +10,23 @@ import pandas as pd
 
 from study import data, published
 from study.analysis import epochs_frame, to_csv, to_latex, to_markdown, trials_frame
-from study.analysis.report.page import markdown_table
+from study.analysis.report.page import frame_to_markdown
 from study.analysis.statistics import formatting
 from study.analysis.statistics.cell_tables import MetricCell, make_cell
 from study.analysis.tables.paper_comparison import (
     CLAIM_RULE,
-    OURS,
-    PAPER,
-    VERDICT,
+    OUR_LINE,
+    PAPER_LINE,
+    VERDICT_LINE,
     ClaimResult,
-    best,
-    better,
     claims_table,
     compare_with_paper,
-    decreasing,
-    increasing,
+    judge_best,
+    judge_better,
+    judge_decreasing,
+    judge_increasing,
 )
-from study.analysis.tables.printed_table import Along, Grid, PrintedEntry
+from study.analysis.tables.printed_table import PrintedEntry, PrintedGrid, RankingDirection
 from study.driver.run import write_forms
 from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
@@ -228,11 +228,11 @@ def reasons_text(cells: Mapping[CellPlace, str], rows: Iterable[str], columns: I
 
 
 def _reason_from_trials(cell: MetricCell, is_planned: bool) -> str | None:
-    if cell.unread:
+    if cell.n_untested:
         return WITHOUT_METRIC
-    if cell.open or not (cell.failed or cell.pruned):
-        return NOT_YET if is_planned or cell.open else None
-    return FAILED if cell.failed else PRUNED
+    if cell.n_not_ended or not (cell.n_failed or cell.n_pruned):
+        return NOT_YET if is_planned or cell.n_not_ended else None
+    return FAILED if cell.n_failed else PRUNED
 
 
 def _are_user_files_missing(section: Section) -> bool:
@@ -302,10 +302,10 @@ def _budget_note(
     titles = ", ".join(titles_run or spec.dataset_titles)
     what = (
         f"{titles}, {networks or 'network'}, {pluralise(spec.epochs, 'epoch')}, "
-        f"{formatting.seeds(seeds_of_cells(ours))}"
+        f"{formatting.seeds_text(seeds_of_cells(ours))}"
     )
     trial_time = (
-        f"{formatting.duration(record.total_trial_seconds)} of trials"
+        f"{formatting.format_duration(record.total_trial_seconds)} of trials"
         if record.total_trial_seconds
         else "no trial has run yet"
     )
@@ -314,7 +314,9 @@ def _budget_note(
         mine, theirs = flatten_mapping(ours_run), flatten_mapping(theirs_run)
         for key in mine.keys() & theirs.keys():
             if mine[key] != theirs[key] and key not in KEYS_WITHOUT_BUDGET:
-                differing.setdefault(key, {})[formatting.setting(mine[key]), formatting.setting(theirs[key])] = None
+                differing.setdefault(key, {})[
+                    formatting.format_setting(mine[key]), formatting.format_setting(theirs[key])
+                ] = None
     if len(spec.seeds) != len(full.seeds):
         differing["search.replicates"] = {(str(len(spec.seeds)), str(len(full.seeds))): None}
     shortfall = "; ".join(
@@ -338,7 +340,7 @@ def _variant_sentences(documents: Iterator[Mapping[str, Section]]) -> Iterator[s
     for values in map(flatten_mapping, documents):
         for key in LOSS_VARIANT_KEYS:
             if values.get(key) is not None:
-                values_by_key.setdefault(key, {})[formatting.setting(values[key])] = None
+                values_by_key.setdefault(key, {})[formatting.format_setting(values[key])] = None
     text = "; ".join(f"{key} {' / '.join(settings)}" for key, settings in values_by_key.items())
     yield f"Variant of the loss: {text}." if text else "Variant of the loss: the paper's equation."
 
@@ -348,7 +350,7 @@ NUMBER_LABEL_PATTERN = re.compile(r"\d+(\.\d+)?")
 
 NO_VERDICT = "no verdict"
 
-LINES_WITH_OUR_NUMBER = (OURS, PAPER, VERDICT)
+LINES_WITH_OUR_NUMBER = (OUR_LINE, PAPER_LINE, VERDICT_LINE)
 """Lines of a row in which we have a number."""
 
 
@@ -370,12 +372,12 @@ class Reproduction:
     last_epoch_cells: CellsByPlace
     best_epoch_cells: CellsByPlace
     missing_reasons: Mapping[CellPlace, str]
-    last_epoch_grid: Grid
-    best_epoch_grid: Grid | None
+    last_epoch_grid: PrintedGrid
+    best_epoch_grid: PrintedGrid | None
     claims_frame: pd.DataFrame
 
     @property
-    def marks_best_along(self) -> Along:
+    def marks_best_along(self) -> RankingDirection:
         """Direction in which the best is marked, each row or each column: as claims compare, else each column."""
         return next((claim.best.among for claim in self.table.claims if claim.best), "column")
 
@@ -428,12 +430,12 @@ def judge_claim(claim: Claim, cells: Mapping[CellPlace, MetricCell]) -> ClaimRes
     """Judge a claim by our cells; a cell that is absent has no value."""
     named = [cells.get(place, MetricCell("")) for place in claim.cell_labels()]
     if claim.better:
-        return better(*named)
+        return judge_better(*named)
     if claim.best:
         ((row, column),) = claim.cell_labels()
         others = [place for place in cells if (place[0] == row if claim.best.among == "row" else place[1] == column)]
-        return best(named[0], [cells[place] for place in others if place != (row, column)])
-    return increasing(named) if claim.increasing else decreasing(named)
+        return judge_best(named[0], [cells[place] for place in others if place != (row, column)])
+    return judge_increasing(named) if claim.increasing else judge_decreasing(named)
 
 
 def paper_entry(table: PublishedTable, place: CellPlace) -> PrintedEntry:
@@ -453,7 +455,7 @@ def paper_entry(table: PublishedTable, place: CellPlace) -> PrintedEntry:
 
 def _comparison_grid(
     table: PublishedTable, ours: CellsByPlace, reasons: Mapping[CellPlace, str], notes: Sequence[str]
-) -> Grid:
+) -> PrintedGrid:
     rows, columns = [row.label for row in table.rows], [column.label for column in table.columns]
     paper = {place: paper_entry(table, place) for place in list_cell_places(table)}
     grid = compare_with_paper(rows, columns, _cells_with_numbers(ours), paper)
@@ -468,30 +470,36 @@ def _comparison_grid(
     self_explanatory = not all(NUMBER_LABEL_PATTERN.fullmatch(label) for label in columns)
     return replace(
         grid,
-        stub=(table.rows_title, ""),
+        row_label_titles=(table.rows_title, ""),
         rows=[
             (row, line_kind if line_kind in LINES_WITH_OUR_NUMBER else _paper_line_label(row, reasons))
             for row, line_kind in labels
         ],
-        heads=("" if self_explanatory else table.columns_title,),
+        column_label_titles=("" if self_explanatory else table.columns_title,),
         entries=entries,
         notes=[*grid.notes, *notes],
-        digits=_printed_decimals(table),
+        decimals=_printed_decimals(table),
     )
 
 
 def _entry_with_reason(entry: PrintedEntry, line_kind: str, reason: str | None, no_verdict: str | None) -> PrintedEntry:
     """Return an entry with the reason why it has no number, or no verdict; a missing number has no verdict."""
-    if reason is None and no_verdict is not None and line_kind == VERDICT:
+    if reason is None and no_verdict is not None and line_kind == VERDICT_LINE:
         return replace(entry, remark=NO_VERDICT)
-    if reason is None or line_kind == PAPER:
+    if reason is None or line_kind == PAPER_LINE:
         return entry
-    return replace(entry, remark=reason) if line_kind == OURS else PrintedEntry() if line_kind == VERDICT else entry
+    return (
+        replace(entry, remark=reason)
+        if line_kind == OUR_LINE
+        else PrintedEntry()
+        if line_kind == VERDICT_LINE
+        else entry
+    )
 
 
 def _paper_line_label(row: str, reasons: Mapping[CellPlace, str]) -> str:
     """Return the label of a row that has only the paper's line, with the reasons why we have none."""
-    return f"{PAPER} ({', '.join(dict.fromkeys(reason for place, reason in reasons.items() if place[0] == row))})"
+    return f"{PAPER_LINE} ({', '.join(dict.fromkeys(reason for place, reason in reasons.items() if place[0] == row))})"
 
 
 def _cells_with_numbers(ours: CellsByPlace) -> CellsByPlace:
@@ -548,7 +556,7 @@ def reproduction_to_markdown(reproduction: Reproduction) -> str:
         _table_with_notes(reproduction, reproduction.last_epoch_grid),
     ]
     if len(reproduction.claims_frame):
-        parts += ["## Claims", markdown_table(reproduction.claims_frame), CLAIM_RULE]
+        parts += ["## Claims", frame_to_markdown(reproduction.claims_frame), CLAIM_RULE]
     if reproduction.best_epoch_grid is not None:
         parts += [
             "## At the best epoch on the test split",
@@ -557,7 +565,7 @@ def reproduction_to_markdown(reproduction: Reproduction) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _table_with_notes(reproduction: Reproduction, grid: Grid) -> str:
+def _table_with_notes(reproduction: Reproduction, grid: PrintedGrid) -> str:
     """Return a table with its notes in a list."""
     notes = "\n".join(f"- {escape_markdown(note)}" for note in grid.notes)
     return f"{to_markdown(replace(grid, notes=()), reproduction.marks_best_along)}\n\n{notes}"

@@ -10,7 +10,7 @@ import pytest
 from ablated_study import BASELINE, PARAMS, write_ablation
 from helpers import quickstart
 
-from study.analysis.figures.style import STYLE
+from study.analysis.figures.style import MATPLOTLIB_RC_PARAMS
 from study.commands.final_training import final_training_spec
 from study.home.events import (
     EpochReported,
@@ -86,7 +86,7 @@ class Writer:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures as files cost little: few pixels."""
-    monkeypatch.setitem(STYLE, "savefig.dpi", 40)
+    monkeypatch.setitem(MATPLOTLIB_RC_PARAMS, "savefig.dpi", 40)
 
 
 @pytest.fixture(scope="session")

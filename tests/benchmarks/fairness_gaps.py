@@ -206,7 +206,7 @@ def claims(trials: Trials, name: str) -> Iterator[str]:
             }
             result = judge_claim(claim, cells)
             is_same = "fairer" not in claim.text and gap != "parity"
-            word = result.word if result.p is None else f"{result.word}, p {result.p:.3f}"
+            word = result.verdict if result.p_value is None else f"{result.verdict}, p {result.p_value:.3f}"
             words.append("same" if is_same else word)
         yield line(claim.text, *words)
 

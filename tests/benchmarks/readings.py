@@ -17,7 +17,7 @@ import causes
 import pandas as pd
 
 from study import published
-from study.analysis.report.page import markdown_table
+from study.analysis.report.page import frame_to_markdown
 from study.analysis.statistics import formatting
 from study.home.folder import Home
 from study.reproduce import ReproductionRequest, compare_requested_readings
@@ -58,7 +58,9 @@ def overview(comparisons: list[ReadingComparison]) -> Iterator[dict[str, str]]:
                 "reading": result.name,
                 "claims that hold": f"{words.count('holds')} of {len(words)}",
                 "contradicted": str(words.count("does not hold")),
-                "order": formatting.MISSING if order is None else f"{order.mean:.2f} of {comparison.n_pairs} pairs",
+                "order": formatting.MISSING_TEXT
+                if order is None
+                else f"{order.mean:.2f} of {comparison.n_pairs} pairs",
                 "seeds": str(len(result.order_agreement_by_seed)),
                 "the choice": "taken" if result.reading.taken else "",
                 "where": "below",
@@ -72,8 +74,8 @@ def overview(comparisons: list[ReadingComparison]) -> Iterator[dict[str, str]]:
             "reading": name,
             "claims that hold": f"{words.count('holds')} of {len(words)}",
             "contradicted": str(words.count("does not hold")),
-            "order": formatting.MISSING,
-            "seeds": formatting.MISSING,
+            "order": formatting.MISSING_TEXT,
+            "seeds": formatting.MISSING_TEXT,
             "the choice": "taken" if declared_readings(table)[name].taken else "",
             "where": f"[its page]({file}.md)",
         }
@@ -124,7 +126,7 @@ def page(comparisons: list[ReadingComparison], results: Path) -> Iterator[str]:
         "thing of the protocol changed at a time. [Papers](papers.md) says what follows."
     )
     lines = pd.DataFrame(list(overview(comparisons)), dtype=object)
-    yield re.sub(r"\\([_\[\]])", r"\1", markdown_table(lines))
+    yield re.sub(r"\\([_\[\]])", r"\1", frame_to_markdown(lines))
     yield (
         "Order: of the pairs of cells in one row or column that the print tells apart, the share in the printed order "
         "less the share in the contrary one, mean over seeds."
@@ -139,7 +141,7 @@ def page(comparisons: list[ReadingComparison], results: Path) -> Iterator[str]:
         yield comparison_to_markdown(comparison).replace("\n## ", "\n### ").removeprefix("# ").join(("## ", ""))
     yield from kept_sections("##", [comparison.table.name for comparison in comparisons])
     yield "## What the study files declare"
-    yield markdown_table(pd.DataFrame(list(declared()), dtype=object))
+    yield frame_to_markdown(pd.DataFrame(list(declared()), dtype=object))
 
 
 def main() -> None:

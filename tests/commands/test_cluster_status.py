@@ -31,7 +31,9 @@ def a_study() -> StudyStatus:
     spec, found = quickstart("name=mine"), record(Told("baseline", [0.5]), Told("search", [0.75, 0.8], "running"))
     results = Results(spec, found)
     pace = StudyProgress(spec, found).pace()
-    return StudyStatus(summarise(results), result_sentences.document(results), None, pace, [], [], {}, {}, None, None)
+    return StudyStatus(
+        summarise(results), result_sentences.lead_numbers(results), None, pace, [], [], {}, {}, None, None
+    )
 
 
 def told(jobs: list[DriverJob], study: StudyStatus | str) -> there.RemoteStudyStatus:

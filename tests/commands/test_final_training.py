@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers import Told, quickstart, reread, write_ledger
 
-from study.analysis.report.conclusions import FinalReached, TooSmall, conclusions
+from study.analysis.report.conclusions import FinalTrainingReached, SplitTooSmall, conclusion_statements
 from study.analysis.statistics.compare_studies import printed_comparison
 from study.commands.final_training import (
     compare_with_baseline_training,
@@ -254,11 +254,11 @@ def test_a_figure_carries_the_error_of_its_split_which_is_told_first_where_it_is
         "final     val/accuracy               75.8 ± 1.1% (2 seeds)",
         "±: over seeds; 95%: with the error of the split's own samples, which seeds share",
     ]
-    first, *others, last = conclusions(Results(spec, record))
-    assert isinstance(first, TooSmall)
-    assert not any(isinstance(one, TooSmall) for one in others)
+    first, *others, last = conclusion_statements(Results(spec, record))
+    assert isinstance(first, SplitTooSmall)
+    assert not any(isinstance(one, SplitTooSmall) for one in others)
     assert (first.metric, first.interval) == ("test/accuracy", pytest.approx((0.576, 0.878), abs=5e-4))
-    assert isinstance(last, FinalReached)
+    assert isinstance(last, FinalTrainingReached)
     assert last.values["test/accuracy"].confidence_interval() == first.interval
     assert (
         "| 8.0 points | 57.6 to 87.8% |"

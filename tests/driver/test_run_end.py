@@ -72,9 +72,9 @@ def test_the_command_that_predicts_names_the_rows_as_the_table_does(
     wards = [f"{row},ward {number % 40}" for number, row in enumerate(rows)]
     (tmp_path / "people.csv").write_text("\n".join([f"{header},ward of", *wards]))
     (tmp_path / "people.yaml").write_text(TABLE.replace("PATH", str(tmp_path / "people.csv")))
-    final = final_study(load_study(str(tmp_path / "people.yaml"), changes), [3])
+    final = final_training_spec(load_study(str(tmp_path / "people.yaml"), changes), [3])
     assert predict_command(final) == said
-    assert predict_command(final_study(SPEC, [3])) == "study predict quickstart-final INPUTS -o classes.csv"
+    assert predict_command(final_training_spec(SPEC, [3])) == "study predict quickstart-final INPUTS -o classes.csv"
 
 
 @pytest.mark.parametrize(

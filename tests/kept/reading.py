@@ -29,9 +29,9 @@ from typer.testing import CliRunner
 
 from study.analysis import epochs_frame, picks_frame, trials_frame
 from study.analysis.report import result_sentences
-from study.analysis.report.caveats import caveats
-from study.analysis.report.sections import report_page
-from study.analysis.statistics.frame import param, param_keys
+from study.analysis.report.caveats import caveat_statements
+from study.analysis.report.sections import build_report_page
+from study.analysis.statistics.frame import param_keys, param_value
 from study.cli import app
 from study.commands.export import export_best
 from study.home.events import Event, event_to_entry
@@ -83,7 +83,7 @@ def loaded(name: str) -> Results:
 @cache
 def lead(name: str) -> dict[str, Any]:
     """The lead of its report, as plain values."""
-    found: dict[str, Any] = to_plain_value(result_sentences.document(loaded(name)))
+    found: dict[str, Any] = to_plain_value(result_sentences.lead_numbers(loaded(name)))
     return found
 
 
@@ -116,7 +116,7 @@ def _configurations(results: Results) -> pd.DataFrame:
             results.spec.metric: one.search_value,
             **_numbers(one.confirm_statistics),
             "seeds": tuple(each.seed for each in one.confirm_trials if _has(results.spec, each)),
-            **{key: param(results.spec, one.trial, key) for key in keys},
+            **{key: param_value(results.spec, one.trial, key) for key in keys},
         }
         for one in rows
     ]
@@ -236,7 +236,7 @@ def told() -> dict[str, Results]:
 
 def words(results: Results) -> dict[str, list[str]]:
     """What a report says: its lead, part by part, and what is not known."""
-    parts = {**result_sentences.lead(results), "What is not known": caveats(results)}
+    parts = {**result_sentences.lead_statements(results), "What is not known": caveat_statements(results)}
     return {title: list(map(str, said)) for title, said in parts.items()}
 
 
@@ -315,7 +315,7 @@ def _best(study: StudyFolder, results: Results) -> Table:
 
 def _page_tables(results: Results) -> Iterator[tuple[str, Table]]:
     """The tables that the report prints, but that of every trial, which `trials` has in full."""
-    for section in report_page(results, {}).sections:
+    for section in build_report_page(results, {}).sections:
         if section.title in ("Provenance", "Every metric"):
             continue
         tables = [block.frame for block in section.blocks if hasattr(block, "frame")]

@@ -121,7 +121,7 @@ def test_values_that_are_equal_but_for_rounding_have_no_spread(size):
     one, other = [size * (value + 0.1) for value in NOISY], [size * 0.1] * 3
     found = mean_difference(dict(enumerate(one)), dict(enumerate(other)))
     assert found.has_zero_width
-    assert formatting.difference_with_interval("val/equalized_odds", found).endswith(formatting.ALIKE)
+    assert formatting.difference_with_interval("val/equalized_odds", found).endswith(formatting.ALIKE_TEXT)
     assert seed_statistics(one).standard_deviation == 0.0
     same = mean_difference(dict(enumerate(one)), dict(enumerate(reversed(one))))
     assert (same.value, same.interval) == (0.0, (0.0, 0.0))
@@ -144,21 +144,21 @@ BILLIONTHS = st.integers(-(10**9), 10**9).map(lambda number: number / 1e9)
 @given(BILLIONTHS, BILLIONTHS.map(abs), st.sampled_from(["val/accuracy", "val/equalized_odds", "val/loss"]))
 def test_an_interval_as_it_is_printed_has_its_two_ends_and_their_signs(value, reach, metric):
     found = Difference(value, (value - reach, value + reach))
-    printed = formatting.interval(metric, found)
+    printed = formatting.format_interval(metric, found)
     if found.interval[0] == found.interval[1]:
-        assert printed == formatting.ALIKE
+        assert printed == formatting.ALIKE_TEXT
         return
     low, high = map(float, printed.split(" to "))
     assert low < high, printed
     for end, shown in zip(found.interval, (low, high), strict=True):
         assert np.sign(round(end, 12)) == np.sign(shown), printed
-    assert np.sign(float(formatting.change(metric, value).split()[0])) == np.sign(value)
+    assert np.sign(float(formatting.format_difference(metric, value).split()[0])) == np.sign(value)
 
 
 def test_a_difference_of_counts_has_no_decimals():
-    assert formatting.change("val/params", 1848.0) == "+1848"
-    assert formatting.interval("val/params", Difference(-530.0, (-540.0, -520.0))) == "-540 to -520"
-    assert formatting.interval("val/params", Difference(3.0, (2.5, 3.5))) == "+2.500 to +3.500"
+    assert formatting.format_difference("val/params", 1848.0) == "+1848"
+    assert formatting.format_interval("val/params", Difference(-530.0, (-540.0, -520.0))) == "-540 to -520"
+    assert formatting.format_interval("val/params", Difference(3.0, (2.5, 3.5))) == "+2.500 to +3.500"
 
 
 @pytest.mark.parametrize(

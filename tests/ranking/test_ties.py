@@ -7,7 +7,7 @@ import pytest
 from helpers import Told, quickstart, record, write_ledger
 from rich.console import Console
 
-from study.analysis.report.caveats import caveats
+from study.analysis.report.caveats import caveat_statements
 from study.commands import status
 from study.commands.final_training import final_training_spec
 from study.commands.progress import StudyProgress
@@ -83,4 +83,4 @@ def test_status_and_report_say_it(tmp_path: Path) -> None:
     document = status.study_status(folder)
     assert document.ties[0].tie.instead == ("val/accuracy",)
     assert any(line.startswith(f"warning   {METRIC} is 0") for line in status.study_status_lines(document))
-    assert next(caveats(Results(SPEC, record(*TIED)))) == document.ties[0].tie
+    assert next(caveat_statements(Results(SPEC, record(*TIED)))) == document.ties[0].tie

@@ -42,7 +42,7 @@ def line(reproduction: Reproduction, row: str, who: str) -> list[str]:
     """A printed line."""
     grid = reproduction.last_epoch_grid
     entries = grid.entries[list(grid.rows).index((row, who))]
-    return [" ".join(part for part in (grid.number(one), one.remark) if part) for one in entries]
+    return [" ".join(part for part in (grid.number_text(one), one.remark) if part) for one in entries]
 
 
 def test_each_cell_has_ours_the_papers_and_a_verdict_or_says_why_not(begin: Begin) -> None:
@@ -223,4 +223,4 @@ OURS = {
     ],
 )
 def test_claims_as_a_published_table_states_them(claim: dict[str, Any], word: str) -> None:
-    assert judge_claim(Claim.model_validate({"text": "as printed"} | claim), OURS).word == word
+    assert judge_claim(Claim.model_validate({"text": "as printed"} | claim), OURS).verdict == word

@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 from helpers import Told, quickstart, record
 
-from study.analysis.report.caveats import NotRead, caveats
-from study.analysis.report.conclusions import Doubted, InputTellsClass
-from study.analysis.report.result_sentences import lead
+from study.analysis.report.caveats import TestNotRead, caveat_statements
+from study.analysis.report.conclusions import InputTellsClass, SuspiciousResult
+from study.analysis.report.result_sentences import lead_statements
 from study.analysis.statistics.next_step import TrialFailed, next_steps
 from study.commands.final_training import final_training_spec
 from study.home.events import GroupSampleCounts, ReferenceFitted
@@ -24,9 +24,9 @@ Values = tuple[float, float]
 
 def statements(results: Results) -> Iterator[Statement]:
     """All that is said of a study in the lead, in what is not known and in its next steps."""
-    for said in lead(results).values():
+    for said in lead_statements(results).values():
         yield from said
-    yield from caveats(results)
+    yield from caveat_statements(results)
     yield from (step.why for step in next_steps(results))
 
 
@@ -349,5 +349,5 @@ def by_hand() -> list[Statement]:
     side = Results(ALONE, over(Told("search", [0.995]))).baseline_and_best_arms[1]
     assert side is not None
     telling = InputTellsClass("column 'copy' alone tells the class: right in 98.0%")
-    doubted = (Doubted("val/accuracy", side, inputs) for inputs in (1, 0, None))
-    return [telling, *doubted, NotRead(3, "no memory"), TrialFailed("boom", 0, "BUG: RuntimeError: my own bug")]
+    doubted = (SuspiciousResult("val/accuracy", side, inputs) for inputs in (1, 0, None))
+    return [telling, *doubted, TestNotRead(3, "no memory"), TrialFailed("boom", 0, "BUG: RuntimeError: my own bug")]

@@ -14,16 +14,16 @@ from study.analysis.figures.style import (
     BLUE,
     COMPLETE_MARK,
     GREY,
-    MIN_MARKS,
+    MIN_PLOTTED_CONFIGURATIONS,
     ORANGE,
     VERMILLION,
-    Mark,
+    MarkStyle,
     draw_legend,
     escape_dollars,
     format_metric_axis,
-    mark_among,
+    mark_style_for_count,
     new_figure,
-    styled,
+    with_figure_style,
 )
 from study.analysis.statistics import formatting
 from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_statistics
@@ -31,12 +31,12 @@ from study.ranking.difference import Arm, to_arm
 from study.spec import StudySpec, objective
 from study.spec.objective import Objective, Score
 
-Point = tuple[float, float]
+MetricPair = tuple[float, float]
 
-HOLLOW: Mark = {"color": "white", "edgecolors": GREY, "linewidths": 1.2}
+HOLLOW_MARK: MarkStyle = {"color": "white", "edgecolors": GREY, "linewidths": 1.2}
 """How the mark of a configuration that breaks a limit differs from others."""
 
-GAPS = (
+FAIRNESS_GAP_METRICS = (
     "equalized_odds",
     "equalized_odds_difference",
     "equal_opportunity",
@@ -45,8 +45,8 @@ GAPS = (
 )
 
 
-@styled
-def trade_off(results: Results) -> Figure | None:
+@with_figure_style
+def draw_trade_off(results: Results) -> Figure | None:
     """Draw accuracy over the fairness gap (FSCL paper Fig. 9): the search with its front, and fresh seeds.
 
     Of a final training with several metrics, the first over the second: its study has the figure of the front instead.
@@ -58,19 +58,22 @@ def trade_off(results: Results) -> Figure | None:
     if metrics is None:
         return None
     across, up = metrics
-    reference, points = results.baseline, _searched_points(results, across, up)
+    reference, points = results.baseline, _search_points(results, across, up)
     names, measured = arms_on_fresh_seeds(results, across, up)
-    if max(map(len, trade_off_marks(results))) < MIN_MARKS:
+    if max(map(len, trade_off_configurations(results))) < MIN_PLOTTED_CONFIGURATIONS:
         return None
     if measured:
         ends = [measured[0], *([measured[-1]] if measured[-1][0].label == "baseline" else [])]
-        where = f" on {'test' if names[0].startswith('test') else 'validation'}, {formatting.rerun_words(results.spec)}"
+        where = (
+            f" on {'test' if names[0].startswith('test') else 'validation'}, "
+            f"{formatting.rerun_seeds_text(results.spec)}"
+        )
         title = _metric_pair_title(names, [(arm.label, x.mean, y.mean) for arm, (x, y) in ends], where)
     else:
         at = metric_pair(spec, reference, across, up) if reference else None
         title = _metric_pair_title(
             metrics,
-            [(formatting.best_words(results), *points[0][1]), *([("baseline", *at)] if at else [])],
+            [(formatting.best_name_text(results), *points[0][1]), *([("baseline", *at)] if at else [])],
             " in the search",
         )
     figure, drawn = new_figure(title, 4.0, bool(points) + bool(measured))
@@ -84,12 +87,12 @@ def trade_off(results: Results) -> Figure | None:
     return figure
 
 
-def trade_off_marks(results: Results) -> tuple[Sequence[object], Sequence[object]]:
+def trade_off_configurations(results: Results) -> tuple[Sequence[object], Sequence[object]]:
     """Return what has both metrics: of the search, with the baseline, and of the configurations on fresh seeds."""
     metrics = trade_off_metrics(results)
     if metrics is None:
         return [], []
-    points, reference = _searched_points(results, *metrics), results.baseline
+    points, reference = _search_points(results, *metrics), results.baseline
     at = metric_pair(results.spec, reference, *metrics) if reference and points else None
     return [*points, *([at] if at else [])], arms_on_fresh_seeds(results, *metrics)[1]
 
@@ -101,13 +104,13 @@ def trade_off_metrics(results: Results) -> tuple[str, str] | None:
         return across, up
     split, name = results.spec.metric.split("/")
     reported = _reported_metrics(results)
-    if name in GAPS:
+    if name in FAIRNESS_GAP_METRICS:
         return (results.spec.metric, f"{split}/accuracy") if f"{split}/accuracy" in reported else None
-    gap = next((gap for gap in GAPS if f"{split}/{gap}" in reported), None)
+    gap = next((gap for gap in FAIRNESS_GAP_METRICS if f"{split}/{gap}" in reported), None)
     return (f"{split}/{gap}", results.spec.metric) if gap and results.spec.metric in reported else None
 
 
-def search_value(spec: StudySpec, candidate: Candidate, name: str) -> float | None:
+def mean_in_search(spec: StudySpec, candidate: Candidate, name: str) -> float | None:
     """Return a metric of a configuration in the search: the mean over its replicates; None where one lacks it."""
     found = seed_statistics(epochs.chosen_metric(spec.objective, trial, name) for trial in candidate.replicates)
     return found.mean if found and found.count == len(candidate.replicates) else None
@@ -115,7 +118,7 @@ def search_value(spec: StudySpec, candidate: Candidate, name: str) -> float | No
 
 def metric_pair(spec: StudySpec, candidate: Candidate, across: str, up: str) -> tuple[float, float] | None:
     """Return both metrics of a configuration; None where one is missing."""
-    x, y = search_value(spec, candidate, across), search_value(spec, candidate, up)
+    x, y = mean_in_search(spec, candidate, across), mean_in_search(spec, candidate, up)
     return None if x is None or y is None else (x, y)
 
 
@@ -135,7 +138,7 @@ def arms_on_fresh_seeds(
     return names, measured
 
 
-def undominated(
+def undominated_points(
     spec: StudySpec, points: Sequence[tuple[Candidate, tuple[float, float]]], across: str, up: str
 ) -> list[tuple[float, float]]:
     """Return the points that keep the constraints and are not dominated in these metrics, from left to right."""
@@ -145,15 +148,16 @@ def undominated(
     return [kept[place] for place in objective.front_positions(scores)]
 
 
-def has_front(results: Results) -> bool:
+def has_trade_off_front(results: Results) -> bool:
     """Return whether several configurations are on the front of the trade-off, so that it is drawn."""
     metrics = trade_off_metrics(results)
     return (
-        metrics is not None and len(set(undominated(results.spec, _searched_points(results, *metrics), *metrics))) > 1
+        metrics is not None
+        and len(set(undominated_points(results.spec, _search_points(results, *metrics), *metrics))) > 1
     )
 
 
-def _searched_points(results: Results, across: str, up: str) -> list[tuple[Candidate, tuple[float, float]]]:
+def _search_points(results: Results, across: str, up: str) -> list[tuple[Candidate, tuple[float, float]]]:
     """Return the configurations of the search with both metrics."""
     return [
         (candidate, at)
@@ -170,24 +174,24 @@ def _draw_search(
 ) -> None:
     spec, reference = results.spec, results.baseline
     _mark_configurations(spec, axes, points)
-    _draw_front_line(spec, axes, undominated(spec, points, *names), names[0])
-    draw_limits(spec, axes, names)
-    axes.scatter(*[[x] for x in points[0][1]], label=formatting.best_words(results), **BEST_MARK, zorder=6)
+    _draw_front_line(spec, axes, undominated_points(spec, points, *names), names[0])
+    draw_constraint_limits(spec, axes, names)
+    axes.scatter(*[[x] for x in points[0][1]], label=formatting.best_name_text(results), **BEST_MARK, zorder=6)
     at = metric_pair(spec, reference, *names) if reference else None
     if reference and at:
         _mark_baseline(axes, reference, at)
     axes.set_title("the search, validation split", loc="left")
-    label_axes(spec, axes, names)
+    label_metric_axes(spec, axes, names)
 
 
-def _mark_configurations(spec: StudySpec, axes: Axes, points: Sequence[tuple[Candidate, Point]]) -> None:
+def _mark_configurations(spec: StudySpec, axes: Axes, points: Sequence[tuple[Candidate, MetricPair]]) -> None:
     """Mark the configurations of the search, apart from the others those that break a limit."""
-    label = f"complete, {formatting.seeds_compared(spec)}"
+    label = f"complete, {formatting.compared_by_text(spec)}"
     breaks = _broken_limits_text(spec, *(candidate.score for candidate, _ in points))
-    hollow: Mark = {**COMPLETE_MARK, **HOLLOW}
+    hollow: MarkStyle = {**COMPLETE_MARK, **HOLLOW_MARK}
     for is_broken, look, words in ((True, hollow, breaks), (False, COMPLETE_MARK, label)):
         if places := [at for candidate, at in points if (candidate.score.violation > 0) is is_broken]:
-            axes.scatter(*zip(*places, strict=True), label=words, **mark_among(look, len(points)))
+            axes.scatter(*zip(*places, strict=True), label=words, **mark_style_for_count(look, len(points)))
 
 
 def _broken_limits_text(spec: StudySpec, *scores: Score) -> str:
@@ -196,10 +200,10 @@ def _broken_limits_text(spec: StudySpec, *scores: Score) -> str:
     return broken and escape_dollars(f"breaks {broken}")
 
 
-def _mark_baseline(axes: Axes, reference: Candidate, at: Point) -> None:
+def _mark_baseline(axes: Axes, reference: Candidate, at: MetricPair) -> None:
     """Mark the baseline, hollow where it breaks a limit."""
     is_broken = reference.score.violation > 0
-    mark: Mark = {**BASELINE_MARK, **HOLLOW} if is_broken else BASELINE_MARK
+    mark: MarkStyle = {**BASELINE_MARK, **HOLLOW_MARK} if is_broken else BASELINE_MARK
     axes.scatter(*[[x] for x in at], label=f"baseline{', breaks a limit' * is_broken}", **mark, zorder=5)
 
 
@@ -215,8 +219,8 @@ def _draw_fresh_seeds(
     for place, (arm, (x, y)) in enumerate(measured):
         colour = BLACK if arm.label == "baseline" else BLUE
         is_right = 2 * x.mean > min(means) + max(means)  # its name stands to the left, so that no edge cuts it
-        mark: Mark = {**COMPLETE_MARK, "color": colour, "zorder": 5}
-        mark = {**mark, **HOLLOW} if arm.trial_number in broken else mark
+        mark: MarkStyle = {**COMPLETE_MARK, "color": colour, "zorder": 5}
+        mark = {**mark, **HOLLOW_MARK} if arm.trial_number in broken else mark
         label = _broken_limits_text(spec, broken[arm.trial_number]) if arm.trial_number in broken else None
         axes.errorbar(
             x.mean, y.mean, xerr=x.standard_deviation, yerr=y.standard_deviation, color=colour, elinewidth=1.3
@@ -236,17 +240,17 @@ def _draw_fresh_seeds(
         )
     axes.margins(0.18)
     split = "test" if names[0].startswith("test") else "validation"
-    axes.set_title(f"{formatting.rerun_words(spec)}, {split} split, mean ± sd", loc="left")
-    label_axes(spec, axes, names)
+    axes.set_title(f"{formatting.rerun_seeds_text(spec)}, {split} split, mean ± sd", loc="left")
+    label_metric_axes(spec, axes, names)
 
 
-def label_axes(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
+def label_metric_axes(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
     axes.set(xlabel=_axis_label(spec, names[0]), ylabel=_axis_label(spec, names[1]))
     format_metric_axis(axes, names[0], "x")
     format_metric_axis(axes, names[1])
 
 
-def draw_limits(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
+def draw_constraint_limits(spec: StudySpec, axes: Axes, names: Sequence[str]) -> None:
     """Draw lines at the limits on these two metrics."""
     for limit in spec.objective.constraints:
         if limit.metric in names:
@@ -262,7 +266,10 @@ def _reported_metrics(results: Results) -> set[str]:
 def _metric_pair_title(names: tuple[str, str], told: Sequence[tuple[str, float, float]], where: str) -> str:
     """Return both metrics, across and up, of some configurations, and where they are from."""
     across, up = names
-    texts = [f"{formatting.value(up, y)} and {formatting.value(across, x)} ({label})" for label, x, y in told]
+    texts = [
+        f"{formatting.format_metric_value(up, y)} and {formatting.format_metric_value(across, x)} ({label})"
+        for label, x, y in told
+    ]
     return f"{short_metric_name(up).capitalize()} and {short_metric_name(across)}{where}: {', '.join(texts)}"
 
 
@@ -270,24 +277,24 @@ def short_metric_name(name: str) -> str:
     return "accuracy" if name.endswith("/accuracy") else name.split("/")[1].replace("_", " ")
 
 
-LONG_NAME_CHARACTERS = 24
+MAX_ONE_LINE_NAME_CHARACTERS = 24
 """Length above which the name of a metric and its note take two lines on an axis."""
 
 
 def _axis_label(spec: StudySpec, name: str) -> str:
     words = escape_dollars(name)
-    space = "\n" if len(words) > LONG_NAME_CHARACTERS else " "
+    space = "\n" if len(words) > MAX_ONE_LINE_NAME_CHARACTERS else " "
     return f"{words}{space}(lower is better)" if spec.direction(name) == "min" else words
 
 
 # The front, in its first two metrics: in the search, on fresh seeds and on test.
 
 
-FRONT_MARK: Mark = {**COMPLETE_MARK, "color": ORANGE, "zorder": 4.5}
+FRONT_MARK: MarkStyle = {**COMPLETE_MARK, "color": ORANGE, "zorder": 4.5}
 
 
-@styled
-def front(results: Results) -> Figure | None:
+@with_figure_style
+def draw_front(results: Results) -> Figure | None:
     """Draw the front of a study with several metrics in its first two: the second across, the first up.
 
     The first panel has every configuration in the search, the second those that ran on fresh seeds, with their front,
@@ -314,7 +321,7 @@ def front(results: Results) -> Figure | None:
     return figure
 
 
-def joins_front(results: Results) -> bool:
+def has_front_line(results: Results) -> bool:
     """Return whether the figure has a line that joins the front: of two metrics and more than one configuration."""
     kept = {score.gains for _, score in results.front if score.violation == 0}
     return len(results.spec.objective.metrics) == 2 and len(kept) > 1
@@ -323,7 +330,7 @@ def joins_front(results: Results) -> bool:
 def _draw_front_search(
     results: Results,
     axes: Axes,
-    searched: Sequence[tuple[Candidate, Point]],
+    searched: Sequence[tuple[Candidate, MetricPair]],
     on_front: set[int],
     is_line: bool,
     best: Candidate,
@@ -338,9 +345,9 @@ def _draw_front_search(
         axes.scatter(*zip(*line, strict=True), label="on the front", **FRONT_MARK)
     if is_line and len(spec.objective.metrics) == 2:  # of three it is no line in two of them
         _draw_front_line(spec, axes, line, names[0])
-    draw_limits(spec, axes, names)
+    draw_constraint_limits(spec, axes, names)
     if at := by_number.get(best.trial.number):
-        axes.scatter(*[[x] for x in at], label=formatting.best_words(results), **BEST_MARK, zorder=6)
+        axes.scatter(*[[x] for x in at], label=formatting.best_name_text(results), **BEST_MARK, zorder=6)
     for candidate, place in searched:
         if candidate.trial.stage == "baseline":
             _mark_baseline(axes, candidate, place)
@@ -367,8 +374,8 @@ def _draw_front_fresh_seeds(
         if x is None or y is None:
             continue
         colour = ORANGE if arm.trial_number in on_front else GREY
-        mark: Mark = BASELINE_MARK if arm.label == "baseline" else {**COMPLETE_MARK, "color": colour}
-        mark = {**mark, **HOLLOW, "zorder": 5} if arm.trial_number in broken else {**mark, "zorder": 5}
+        mark: MarkStyle = BASELINE_MARK if arm.label == "baseline" else {**COMPLETE_MARK, "color": colour}
+        mark = {**mark, **HOLLOW_MARK, "zorder": 5} if arm.trial_number in broken else {**mark, "zorder": 5}
         axes.errorbar(
             x.mean, y.mean, xerr=x.standard_deviation, yerr=y.standard_deviation, color=colour, elinewidth=1.3
         )
@@ -382,21 +389,21 @@ def _draw_front_fresh_seeds(
     is_test = names[0].startswith("test")
     if not is_test and len(spec.objective.metrics) == 2:
         _draw_front_line(spec, axes, line, names[0])
-    draw_limits(spec, axes, names)
+    draw_constraint_limits(spec, axes, names)
     axes.margins(0.2)
-    axes.set_title(f"{formatting.rerun_words(spec)}, {'test' if is_test else 'validation'}", loc="left")
+    axes.set_title(f"{formatting.rerun_seeds_text(spec)}, {'test' if is_test else 'validation'}", loc="left")
     _label_front_axes(spec, axes, names)
     axes.set_ylabel("")
 
 
 def _label_front_axes(spec: StudySpec, axes: Axes, names: tuple[str, str]) -> None:
     """Name the axes in several lines each, as there are up to three panels side by side."""
-    label_axes(spec, axes, names)
+    label_metric_axes(spec, axes, names)
     note = axes.get_xlabel()[len(escape_dollars(names[0])) :].replace(" (", "\n(")
     axes.set(xlabel=_wrap_metric_name(escape_dollars(names[0])) + note, ylabel=axes.get_ylabel().replace(" (", "\n("))
 
 
-PANEL_CHARACTERS = 20
+MAX_PANEL_LINE_CHARACTERS = 20
 """Characters of a line below one of three panels."""
 
 
@@ -404,13 +411,13 @@ def _wrap_metric_name(name: str) -> str:
     """Return a metric's name in lines that fit below a panel, broken behind `/` and `_`."""
     lines = [""]
     for part in re.findall(r"[^/_]*[/_]?", name):
-        if lines[-1] and len(lines[-1] + part) > PANEL_CHARACTERS:
+        if lines[-1] and len(lines[-1] + part) > MAX_PANEL_LINE_CHARACTERS:
             lines.append("")
         lines[-1] += part
     return "\n".join(lines)
 
 
-def _draw_front_line(spec: StudySpec, axes: Axes, line: Sequence[Point], across: str) -> None:
+def _draw_front_line(spec: StudySpec, axes: Axes, line: Sequence[MetricPair], across: str) -> None:
     """Join the front of two metrics by steps."""
     if len(set(line)) > 1:
         steps: Literal["post", "pre"] = "post" if spec.direction(across) == "min" else "pre"
@@ -421,8 +428,8 @@ def _front_title(results: Results, best: Candidate) -> str:
     """Return what was chosen of the front, with its values in all metrics."""
     spec, arm = results.spec, to_arm(results.spec, best)
     values = ", ".join(
-        f"{short_metric_name(name)} {formatting.mean(name, arm.metric_statistics(name))}"
+        f"{short_metric_name(name)} {formatting.format_mean(name, arm.metric_statistics(name))}"
         for name in spec.objective.metrics
     )
     label = arm.label.capitalize()
-    return f"{label}, {formatting.best_words(results)}: {values}"
+    return f"{label}, {formatting.best_name_text(results)}: {values}"

@@ -15,10 +15,10 @@ from study.text import sentence_case
 if TYPE_CHECKING:  # brings the library, which sentences do not need
     import pandas as pd
 
-TITLE = "With and without a search"
+REFERENCES_TITLE = "With and without a search"
 
 
-class Unchosen(Statement):
+class BetterReferenceNotChosen(Statement):
     """A reference that is better and not chosen."""
 
     reference: FittedReference
@@ -26,21 +26,21 @@ class Unchosen(Statement):
 
     def __str__(self) -> str:
         values = _metric_values_text(self.spec, self.reference)
-        return f"{self.reference.name_in_sentence} is better ({values}) and not chosen: {NEEDS}."
+        return f"{self.reference.name_in_sentence} is better ({values}) and not chosen: {NEEDS_GROUP_TEXT}."
 
 
-NEEDS = "it needs the group of whom it judges, and draws by chance"
+NEEDS_GROUP_TEXT = "it needs the group of whom it judges, and draws by chance"
 
 
-class NotCompared(Statement):
+class ReferencesNotCompared(Statement):
     """References that are not compared, as they lack one of these metrics of the study."""
 
     references: Sequence[FittedReference]
     metrics: Sequence[str]
 
     def __str__(self) -> str:
-        of = formatting.listed(one.name_in_sentence for one in self.references)
-        return f"Not compared, as {formatting.listed(self.metrics)} is not known of them: {of}."
+        of = formatting.join_with_and(one.name_in_sentence for one in self.references)
+        return f"Not compared, as {formatting.join_with_and(self.metrics)} is not known of them: {of}."
 
 
 class ReferenceStays(Statement):
@@ -77,7 +77,8 @@ class ReferenceStays(Statement):
         if lead is None or lead.standard_error is None:
             return f"{head} {' '.join(map(self._against, self.arms))}"
         gain, margin = (
-            formatting.change(spec.metric, of, signed=False) for of in (lead.gain, self.margin * lead.standard_error)
+            formatting.format_difference(spec.metric, of, signed=False)
+            for of in (lead.gain, self.margin * lead.standard_error)
         )
         return (
             f"{head} {sentence_case(self.leading)} is {gain} ahead of it, within the margin of {margin} "
@@ -94,9 +95,9 @@ class ReferenceStays(Statement):
         own, value = arm.metric_statistics(name), self.reference.metrics[name]
         assert own
         assert value is not None
-        measured = formatting.arm_mean(arm, name)
-        gap = formatting.change(name, abs(own.mean - value), signed=False)
-        if gap == formatting.change(name, 0.0, signed=False):
+        measured = formatting.format_arm_mean(arm, name)
+        gap = formatting.format_difference(name, abs(own.mean - value), signed=False)
+        if gap == formatting.format_difference(name, 0.0, signed=False):
             return f"{sentence_case(who)} is as good ({measured})."
         if spec.better(own.mean, value):
             return f"{sentence_case(who)} is better ({measured}), and misses {' and '.join(spec.search.constraints)}."
@@ -114,13 +115,16 @@ class ReferenceOnTest(Statement):
     def __str__(self) -> str:
         told = []
         for name in self.metrics:
-            others = [f"{formatting.arm_mean(arm, name)} for {arm.label_in_sentence}" for arm in self.arms]
-            own = f"{formatting.value(name, self.reference.metrics[name])} for {self.reference.name_in_sentence}"
-            told.append(f"{name} is {formatting.listed([own, *others])}")
+            others = [f"{formatting.format_arm_mean(arm, name)} for {arm.label_in_sentence}" for arm in self.arms]
+            own = (
+                f"{formatting.format_metric_value(name, self.reference.metrics[name])} for "
+                f"{self.reference.name_in_sentence}"
+            )
+            told.append(f"{name} is {formatting.join_with_and([own, *others])}")
         return f"On the test split, which chose nothing, {'; '.join(told)}."
 
 
-class BesideReference(Statement):
+class ResultBesideReference(Statement):
     """The result beside the best of what needs no search, on one split.
 
     Attributes:
@@ -142,7 +146,10 @@ class BesideReference(Statement):
         """Accuracies of test in which the reference is ahead, though the result gains in the study's one metric."""
         if self.names[1:] or not self.names[0].startswith("test/") or self.gains[-1] <= 0:
             return []
-        known = [(name, self.arm.metric_statistics(name), self.reference.metrics.get(name)) for name in ACCURACIES]
+        known = [
+            (name, self.arm.metric_statistics(name), self.reference.metrics.get(name))
+            for name in COMPARED_TEST_ACCURACIES
+        ]
         return [name for name, own, other in known if own and other is not None and other > own.mean]
 
     @property
@@ -162,37 +169,37 @@ class BesideReference(Statement):
         without = f"the best on validation that needs {needs} ({self.reference.name_in_sentence})"
         if self.arm.spec.objective.has_several_metrics:
             pairs = (
-                f"{name} {formatting.arm_mean(self.arm, name)} against "
-                f"{formatting.value(name, self.reference.metrics[name])}"
+                f"{name} {formatting.format_arm_mean(self.arm, name)} against "
+                f"{formatting.format_metric_value(name, self.reference.metrics[name])}"
                 for name in self.names
             )
             return f"{who if is_val else 'The same on the test split'} beside {without}: {', '.join(pairs)}."
         is_more = all(gain >= 0 for gain in self.gains)
-        told = [formatting.change(self.names[0], gain, signed=not is_more) for gain in self.gains]
+        told = [formatting.format_difference(self.names[0], gain, signed=not is_more) for gain in self.gains]
         over = " and ".join(map(" over ".join, zip(told, ["the baseline", without][-len(told) :], strict=True)))
         verb = "gains" if is_more else "has"
         if is_val:
             return f"{who} {verb} {over}."
         better = [
-            f"{one.name_in_sentence} ({formatting.value(self.names[0], one.metrics[self.names[0]])})"
+            f"{one.name_in_sentence} ({formatting.format_metric_value(self.names[0], one.metrics[self.names[0]])})"
             for one in self.ahead
         ]
         verb_of_all = "is" if len(better) == 1 else "are"
-        there = f" {sentence_case(formatting.listed(better))} {verb_of_all} better on it." if better else ""
+        there = f" {sentence_case(formatting.join_with_and(better))} {verb_of_all} better on it." if better else ""
         behind = [
-            f"{name} ({formatting.value(name, self.reference.metrics[name])} against "
-            f"{formatting.arm_mean(self.arm, name)})"
+            f"{name} ({formatting.format_metric_value(name, self.reference.metrics[name])} against "
+            f"{formatting.format_arm_mean(self.arm, name)})"
             for name in self.ahead_in
         ]
         but = (
-            f" {sentence_case(self.reference.name_in_sentence)} is ahead in {formatting.listed(behind)}."
+            f" {sentence_case(self.reference.name_in_sentence)} is ahead in {formatting.join_with_and(behind)}."
             if behind
             else ""
         )
         return f"On the test split it {verb} {over}.{there}{but}"
 
 
-def reference_result(results: Results) -> Iterator[Statement]:
+def reference_statements(results: Results) -> Iterator[Statement]:
     """Yield how what the search found stands beside what needs none; nothing without references or configurations."""
     won, spec = results.best, results.spec
     if won is None or spec.varied_data_keys:
@@ -218,13 +225,15 @@ def reference_result(results: Results) -> Iterator[Statement]:
             names = [f"{split}/{name.split('/')[1]}" for name in spec.objective.metrics]
             if known := [name for name in names if best.metrics.get(name) is not None and arm.metric_statistics(name)]:
                 ahead = _references_ahead(results, known, arm) if split == "test" else ()
-                yield BesideReference(known, arm, best, baseline, bool(results.references_above_best), ahead)
-    yield from (Unchosen(other, spec) for other in results.references_above_best if other.kind.needs_group)
+                yield ResultBesideReference(known, arm, best, baseline, bool(results.references_above_best), ahead)
+    yield from (
+        BetterReferenceNotChosen(other, spec) for other in results.references_above_best if other.kind.needs_group
+    )
     if unjudged := [one for one in results.references if one.score is None]:
-        yield NotCompared(unjudged, spec.objective.needed_metrics)
+        yield ReferencesNotCompared(unjudged, spec.objective.needed_metrics)
 
 
-ACCURACIES = (
+COMPARED_TEST_ACCURACIES = (
     "test/shrunk_unbiased_accuracy",
     "test/worst_group_accuracy",
     "test/worst_class_accuracy",
@@ -244,10 +253,12 @@ def _references_ahead(results: Results, metrics: Sequence[str], arm: Arm) -> lis
 
 
 def _metric_values_text(spec: StudySpec, of: FittedReference) -> str:
-    return ", ".join(f"{name} {formatting.value(name, of.metrics.get(name))}" for name in spec.objective.needed_metrics)
+    return ", ".join(
+        f"{name} {formatting.format_metric_value(name, of.metrics.get(name))}" for name in spec.objective.needed_metrics
+    )
 
 
-class NotFitted(Statement):
+class ReferenceNotFitted(Statement):
     """Why a reference could not be fitted."""
 
     reference: str
@@ -257,12 +268,12 @@ class NotFitted(Statement):
         return f"The reference {self.reference} could not be fitted: {self.why}"
 
 
-def reference_notes(results: Results) -> Iterator[NotFitted]:
+def unfitted_reference_statements(results: Results) -> Iterator[ReferenceNotFitted]:
     """Yield each reference that could not be fitted."""
-    yield from (NotFitted(name, why) for name, why in results.failed_references.items())
+    yield from (ReferenceNotFitted(name, why) for name, why in results.failed_references.items())
 
 
-def printed_references(results: Results, metrics: list[str]) -> "pd.DataFrame":
+def references_table(results: Results, metrics: list[str]) -> "pd.DataFrame":
     """Return a row of text for the baseline, each reference and the search's best; empty without references."""
     import pandas as pd
 
@@ -273,17 +284,18 @@ def printed_references(results: Results, metrics: list[str]) -> "pd.DataFrame":
     stays = results.reference_as_result
     baseline = [("the baseline", reference)] if reference else []
     searched = [(f"the search: {best.label}", best)] if best else []
-    rows = [_printed_row(words, metrics, arm) for words, arm in baseline]
+    rows = [_references_table_row(words, metrics, arm) for words, arm in baseline]
     rows += [
-        _printed_row(one.name_with_needs + (" (the result)" if one == stays else ""), metrics, one) for one in found
+        _references_table_row(one.name_with_needs + (" (the result)" if one == stays else ""), metrics, one)
+        for one in found
     ]
-    return pd.DataFrame(rows + [_printed_row(words, metrics, arm) for words, arm in searched])
+    return pd.DataFrame(rows + [_references_table_row(words, metrics, arm) for words, arm in searched])
 
 
-def _printed_row(words: str, metrics: list[str], of: Arm | FittedReference) -> dict[str, str]:
+def _references_table_row(words: str, metrics: list[str], of: Arm | FittedReference) -> dict[str, str]:
     if isinstance(of, FittedReference):
-        return {"what": words, **{name: formatting.value(name, of.metrics.get(name)) for name in metrics}}
-    return {"what": words, **{name: formatting.arm_mean(of, name) for name in metrics}}
+        return {"what": words, **{name: formatting.format_metric_value(name, of.metrics.get(name)) for name in metrics}}
+    return {"what": words, **{name: formatting.format_arm_mean(of, name) for name in metrics}}
 
 
 def references_frame(record: StudyRecord) -> "pd.DataFrame":

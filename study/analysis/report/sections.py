@@ -1,4 +1,4 @@
-"""The report's sections, as a `study.analysis.report.page.Page`."""
+"""The report's sections, as a `study.analysis.report.page.ReportPage`."""
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import UTC
@@ -6,23 +6,23 @@ from datetime import UTC
 import pandas as pd
 
 from study.analysis.figures.missing import why_search_figures_missing
-from study.analysis.figures.two_metrics import has_front, joins_front
-from study.analysis.report.caveats import caveats
+from study.analysis.figures.two_metrics import has_front_line, has_trade_off_front
+from study.analysis.report.caveats import caveat_statements
 from study.analysis.report.front_section import front_section
-from study.analysis.report.page import Block, Page, Picture, Points, Section, Table, Text
-from study.analysis.report.reference_sentences import printed_references
-from study.analysis.report.result_sentences import lead
+from study.analysis.report.page import Block, BulletList, FigureBlock, PageSection, Paragraph, ReportPage, TableBlock
+from study.analysis.report.reference_sentences import references_table
+from study.analysis.report.result_sentences import lead_statements
 from study.analysis.report.rules_section import rules_section
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import (
-    Effect,
+    AblationEffect,
     EffectKind,
     ablation_effects,
+    ablation_frame_from_rows,
     effect_rows,
-    frame_from_rows,
 )
-from study.analysis.statistics.compare_studies import ComparedStudy, gap_text, printed_comparison
-from study.analysis.statistics.debiasing_metrics import sampling_error, worst_group
+from study.analysis.statistics.compare_studies import ComparedStudy, difference_text, printed_comparison
+from study.analysis.statistics.debiasing_metrics import sampling_standard_error, worst_group_of_arm
 from study.analysis.tables import report_tables
 from study.analysis.tables.printed_table import ablation_notes, printed_ablation
 from study.data.dataset import DatasetSummary
@@ -39,33 +39,36 @@ from study.spec import StudySpec
 from study.spec.rungs import Schedule
 from study.text import flatten_mapping, format_parameter, format_range_ends, format_time, pluralise
 
-TITLE = "Ablation"
+ABLATION_TITLE = "Ablation"
 
 
-def ablation_section(results: Results) -> Section | None:
+def ablation_section(results: Results) -> PageSection | None:
     """Return the ablation's table with what it means; None where nobody asked for it, or nothing of it has run."""
     ablation, by_metric = requested_ablation(results.record), ablation_effects(results)
     if ablation is None or results.spec.metric not in by_metric:
         return None
-    frame = frame_from_rows(effect_rows(by_metric))
-    blocks: list[Block] = [Text(" ".join(ablation_result_sentences(results, ablation, by_metric[results.spec.metric])))]
-    blocks += [Table(printed_ablation(frame)), Text(" ".join(ablation_notes(frame)))]
-    blocks.append(Text(" ".join(_ablation_method_sentences(results, ablation))))
-    return Section(TITLE, blocks)
+    frame = ablation_frame_from_rows(effect_rows(by_metric))
+    blocks: list[Block] = [
+        Paragraph(" ".join(ablation_result_sentences(results, ablation, by_metric[results.spec.metric])))
+    ]
+    blocks += [TableBlock(printed_ablation(frame)), Paragraph(" ".join(ablation_notes(frame)))]
+    blocks.append(Paragraph(" ".join(_ablation_method_sentences(results, ablation))))
+    return PageSection(ABLATION_TITLE, blocks)
 
 
-def ablation_result_sentences(results: Results, ablation: Ablation, effects: Sequence[Effect]) -> Iterator[str]:
+def ablation_result_sentences(results: Results, ablation: Ablation, effects: Sequence[AblationEffect]) -> Iterator[str]:
     """Yield what came out, by the study's own metric: no more than the intervals support."""
     name = results.spec.metric
-    gain = next(effect for effect in effects if effect.part == "gain")
-    ends = [effect.values for effect in effects if effect.part == "path"]
+    gain = next(effect for effect in effects if effect.kind == "gain")
+    ends = [effect.statistics for effect in effects if effect.kind == "path"]
     if gain.difference is None:
         yield "No seed has a complete trial of every configuration on the path, so the steps cannot be summed yet."
         return
     yield (
-        f"From the baseline ({formatting.mean(name, ends[0])}) to trial {ablation.best_configuration_trial.number} "
-        f"({formatting.mean(name, ends[-1])}) {name} changes by {_effect_with_interval(name, gain)}, in "
-        f"{pluralise(len(ablation.steps), 'step')} over {pluralise(gain.pairs, 'seed')}."
+        f"From the baseline ({formatting.format_mean(name, ends[0])}) to trial "
+        f"{ablation.best_configuration_trial.number} "
+        f"({formatting.format_mean(name, ends[-1])}) {name} changes by {_effect_with_interval(name, gain)}, in "
+        f"{pluralise(len(ablation.steps), 'step')} over {pluralise(gain.n_seed_pairs, 'seed')}."
     )
     if len(ablation.steps) == 1:
         yield (
@@ -81,38 +84,40 @@ def ablation_result_sentences(results: Results, ablation: Ablation, effects: Seq
         yield from _clear_steps_text(name, effects, part, words)  # type: ignore[arg-type]
     interacting = _effects_of_part(effects, "interaction", is_clear=True)
     if interacting:
-        listed = formatting.listed(f"{effect.label} by {_effect_with_interval(name, effect)}" for effect in interacting)
+        listed = formatting.join_with_and(
+            f"{effect.label} by {_effect_with_interval(name, effect)}" for effect in interacting
+        )
         yield f"What a step is worth depends on the others, beyond the spread over seeds: {listed}."
-    elif any(effect.difference and effect.difference.interval for effect in effects if effect.part == "interaction"):
+    elif any(effect.difference and effect.difference.interval for effect in effects if effect.kind == "interaction"):
         yield "No interaction is beyond the spread over seeds."
 
 
-def _clear_steps_text(name: str, effects: Sequence[Effect], part: EffectKind, words: str) -> Iterator[str]:
+def _clear_steps_text(name: str, effects: Sequence[AblationEffect], part: EffectKind, words: str) -> Iterator[str]:
     """Yield which steps of a part are beyond the spread over seeds."""
     clear = _effects_of_part(effects, part, is_clear=True)
     if clear:
         amounts = (f"{', '.join(effect.keys)} by {_effect_with_interval(name, effect)}" for effect in clear)
-        yield f"Beyond the spread over seeds, {words}: {formatting.listed(amounts)}."
+        yield f"Beyond the spread over seeds, {words}: {formatting.join_with_and(amounts)}."
     elif _effects_of_part(effects, part, is_clear=False):
         yield f"No step is beyond the spread over seeds, {words}."
 
 
-def _effects_of_part(effects: Sequence[Effect], part: EffectKind, is_clear: bool) -> list[Effect]:
+def _effects_of_part(effects: Sequence[AblationEffect], part: EffectKind, is_clear: bool) -> list[AblationEffect]:
     return [
         effect
         for effect in effects
-        if effect.part == part and effect.difference and effect.difference.is_clear is is_clear
+        if effect.kind == part and effect.difference and effect.difference.is_clear is is_clear
     ]
 
 
-def _effect_with_interval(name: str, effect: Effect) -> str:
+def _effect_with_interval(name: str, effect: AblationEffect) -> str:
     assert effect.difference is not None
     return formatting.difference_with_interval(name, effect.difference, words="")
 
 
 def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator[str]:
     """Yield on which seeds the ablation ran, how its steps were made, and what is missing."""
-    yield f"All configurations run on {formatting.seeds(ablation.seeds)}."
+    yield f"All configurations run on {formatting.seeds_text(ablation.seeds)}."
     if not set(ablation.seeds) & set(results.confirm_seeds):
         yield "By none of these seeds that trial was chosen, so its gain is not that of the luckiest."
     elif includes_choosing_seed(results, ablation.seeds):
@@ -140,7 +145,7 @@ def _ablation_method_sentences(results: Results, ablation: Ablation) -> Iterator
         yield f"{pluralise(short, 'trial')} of {planned} {'is' if short == 1 else 'are'} not complete."
 
 
-CAPTIONS = {
+FIGURE_CAPTIONS = {
     "front": "{left} mark is one configuration of the search{mean}. The ring is {chosen} of the front: "
     "{rule}.{fresh}{line_of_front}",
     "seeds": "Each ring is one {ring}. The tick is the {tick}. The line is one sample standard deviation to each side."
@@ -176,23 +181,24 @@ def figure_caption(name: str, results: Results) -> str:
         if results.spec.search.folds != "each":
             given["repeats"] += " Each trial is measured on one fold, so part of what sets the lines apart is the fold."
     front = f" The front joins those that{kept} are not dominated in these two metrics."
-    given["front"] = front if name == "trade_off" and has_front(results) else ""
+    given["front"] = front if name == "trade_off" and has_trade_off_front(results) else ""
     if name == "front":
         given |= _front_caption_words(results)
-    return CAPTIONS[name].format(**given)
+    return FIGURE_CAPTIONS[name].format(**given)
 
 
 def _front_caption_words(results: Results) -> dict[str, str]:
     """Return what the caption of the front says of this one."""
     fresh = any(score is candidate.confirmed_score for candidate, score in results.scored_candidates)
     right = (
-        f" The others: those that ran on {formatting.rerun_words(results.spec)}, mean ± sample standard deviation over "
+        f" The others: those that ran on {formatting.rerun_seeds_text(results.spec)}, mean ± sample standard "
+        f"deviation over "
     )
     right += "these; what is grey is not on the front."
     joined = " The line joins the front."
     if len(results.spec.objective.metrics) > 2:
         joined = " The front is that of all metrics: in these two alone some of it may look beaten."
-    has_line = joins_front(results) or len(results.spec.objective.metrics) > 2
+    has_line = has_front_line(results) or len(results.spec.objective.metrics) > 2
     return {
         "chosen": "what leads the search" if results.reference_as_result else "what was chosen",
         "rule": results.spec.objective.rule,
@@ -209,7 +215,7 @@ def _rungs_text(spec: StudySpec) -> str:
     return " Dotted lines are the epochs at which trials are compared and the worse ones pruned."
 
 
-WORST = "worst_group_accuracy"
+WORST_GROUP_METRIC = "worst_group_accuracy"
 
 
 def group_paragraphs(results: Results) -> Iterator[str]:
@@ -232,7 +238,7 @@ def group_paragraphs(results: Results) -> Iterator[str]:
         yield named
     arm = compared[-1]
     if any(
-        sampling_error(record, arm, f"{split}/{name}") is not None
+        sampling_standard_error(record, arm, f"{split}/{name}") is not None
         for split in ("val", "test")
         for name in BIAS_LABEL_METRICS
     ):
@@ -246,11 +252,14 @@ def group_paragraphs(results: Results) -> Iterator[str]:
 
 def _worst_group_sentence(record: StudyRecord, arm: Arm, split: str) -> str | None:
     """Return which groups an arm serves worst; the metric alone where the sizes of the groups are unknown."""
-    if found := worst_group(record, arm, split):
+    if found := worst_group_of_arm(record, arm, split):
         return " ".join(found.sentences(arm.label_in_sentence))
-    value = arm.metric_statistics(f"{split}/{WORST}")
+    value = arm.metric_statistics(f"{split}/{WORST_GROUP_METRIC}")
     is_counted = split in record.group_sample_counts.cells
-    told = f"The worst group of {arm.label_in_sentence} on {split} has {formatting.mean(WORST, value)} right."
+    told = (
+        f"The worst group of {arm.label_in_sentence} on {split} has "
+        f"{formatting.format_mean(WORST_GROUP_METRIC, value)} right."
+    )
     return None if value is None or is_counted else told
 
 
@@ -325,16 +334,20 @@ def _interval_method_note(gain: Difference) -> str:
     return f"{method}, widened because the best was chosen among {chosen} by the same trials."
 
 
-EACH_TRIAL = "Each trial is a row of trials.csv, which is beside this page."
+TRIALS_CSV_NOTE = "Each trial is a row of trials.csv, which is beside this page."
 
-BY_SEED = "Both were trained finally. Differences are by seed, over the seeds that both have, with their 95% interval."
+BESIDE_BASELINE_NOTE = (
+    "Both were trained finally. Differences are by seed, over the seeds that both have, with their 95% interval."
+)
 
 
 FOLDED_TITLES = ("How sure", "Search", "Cost")
 """Parts of the lead that the page folds: the first screen says what came out, what accuracy it cost and what to do."""
 
 
-def report_page(results: Results, pictures: Container[str], beside: Sequence[ComparedStudy] | None = None) -> Page:
+def build_report_page(
+    results: Results, pictures: Container[str], beside: Sequence[ComparedStudy] | None = None
+) -> ReportPage:
     """Return the whole report.
 
     Args:
@@ -342,7 +355,7 @@ def report_page(results: Results, pictures: Container[str], beside: Sequence[Com
         beside: the final trainings of a study's baseline and of its best configuration.
     """
     record = results.record
-    figures = [Picture(name, figure_caption(name, results)) for name in CAPTIONS if name in pictures]
+    figures = [FigureBlock(name, figure_caption(name, results)) for name in FIGURE_CAPTIONS if name in pictures]
     seeds = [figure for figure in figures if figure.name == "seeds"]
     pictured = next((figure for figure in figures if figure.name == "front"), None)
     others = [figure for figure in figures if figure.name not in ("seeds", "front")]
@@ -351,78 +364,81 @@ def report_page(results: Results, pictures: Container[str], beside: Sequence[Com
         report_tables.printed_summary(results),
         report_tables.printed_configurations(results),
     )
-    figure_notes = [Text(LENGTHENED_TRIALS_NOTE)] if record.has_lengthened_trials else []
-    figure_notes += map(Text, why_search_figures_missing(results, pictures))
-    with_references = printed_references(results, report_tables.first_table_metrics(results))
+    figure_notes = [Paragraph(LENGTHENED_TRIALS_NOTE)] if record.has_lengthened_trials else []
+    figure_notes += map(Paragraph, why_search_figures_missing(results, pictures))
+    with_references = references_table(results, report_tables.first_table_metrics(results))
     beneath = report_tables.printed_other_epochs(results)
     tables = [table for table in (with_references, first, beneath) if table is first or len(table)]
     listed = "Configurations" if results.references_above_best else "Best configurations"
     notes = [*_metric_meanings(results.spec), summary_note(results), *group_paragraphs(results)]
     beneath_configurations = [
-        Text(told) for told in (report_tables.broken_note(results), _ranking_note(results)) if told
+        Paragraph(told) for told in (report_tables.broken_limits_note(results), _ranking_note(results)) if told
     ]
-    open_points = list(map(str, caveats(results)))
+    open_points = list(map(str, caveat_statements(results)))
     has_result = results.final_arm is not None or any(results.baseline_and_best_arms)
     sections = [
         front_section(results, pictured),
-        Section("Summary", [*seeds, *map(Table, tables)]) if has_result else None,
+        PageSection("Summary", [*seeds, *map(TableBlock, tables)]) if has_result else None,
         *(_best_and_baseline(beside) if beside is not None else ()),
-        Section("What these numbers are", list(map(Text, notes)), folded=True) if has_result else None,
-        Section(listed, [Table(configurations), *beneath_configurations]) if len(configurations) > 1 else None,
+        PageSection("What these numbers are", list(map(Paragraph, notes)), folded=True) if has_result else None,
+        PageSection(listed, [TableBlock(configurations), *beneath_configurations]) if len(configurations) > 1 else None,
         ablation_section(results),
         rules_section(results),
-        Section("Figures", [*others, *figure_notes]) if others else None,
-        Section("Trials", [Table(report_tables.printed_counts(record)), Text(EACH_TRIAL)]) if record.trials else None,
-        Section("Settings", [Table(_key_value_table(_settings(results)))], folded=True),
-        Section("What is not known", [Points(open_points)]) if open_points else None,
-        Section("Provenance", [Table(_key_value_table(_provenance(results)))]),
-        Section("Every metric", [Table(summary)], folded=True) if len(summary) > len(first) else None,
+        PageSection("Figures", [*others, *figure_notes]) if others else None,
+        PageSection("Trials", [TableBlock(report_tables.printed_counts(record)), Paragraph(TRIALS_CSV_NOTE)])
+        if record.trials
+        else None,
+        PageSection("Settings", [TableBlock(_key_value_table(_settings_values(results)))], folded=True),
+        PageSection("What is not known", [BulletList(open_points)]) if open_points else None,
+        PageSection("Provenance", [TableBlock(_key_value_table(_provenance_values(results)))]),
+        PageSection("Every metric", [TableBlock(summary)], folded=True) if len(summary) > len(first) else None,
     ]
-    parts = [(title, [*map(str, said)]) for title, said in lead(results).items()]
+    parts = [(title, [*map(str, said)]) for title, said in lead_statements(results).items()]
     if beside is not None and parts:
-        parts[0][1].extend(_gain_over(beside))
-    return Page(f"Study {results.spec.name}", parts, [section for section in sections if section], FOLDED_TITLES)
+        parts[0][1].extend(_gain_sentence(beside))
+    return ReportPage(f"Study {results.spec.name}", parts, [section for section in sections if section], FOLDED_TITLES)
 
 
-def _gain_over(beside: Sequence[ComparedStudy]) -> list[str]:
+def _gain_sentence(beside: Sequence[ComparedStudy]) -> list[str]:
     """Return in a sentence by how much the best is ahead of the baseline, in the first metric that both have."""
     baseline, best = (one.summary.name for one in beside)
     for metric, gap in beside[-1].against.items():
-        return [f"{best} against {baseline}: {metric} {gap_text(gap, metric, '95% interval ')}."]
+        return [f"{best} against {baseline}: {metric} {difference_text(gap, metric, '95% interval ')}."]
     return []
 
 
-def _best_and_baseline(beside: Sequence[ComparedStudy]) -> tuple[Section, Section]:
+def _best_and_baseline(beside: Sequence[ComparedStudy]) -> tuple[PageSection, PageSection]:
     """Return the metrics of both final trainings, and, folded, the settings in which they differ."""
     table = printed_comparison(beside)
     is_setting = table.iloc[:, 0].isin({key for one in beside for key in one.settings})
     return (
-        Section("Best and baseline", [Table(table[~is_setting]), Text(BY_SEED)]),
-        Section("Settings of best and baseline", [Table(table[is_setting])], folded=True),
+        PageSection("Best and baseline", [TableBlock(table[~is_setting]), Paragraph(BESIDE_BASELINE_NOTE)]),
+        PageSection("Settings of best and baseline", [TableBlock(table[is_setting])], folded=True),
     )
 
 
 def _ranking_note(results: Results) -> str:
     candidates = results.ranked_search
-    means = "," if len(results.spec.seeds) == 1 else f", the mean over {formatting.seeds(results.spec.seeds)},"
+    means = "," if len(results.spec.seeds) == 1 else f", the mean over {formatting.seeds_text(results.spec.seeds)},"
     value = "values" if results.spec.objective.has_several_metrics else "value"
     note = f"Ordered by the {value} in the search{means}".removesuffix(",") + "."
     if results.is_confirmed:
         note = (
-            f"Those on {formatting.rerun_words(results.spec)} come first, by their mean there. The others: o{note[1:]}"
+            f"Those on {formatting.rerun_seeds_text(results.spec)} come first, by their mean there. The others: "
+            f"o{note[1:]}"
         )
     if results.spec.objective.has_several_metrics:
         note += f" Front by front, within one by {results.spec.objective.metrics[0]}."
     if results.spec.search.constraints:
         note += f" Those that keep {', '.join(results.spec.search.constraints)} come before those that do not."
-    rest = len(candidates) - report_tables.TOP
+    rest = len(candidates) - report_tables.MAX_LISTED_CONFIGURATIONS
     return note + (f" {pluralise(rest, 'more trial')} not listed." if rest > 0 else "")
 
 
-BETTER = {"max": "higher", "min": "lower"}
+BETTER_VALUE_WORDS = {"max": "higher", "min": "lower"}
 
 
-def _settings(results: Results) -> dict[str, str]:
+def _settings_values(results: Results) -> dict[str, str]:
     """Return the data's title, every key that a trial starts from, and how the search works."""
     spec, record = results.spec, results.record
     search = spec.search
@@ -430,10 +446,12 @@ def _settings(results: Results) -> dict[str, str]:
     settings = {} if titles is None else {"data": titles}
     classes = record.group_sample_counts.classes
     settings |= {"positive class": classes[1]} if len(classes) == 2 else {}
-    settings |= {key: formatting.setting(value) for key, value in spec.trial_settings.items()}
+    settings |= {key: formatting.format_setting(value) for key, value in spec.trial_settings.items()}
     settings |= {key: _domain_text(spec, key) for key in search.space}
     goal = spec.objective
-    aims = (f"{name}, {BETTER[mode]} is better" for name, mode in zip(goal.metrics, goal.modes, strict=True))
+    aims = (
+        f"{name}, {BETTER_VALUE_WORDS[mode]} is better" for name, mode in zip(goal.metrics, goal.modes, strict=True)
+    )
     metric = f"{epochs.chosen_epoch_text(goal)}: {'; '.join([*aims, *spec.search.constraints])}"
     if spec.final_seeds is not None:
         return settings | {"metric": metric}
@@ -445,7 +463,7 @@ def _settings(results: Results) -> dict[str, str]:
     if spec.margin_rule:
         settings["choice"] = spec.margin_rule
     if len(spec.seeds) > 1:
-        settings["replicates"] = f"a configuration's value is its mean over {formatting.seeds(spec.seeds)}"
+        settings["replicates"] = f"a configuration's value is its mean over {formatting.seeds_text(spec.seeds)}"
     settings["baseline"] = (
         ", ".join(f"{key} {format_parameter(value)}" for key, value in (search.baseline or {}).items()) or "none"
     )
@@ -475,31 +493,38 @@ def _domain_text(spec: StudySpec, key: str) -> str:
     if domain.choices is not None:
         is_constant = len(domain.choices) == 1
         return f"{'always' if is_constant else 'searched: one of'} {format_parameter(domain.choices)}{where_clause}"
-    scale = (", log" if domain.log else "") + (f", step {formatting.setting(domain.step)}" if domain.step else "")
+    scale = (", log" if domain.log else "") + (
+        f", step {formatting.format_setting(domain.step)}" if domain.step else ""
+    )
     return f"searched: {format_range_ends(domain.low, domain.high)}{scale}{where_clause}"
 
 
-def _provenance(results: Results) -> dict[str, str]:
+def _provenance_values(results: Results) -> dict[str, str]:
     """Return where the numbers come from; where sessions differ, every different value in order."""
     facts: dict[str, list[str]] = {
         "study": [results.spec.name],
-        "id": [results.record.id or formatting.MISSING],
+        "id": [results.record.id or formatting.MISSING_TEXT],
         "settings' hash": [results.spec.hash],
         "state": [results.record.state],
         "readings of the test split": [str(results.record.n_test_readings)],
     }
     if used := used_devices(results.record):
         facts["device"] = [f"{device_text(device.facts)}: {pluralise(device.trials, 'trial')}" for device in used]
-    origin = {key: value for key, value in (results.spec.origin or {}).items() if key not in MEASURED_OF_ORIGIN}
+    origin = {key: value for key, value in (results.spec.origin or {}).items() if key not in MEASURED_ORIGIN_KEYS}
     for key, value in _flat_pairs({"origin": origin}):
-        facts.setdefault(key, []).append(formatting.setting(value))
+        facts.setdefault(key, []).append(formatting.format_setting(value))
     for session in results.record.sessions:
-        ordered = {"started": session.time, **{k: v for k, v in event_to_entry(session).items() if k not in LEFT_OUT}}
+        ordered = {
+            "started": session.time,
+            **{k: v for k, v in event_to_entry(session).items() if k not in HIDDEN_SESSION_FIELDS},
+        }
         facts["settings' hash"].append(session.spec or results.spec.hash)
         if session.datasets:  # it names them, with their fingerprints
             ordered = {key: value for key, value in ordered.items() if key not in ("data", "dataset")}
         for key, value in [*_flat_pairs(ordered), *data_set_rows(session.datasets or {})]:
-            facts.setdefault(key, []).append(format_time(value, UTC) if key == "started" else formatting.setting(value))
+            facts.setdefault(key, []).append(
+                format_time(value, UTC) if key == "started" else formatting.format_setting(value)
+            )
     return {key: "; ".join(dict.fromkeys(values)) for key, values in facts.items()}
 
 
@@ -507,10 +532,10 @@ def _flat_pairs(values: Mapping[str, object]) -> list[tuple[str, object]]:
     return [(key, value) for key, value in flatten_mapping(values, " ").items() if value != {}]
 
 
-MEASURED_OF_ORIGIN = ("metrics", "confirmed")
+MEASURED_ORIGIN_KEYS = ("metrics", "confirmed")
 """What the origin of a final training was measured to be: some hundred numbers, which stand in `study.yaml`."""
 
-LEFT_OUT = ("event", "time", "datasets", "groups", "spec")
+HIDDEN_SESSION_FIELDS = ("event", "time", "datasets", "groups", "spec")
 """Fields of a session that other rows or sections tell."""
 
 

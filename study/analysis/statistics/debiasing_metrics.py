@@ -14,7 +14,7 @@ from study.ranking.documents import Statement
 from study.text import sentence_case
 
 
-def group_counts(record: StudyRecord, arm: Arm, split: str) -> GroupCounts | None:
+def group_counts_of_arm(record: StudyRecord, arm: Arm, split: str) -> GroupCounts | None:
     """Return how many samples of each group of a split are right, by the mean over an arm's seeds.
 
     None where the sizes of groups are not known: without bias labels, of several data sets, or of very many groups.
@@ -30,13 +30,13 @@ def group_counts(record: StudyRecord, arm: Arm, split: str) -> GroupCounts | Non
     return GroupCounts.from_metrics(split, cells, mean)
 
 
-def worst_group(record: StudyRecord, arm: Arm, split: str) -> WorstGroup | None:
+def worst_group_of_arm(record: StudyRecord, arm: Arm, split: str) -> WorstGroup | None:
     """Return which groups of a split an arm serves worst; None where that is not known, or all are alike."""
-    found = group_counts(record, arm, split)
+    found = group_counts_of_arm(record, arm, split)
     return worst(found, record.group_sample_counts.classes, record.group_sample_counts.biases) if found else None
 
 
-def sampling_error(record: StudyRecord, arm: Arm, name: str) -> float | None:
+def sampling_standard_error(record: StudyRecord, arm: Arm, name: str) -> float | None:
     """Return the standard error of an arm's metric because its split is a sample, whatever the seeds do.
 
     It is what the trials reported with the metric, the mean over them. On the test split of older studies, which
@@ -47,7 +47,7 @@ def sampling_error(record: StudyRecord, arm: Arm, name: str) -> float | None:
     split, metric = name.split("/", 1)
     if reported := arm.metric_statistics(f"{name}_standard_error"):
         return reported.mean
-    value, count = arm.metric_statistics(name), n_samples(record, arm, split, metric)
+    value, count = arm.metric_statistics(name), n_samples_of_accuracy(record, arm, split, metric)
     if value is None or not count:
         return None
     share = value.mean if 0 < value.mean < 1 else (value.mean * count + 1) / (count + 2)
@@ -55,16 +55,16 @@ def sampling_error(record: StudyRecord, arm: Arm, name: str) -> float | None:
 
 
 def statistics_with_error(record: StudyRecord, arm: Arm, name: str) -> SeedStatistics | None:
-    """Return an arm's metric over its seeds, with its `sampling_error`."""
+    """Return an arm's metric over its seeds, with its `sampling_standard_error`."""
     found = arm.metric_statistics(name)
     return (
-        replace(found, split_error=sampling_error(record, arm, name), is_proportion=is_fraction_metric(name))
+        replace(found, split_error=sampling_standard_error(record, arm, name), is_proportion=is_fraction_metric(name))
         if found
         else None
     )
 
 
-def n_samples(record: StudyRecord, arm: Arm, split: str, metric: str) -> int | None:
+def n_samples_of_accuracy(record: StudyRecord, arm: Arm, split: str, metric: str) -> int | None:
     """Return how many samples of a split an accuracy is of; None where that is not known, and for other metrics."""
     cells = record.group_sample_counts.cells.get(split)
     if not cells:
@@ -78,7 +78,7 @@ def n_samples(record: StudyRecord, arm: Arm, split: str, metric: str) -> int | N
         )
         return aligned if metric == "aligned_accuracy" else total - aligned
     if metric == "worst_group_accuracy":
-        found = group_counts(record, arm, split)
+        found = group_counts_of_arm(record, arm, split)
         known = found.by_cell.values() if found else ()
         return min(known, key=lambda of: of[0] / of[1])[1] if known else None
     return None
@@ -100,9 +100,9 @@ class NoBetterThanChance(Statement):
 
     def __str__(self) -> str:
         has = (
-            f"{formatting.value_range(self.metric, self.interval)} (95% interval)"
+            f"{formatting.format_value_interval(self.metric, self.interval)} (95% interval)"
             if self.interval
-            else formatting.arm_mean(self.arm, self.metric)
+            else formatting.format_arm_mean(self.arm, self.metric)
         )
         return (
             f"{sentence_case(self.arm.label_in_sentence)} is not told from guessing: {self.metric} is {has}, and "
@@ -111,7 +111,7 @@ class NoBetterThanChance(Statement):
         )
 
 
-def no_better_than_chance(record: StudyRecord, arm: Arm) -> NoBetterThanChance | None:
+def find_no_better_than_chance(record: StudyRecord, arm: Arm) -> NoBetterThanChance | None:
     """Tell whether an arm is no better than guessing by its unbiased accuracy; None where it is, or nothing tells.
 
     Of C classes guessing has 1/C in each (class, bias class) cell. So has, by the mean over all cells, any prediction
@@ -150,12 +150,12 @@ class ClassBelowChance(Statement):
         return (
             f"{sentence_case(self.arm.label_in_sentence)} recognises one class less often than guessing does: "
             f"{self.metric} is "
-            f"{formatting.arm_mean(self.arm, self.metric)}, and guessing has "
+            f"{formatting.format_arm_mean(self.arm, self.metric)}, and guessing has "
             f"{format_metric(self.metric, self.chance)}. study evaluate names the class{remedy}."
         )
 
 
-def class_below_chance(record: StudyRecord, arm: Arm) -> ClassBelowChance | None:
+def find_class_below_chance(record: StudyRecord, arm: Arm) -> ClassBelowChance | None:
     """Tell whether an arm's least recognised class is below guessing: on test or, where that is unread, validation."""
     for split in ("test", "val"):
         cells, name = record.group_sample_counts.cells.get(split), f"{split}/worst_class_accuracy"

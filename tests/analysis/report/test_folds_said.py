@@ -10,10 +10,10 @@ from folded import Judges, folded
 from told_studies import only, statements
 
 from study.analysis.figures import FIGURES
-from study.analysis.report.conclusions import Gain
-from study.analysis.report.page import to_markdown
+from study.analysis.report.conclusions import GainOverBaseline
+from study.analysis.report.page import page_to_markdown
 from study.analysis.report.reference_sentences import ReferenceStays
-from study.analysis.report.sections import report_page
+from study.analysis.report.sections import build_report_page
 from study.home.events import ReferenceFitted
 from study.home.record import StudyRecord
 from study.ranking import Results
@@ -32,7 +32,7 @@ def confirmed(tmp_path_factory: pytest.TempPathFactory) -> tuple[StudySpec, Stud
 def test_conclusions_name_folds_and_give_the_value_of_all_samples(confirmed: tuple[StudySpec, StudyRecord]) -> None:
     spec, record = confirmed
     results = Results(spec, record)
-    gain = only(Gain, results)
+    gain = only(GainOverBaseline, results)
     assert (
         gain.best.metric_statistics("val/accuracy").mean
         == results.ranked_search[0].joined_folds.metrics["val/accuracy"]
@@ -73,6 +73,6 @@ def test_a_reference_that_leads_is_told_from_the_best_by_the_samples_of_all_fold
 
 
 def test_no_section_of_the_report_speaks_of_fresh_seeds(confirmed: tuple[StudySpec, StudyRecord]) -> None:
-    text = to_markdown(report_page(Results(*confirmed), FIGURES))
+    text = page_to_markdown(build_report_page(Results(*confirmed), FIGURES))
     assert "confirmed on all folds" in text
     assert "fresh seeds" not in text

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from study.analysis.report.conclusions import NotNeeded, conclusions
-from study.analysis.statistics.debiasing_metrics import no_better_than_chance
+from study.analysis.report.conclusions import DebiasingNotNeeded, conclusion_statements
+from study.analysis.statistics.debiasing_metrics import find_no_better_than_chance
 from study.commands.plan import FEW_CELL_SAMPLES
 from study.home.events import GroupSampleCounts
 from study.home.record import EpochMetrics, TrialRecord
@@ -131,7 +131,7 @@ def guessing(draws: int) -> Iterator[Row]:
             told = record(Told("search", [0.9], further=further))
             told.groups = GroupSampleCounts({"val": [list(row) for row in BIASED]})
             best = Results(quickstart("search.baseline=null"), told).baseline_and_best_arms[1]
-            found += best is not None and no_better_than_chance(told, best) is not None
+            found += best is not None and find_no_better_than_chance(told, best) is not None
         promised = f"at least {low:.0%}" if low else f"at most {high:.0%}"
         yield Row(said, "report, run", f"{name}; {where}", promised, low, high, found / (draws // 10), draws // 10)
 
@@ -162,7 +162,9 @@ def level(draws: int) -> Iterator[Row]:
                 told = Told(stage, [own], metric=spec.metric, further=values, repeats=repeats, params=params)
                 told.seed = 0 if repeats is None else 1 + sum(one.repeats == repeats for one in sides)
                 sides.append(told)
-            found += any(isinstance(one, NotNeeded) for one in conclusions(Results(spec, record(*sides))))
+            found += any(
+                isinstance(one, DebiasingNotNeeded) for one in conclusion_statements(Results(spec, record(*sides)))
+            )
         where = f"90% and {100 * conflicting:.0f}% right; {2 * cells[0][1]} conflicting samples"
         promised = f"at least {low:.0%}" if low else f"at most {high:.0%}"
         yield Row(said, "report", where, promised, low, high, found / studies, studies)
