@@ -82,7 +82,7 @@ def options_to_arguments(message: str, arguments: Container[str]) -> str:
     """Return a message whose options are written as these arguments of a function; all else stays.
 
     Example:
-        >>> with_arguments("mine: exists already. Give another name: --name mine-2", ["name"])
+        >>> options_to_arguments("mine: exists already. Give another name: --name mine-2", ["name"])
         "mine: exists already. Give another name: name='mine-2'"
     """
 

@@ -101,17 +101,18 @@ def train(
     from study.home.folder import Home
 
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
-    if not baseline and (best := exported_file(Home.locate(), spec)):
-        print_text(f"{spec}: the study's best, {best}", sys.stderr)
-        spec = str(best)
+    best = None if baseline else exported_file(Home.locate(), spec)
     if is_remote_address(address, follow):
         from study.cluster.job_client import JobClient, submit_final_training
         from study.commands import on_cluster
         from study.home.provenance import study_owner
         from study.spec.load import load_for_cluster
 
-        given = export_baseline_spec(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
         remote, with_val = JobClient(address), data == "train+val"
+        if best is None and not baseline and not Path(spec).exists():
+            best = on_cluster.exported_file(remote, spec)
+        spec = _tell_best(spec, best)
+        given = export_baseline_spec(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
         chosen = (
             parse_seeds(seeds) if seeds is not None else on_cluster.final_training_seeds(remote, given, name, with_val)
         )
@@ -124,6 +125,7 @@ def train(
     from study.driver import run as running
     from study.spec import load_study
 
+    spec = _tell_best(spec, best)
     given = (
         export_baseline_spec(Home.locate(), spec, changes) if baseline else load_study(spec, changes, one_trial=True)
     )
@@ -134,6 +136,13 @@ def train(
         how_long = "fitted once" if is_scikit_learn_reference(study) else pluralise(study.epochs, "epoch")
         print_text(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
     show_run_end(running.train(Home.locate(), study, create_progress_view(quiet), address, whole))
+
+
+def _tell_best(spec: str, best: Path | None) -> str:
+    """Return the file to train: what a study chose, which is told, or else what was given."""
+    if best is not None:
+        print_text(f"{spec}: the study's best, {best}", sys.stderr)
+    return spec if best is None else str(best)
 
 
 def predict(

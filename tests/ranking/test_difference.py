@@ -77,7 +77,7 @@ def test_values_without_spread_differ_for_certain():
 def test_a_difference_is_antisymmetric_and_in_its_interval(one, other):
     there, back = mean_difference(one, other), mean_difference(other, one)
     assert there.value == -back.value
-    assert (there.interval is None) == (one.deviation is None or other.deviation is None)
+    assert (there.interval is None) == (one.standard_deviation is None or other.standard_deviation is None)
     if there.interval:
         assert there.interval[0] <= there.value <= there.interval[1]
         assert there.interval == pytest.approx((-back.interval[1], -back.interval[0]), rel=1e-6, abs=1e-12)

@@ -7,8 +7,7 @@ to take that comes before what more search may bring:
 2. `learn`: the result is not told from guessing, so that nothing is left to choose.
 3. `widen`: the best configuration lies at the edge of a range, in more than chance (`find_range_edges`).
 4. `search`: the best configuration came, or with several metrics the front last grew, in the last
-`LATE_SHARE_OF_SEARCH` of the
-   search's trials.
+   `LATE_SHARE_OF_SEARCH` of the search's trials.
 5. `confirm`: the best configurations have not run on fresh seeds, not even as a rule's pick.
 6. `seeds`: it is open whether the best is better than the baseline, or, if it is, than the runner-up; and it ran
 on one
