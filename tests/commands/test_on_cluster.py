@@ -161,7 +161,7 @@ def test_what_a_study_there_chose_is_trained_by_its_name(there: There) -> None:
     assert origin is not None
     assert (origin["study"], origin["trial"]) == ("mine", 0)
     assert exported_file(jobs, "other") is None
-    assert there.home.studies() == []
+    assert there.home.list_studies() == []
 
 
 @pytest.mark.parametrize(
