@@ -367,7 +367,7 @@ def _show_suite_end(end: "SuiteEnd", file: str) -> None:
         raise typer.Exit(1)
 
 
-def drive(number: Annotated[int, typer.Argument(help="Of the pipe's exit_unless_complete.")]) -> None:
+def drive(number: Annotated[int, typer.Argument(help="Of the pipe's end.")]) -> None:
     """Do the task that another process sends through a pipe; see `study.driver.driver_process`."""
     from study.driver import driver_process
 

@@ -38,7 +38,7 @@ def plan(
     spec: SpecArgument,
     assignments: SetOption = None,
     profile: ProfileOption = None,
-    fast: Annotated[bool, typer.Option("--fast", help="Run no epoch here to estimate_cost the time.")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="Run no epoch here to estimate the time.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show what a study would run and how long it would take; start nothing. Example: study plan quickstart"""
