@@ -104,7 +104,10 @@ def test_the_commands(root: Path) -> None:
 
 @pytest.mark.slow
 def test_listing_does_not_wait_for_torch_or_pandas(root: Path) -> None:
-    code = "import sys; from study.commands import data as d; d.overview(); print({'torch', 'pandas'} & {*sys.modules})"
+    code = (
+        "import sys; from study.commands import data as d; d.list_data_sets(); print({'torch', 'pandas'} & "
+        "{*sys.modules})"
+    )
     folder = str(Path(__file__).parents[2])
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
