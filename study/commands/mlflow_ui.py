@@ -72,7 +72,10 @@ def _newest_trials_line(home: Home, server: str) -> str | None:
     """Return a line with the address of the trials of the newest study that MLflow has; None: it has none."""
     for folder in reversed(home.studies()):
         if experiment := TrackingState.load(folder.tracking_file, home.tracking_uri).experiment:
-            return f"trials of {folder.name}: {server}/{trials_page(experiment)}"
+            with suppress(UserError):  # its study file is damaged, or of another version
+                is_final = folder.spec().final_seeds is not None
+                what = "final training" if is_final else "search of"
+                return f"{what} {folder.name}: {server}/{trials_page(experiment, is_final)}"
     return None
 
 

@@ -5,16 +5,18 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from study.cluster.driver_job import FINAL_TRAINING_KIND, DriverJob
 from study.cluster.head import ClusterHead, ClusterNodes, DashboardUnreachableError
 from study.cluster.job_client import JobClient
 from study.cluster.mirror import Mirror, RemoteStudyNotFoundError
-from study.commands import final_training, status
+from study.commands import export, final_training, status
 from study.commands.status import StudyRow
 from study.errors import StudyNotFoundError, UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.spec import StudySpec
 from study.text import moment, tell, typed
 
@@ -303,6 +305,26 @@ class RemoteStudies:
             f"{name}: no such study at {self.address}. {nearest(name, names)}There: {', '.join(names) or 'none'}. "
             f"{here}A restarted head has forgotten its jobs: {look} looks into its home"
         )
+
+
+def exported_file(jobs: JobClient, name: str) -> Path | None:
+    """Read a study of the cluster, and write what it chose as a file; None: the cluster has no such search.
+
+    Raises:
+        UserError: the study is not complete.
+    """
+    if not jobs.of(name):
+        return None
+    folder = local_copy_folder(jobs, name)
+    results = Results.load(folder)
+    if results.spec.final_seeds is not None:
+        return None
+    if results.record.state != "complete" or results.best is None:
+        so_far = typed("export", name, "-o", BEST, "--address", jobs.address)
+        how = f". The best so far: {so_far}" if results.best else ""
+        raise UserError(f"{name}: is {results.record.state} on the cluster, not complete{how}")
+    export.export(folder, results, folder.best_file)
+    return folder.best_file
 
 
 def check_training(jobs: JobClient, final: StudySpec) -> None:

@@ -222,10 +222,9 @@ def _next_commands(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -
 
 
 def _what_to_train(folder: StudyFolder) -> str | Path:
-    """Return what `study train` takes: the study's name; its file of another home, or that of a job to be exported."""
-    if is_job():
-        return folder.best_file.name
-    return folder.name if folder.path.parent == Home.locate().path else _relative(folder.best_file)
+    """Return what `study train` takes: the study's name, here or on a cluster; its file in a home of another place."""
+    is_found = is_job() or folder.path.parent == Home.locate().path
+    return folder.name if is_found else _relative(folder.best_file)
 
 
 def _baseline_as_well(folder: StudyFolder, spec: StudySpec) -> list[str]:

@@ -290,6 +290,9 @@ class ToWorker:
     def diverged(self, why: str) -> None:
         self._tell("diverged", why)
 
+    def has_no_test_metrics(self, why: str) -> None:
+        self._tell("has_no_test_metrics", why)
+
     def _tell(self, *message: Value) -> None:
         self.send(*message)
         try:

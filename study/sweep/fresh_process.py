@@ -160,7 +160,7 @@ def _run_on_server(server: ForkServer, job: JobPayload, listener: Listener, outp
                 name, given = str(message[0]), message[1:]
                 if name == "ended":
                     return True
-                if name not in ("starts", "reports", "judges", "diverged"):
+                if name not in ("starts", "reports", "judges", "diverged", "has_no_test_metrics"):
                     raise error_from_values(name, *given)
                 server.tried()
                 getattr(listener, name)(*given)

@@ -24,6 +24,7 @@ from study.training.device import (
     limit_memory,
     set_cublas_workspace,
 )
+from study.training.function_trial import FunctionTrialError
 from study.training.gpu_errors import gpu_fault
 from study.upstream.environment import ProcessKind, variables
 
@@ -45,6 +46,9 @@ class Listener(Protocol):
 
     def diverged(self, why: str) -> None:
         """Note that the job ends here, as its loss or metric is no number."""
+
+    def has_no_test_metrics(self, why: str) -> None:
+        """Note that the job ends here, as the trial's function yielded no metrics of the test split."""
 
 
 def prepare_process(job: JobPayload, config: TrialConfig, try_gpu: bool = True) -> None:
@@ -113,7 +117,12 @@ def run(make: Callable[[], Trial | FunctionTrial], job: JobPayload, listener: Li
         if job.kind == "test":
             assert job.model is not None
             trial.load(job.model)
-            listener.reports(trial.evaluate("test", final=True))
+            try:
+                metrics = trial.evaluate("test", final=True)
+            except FunctionTrialError as why:  # not raised: Tune would end this process, and a new one takes seconds
+                listener.has_no_test_metrics(str(why))
+            else:
+                listener.reports(metrics)
             return
         try:
             _train(trial, job, listener)

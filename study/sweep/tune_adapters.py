@@ -395,6 +395,8 @@ class ReportingScheduler(FIFOScheduler):
         if "diverged" in result:
             told = agenda.untested if job.kind == "test" else agenda.failed
             told(number, Failure("DIVERGED", f"diverged: {result['diverged']}"))
+        elif "untested" in result:
+            agenda.untested(number, Failure("BUG", result["untested"]))
         elif job.kind == "test":
             agenda.tested(number, metrics)
         elif "predicted" in result:

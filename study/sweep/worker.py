@@ -124,6 +124,9 @@ class ToTune:
     def diverged(self, why: str) -> None:
         self._tell(tune.report, {"diverged": why})
 
+    def has_no_test_metrics(self, why: str) -> None:
+        self._tell(tune.report, {"untested": why})
+
     def _tell(self, report: Callable[..., None], *told: Any) -> None:
         """Report, and end this process `CLEAN_UP_S` after Tune has stopped the trial, unless that ends by then.
 

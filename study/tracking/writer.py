@@ -108,7 +108,7 @@ class Writer:
         for path, folder in files.items():
             self._log_artifact(STUDY_RUN_KEY, path, folder)
         shown = {path.name: f"{folder}/{path.name}" if folder else path.name for path, folder in files.items()}
-        links = {"the trials": trials_page(progress.experiment)}
+        links = {"the trials": trials_page(progress.experiment, self._spec.final_seeds is not None)}
         links |= {
             name: run_page("", progress.experiment, run_id, shown[name]) for name in LINKED_ARTIFACTS if name in shown
         }

@@ -1,6 +1,7 @@
 """The look of every figure: one font, colours that colour-blind readers can tell apart, the papers' symbols."""
 
 import importlib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -139,6 +140,20 @@ def new_figure(
     figure.suptitle(fill(escape_dollars(title), line), x=0.01, ha="left")
     axes = figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
     return figure, list(axes.flat)
+
+
+PANEL_CHARACTERS = 20
+"""Characters of a line below one of two or three panels."""
+
+
+def wrap_metric_name(name: str) -> str:
+    """Return a metric's name in lines that fit below a panel, broken behind `/` and `_`."""
+    lines = [""]
+    for part in re.findall(r"[^/_]*[/_]?", name):
+        if lines[-1] and len(lines[-1] + part) > PANEL_CHARACTERS:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def format_metric_axis(axes: Axes, metric: str, which: str = "y") -> None:

@@ -1,6 +1,5 @@
 """Two metrics at once: accuracy against a fairness gap, and the front of a study with several metrics."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -24,6 +23,7 @@ from study.analysis.figures.style import (
     mark_among,
     new_figure,
     styled,
+    wrap_metric_name,
 )
 from study.analysis.statistics import formatting
 from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_statistics
@@ -355,11 +355,12 @@ def _draw_front_fresh_seeds(
     broken: Mapping[int, Score],
     names: tuple[str, str],
 ) -> None:
-    """Draw means and standard deviations on one split, with the numbers of the trials on the front.
+    """Draw means and standard deviations on one split, with the names of the trials on the front.
 
     The first of `arms` is the chosen one; `broken` has the scores of those that break a limit.
     """
     line, breaks = [], _broken_limits_text(spec, *broken.values())
+    across = [x.mean for arm in arms if (x := arm.statistics(names[0]))]
     for place, arm in enumerate(arms):
         x, y = arm.statistics(names[0]), arm.statistics(names[1])
         if x is None or y is None:
@@ -372,8 +373,16 @@ def _draw_front_fresh_seeds(
         if place == 0:
             axes.scatter([x.mean], [y.mean], **BEST_MARK, zorder=6)
         if arm.number in on_front and arm.label != "baseline":
-            at = (x.mean, y.mean)
-            axes.annotate(str(arm.number), at, xytext=(5, 5), textcoords="offset points", fontsize=8.5, zorder=7)
+            is_right = 2 * x.mean > min(across) + max(across)  # its name stands to the left, so that no edge cuts it
+            axes.annotate(
+                escape_dollars(arm.label),
+                (x.mean, y.mean),
+                xytext=(-6 if is_right else 6, 5),
+                textcoords="offset points",
+                ha="right" if is_right else "left",
+                fontsize=8.5,
+                zorder=7,
+            )
         line += [(x.mean, y.mean)] if arm.number in on_front else []
     is_test = names[0].startswith("test")
     if not is_test and len(spec.objective.metrics) == 2:
@@ -389,21 +398,7 @@ def _label_front_axes(spec: StudySpec, axes: Axes, names: tuple[str, str]) -> No
     """Name the axes in several lines each, as there are up to three panels side by side."""
     label_axes(spec, axes, names)
     note = axes.get_xlabel()[len(escape_dollars(names[0])) :].replace(" (", "\n(")
-    axes.set(xlabel=_wrap_metric_name(escape_dollars(names[0])) + note, ylabel=axes.get_ylabel().replace(" (", "\n("))
-
-
-PANEL_CHARACTERS = 20
-"""Characters of a line below one of three panels."""
-
-
-def _wrap_metric_name(name: str) -> str:
-    """Return a metric's name in lines that fit below a panel, broken behind `/` and `_`."""
-    lines = [""]
-    for part in re.findall(r"[^/_]*[/_]?", name):
-        if lines[-1] and len(lines[-1] + part) > PANEL_CHARACTERS:
-            lines.append("")
-        lines[-1] += part
-    return "\n".join(lines)
+    axes.set(xlabel=wrap_metric_name(escape_dollars(names[0])) + note, ylabel=axes.get_ylabel().replace(" (", "\n("))
 
 
 def _draw_front_line(spec: StudySpec, axes: Axes, line: Sequence[Point], across: str) -> None:
