@@ -97,7 +97,7 @@ CASES = (
 
 def _claims(count: int, case: Case, draws: int) -> Iterator[Row]:
     generator = np.random.default_rng([count, CASES.index(case)])
-    found = [case.claim(_cells(generator, count, case)).word for _ in range(draws)]
+    found = [case.claim(_cells(generator, count, case)).verdict for _ in range(draws)]
     for word in case.words:
         text = f"{count} seeds; {case.name}"
         yield Row(f"claim {word}", WHERE, text, "at most 5%", 0.0, 0.05, found.count(word) / draws, draws)
