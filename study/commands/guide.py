@@ -13,7 +13,7 @@ from importlib.resources import files
 
 from ruamel.yaml import YAML
 
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 
 GUIDE = files("study").joinpath("guide")
 INDEX = "index"
@@ -126,7 +126,7 @@ def guide_text(words: Sequence[str]) -> str:
     found = find(words, every)
     if not found:
         raise UserError(
-            f"{' '.join(words)!r}: no page of this name, and nothing with these words. {nearest(name, by_name)}"
+            f"{' '.join(words)!r}: no page of this name, and nothing with these words. {did_you_mean(name, by_name)}"
             f"Pages: {', '.join(by_name)}"
         )
     best, *others = best_of_sections(found)
