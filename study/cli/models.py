@@ -93,15 +93,15 @@ def train(
     from study.commands.final_training import (
         default_seeds,
         export_baseline_spec,
-        exported_file,
         final_training_spec,
+        find_exported_file,
         is_scikit_learn_reference,
         parse_seeds,
     )
     from study.home.folder import Home
 
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
-    best = None if baseline else exported_file(Home.locate(), spec)
+    best = None if baseline else find_exported_file(Home.locate(), spec)
     if is_remote_address(address, follow):
         from study.cluster.job_client import JobClient, submit_final_training
         from study.commands import on_cluster
@@ -110,7 +110,7 @@ def train(
 
         remote, with_val = JobClient(address), data == "train+val"
         if best is None and not baseline and not Path(spec).exists():
-            best = on_cluster.exported_file(remote.address, spec)
+            best = on_cluster.export_from_cluster(remote.address, spec)
         spec = _tell_best(spec, best)
         given = export_baseline_spec(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
         chosen = (

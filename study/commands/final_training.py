@@ -95,7 +95,7 @@ def _unused_seed(home: Home, origin: Origin) -> int:
     return max(unused)
 
 
-def exported_file(home: Home, name: str) -> Path | None:
+def find_exported_file(home: Home, name: str) -> Path | None:
     """Return the file of what a study of this home chose, by the study's name; None: there is none."""
     folder = _find_study_or_none(home, name)
     return folder.best_file if folder and folder.best_file.is_file() else None

@@ -313,7 +313,7 @@ class RemoteStudies:
         )
 
 
-def exported_file(address: str, name: str) -> Path | None:
+def export_from_cluster(address: str, name: str) -> Path | None:
     """Read a study of the cluster, and write what it chose as a file; None: the cluster has no such search.
 
     Raises:

@@ -228,11 +228,11 @@ def reasons_text(cells: Mapping[CellPlace, str], rows: Iterable[str], columns: I
 
 
 def _reason_from_trials(cell: MetricCell, is_planned: bool) -> str | None:
-    if cell.n_untested:
+    if cell.unread:
         return WITHOUT_METRIC
-    if cell.n_not_ended or not (cell.n_failed or cell.n_pruned):
-        return NOT_YET if is_planned or cell.n_not_ended else None
-    return FAILED if cell.n_failed else PRUNED
+    if cell.open or not (cell.failed or cell.pruned):
+        return NOT_YET if is_planned or cell.open else None
+    return FAILED if cell.failed else PRUNED
 
 
 def _are_user_files_missing(section: Section) -> bool:

@@ -14,7 +14,7 @@ from study.cluster.head import DashboardUnreachableError, unreachable_error
 from study.cluster.log_share import LogShare
 from study.commands import fetch as fetching
 from study.commands.final_training import final_training_spec, find_model_files
-from study.commands.on_cluster import RemoteStudies, exported_file
+from study.commands.on_cluster import RemoteStudies, export_from_cluster
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder, read_fetch_origin
 from study.spec import StudySpec, load_study
@@ -152,14 +152,14 @@ def test_a_home_that_the_cluster_has_too_needs_no_fetch(there: There, monkeypatc
 def test_what_a_study_there_chose_is_trained_by_its_name(there: There) -> None:
     address = there.head.address
     with pytest.raises(UserError, match=r"mine: is running on the cluster, not complete. .* study export mine -o best"):
-        exported_file(address, "mine")
+        export_from_cluster(address, "mine")
     there.add(there.study, "complete")
-    file = exported_file(address, "mine")
+    file = export_from_cluster(address, "mine")
     assert file is not None
     origin = load_study(str(file), one_trial=True).origin
     assert origin is not None
     assert (origin["study"], origin["trial"]) == ("mine", 0)
-    assert exported_file(address, "other") is None
+    assert export_from_cluster(address, "other") is None
     assert there.home.list_studies() == []
 
 
@@ -167,7 +167,7 @@ def test_what_a_study_there_chose_is_trained_by_its_name(there: There) -> None:
     "there", [final_training_spec(quickstart(), [0, 1], "mine")], indirect=True, ids=["final training"]
 )
 def test_a_final_training_there_has_chosen_nothing(there: There) -> None:
-    assert exported_file(there.head.address, "mine") is None
+    assert export_from_cluster(there.head.address, "mine") is None
 
 
 def test_an_address_of_the_shell_whose_cluster_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +204,7 @@ def test_a_study_that_runs_there_does_not_go_on_here(there: There) -> None:
 def test_when_the_head_has_gone_what_is_known_is_told(there: There, capsys: pytest.CaptureFixture[str]) -> None:
     RemoteStudies(there.head.address).status("mine")
     there.head.gone = True
-    for ask in (lambda e: e.status("mine"), lambda e: e.overview()):
+    for ask in (lambda e: e.status("mine"), lambda e: e.list_rows()):
         with pytest.raises(DashboardUnreachableError) as told:
             ask(RemoteStudies(there.head.address))
         for words in ("no Ray dashboard answers", "mine was running on ", "study report mine --address "):

@@ -258,7 +258,7 @@ def test_the_time_to_go_is_told_from_the_first_epoch_on_and_is_that_of_status() 
 def test_why_the_first_trial_failed_is_told_once_and_with_where_its_traceback_is(
     monkeypatch: pytest.MonkeyPatch, is_terminal: bool
 ) -> None:
-    for period in ("LINE_EVERY", "LIVE_EVERY"):
+    for period in ("LINE_INTERVAL_S", "LIVE_INTERVAL_S"):
         monkeypatch.setattr(f"study.commands.progress_view.{period}", 0.01)
     out, found = io.StringIO(), record(Told("search", [], "failed"), Told("search", [], "failed"))
     with ProgressView(Console(file=out, width=200, force_terminal=is_terminal))(SPEC, found):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from helpers import Told, quickstart, record, write_ledger
 
-from study.analysis.report.caveats import TestNotRead, caveat_statements
+from study.analysis.report.caveats import CouldNotReadTestSplit, caveat_statements
 from study.errors import UserError
 from study.home.ledger import Ledger
 from study.home.ledger_line import Entry, LineChainState, encode_entry
@@ -123,7 +123,7 @@ def test_a_test_split_that_could_not_be_read_is_told() -> None:
     told.apply_entry({"event": "untested", "trial": 1, "reason": "weights are gone", "time": 9.0})
     assert told.trials[1].test_failure == "weights are gone"
     assert "test split not read for trial 1: weights are gone" in summary_lines(summarise(Results(quickstart(), told)))
-    assert TestNotRead(1, "weights are gone") in caveat_statements(Results(quickstart(), told))
+    assert CouldNotReadTestSplit(1, "weights are gone") in caveat_statements(Results(quickstart(), told))
     told.apply_entry({"event": "untested", "trial": 0, "reason": "weights are gone", "time": 9.5})
     assert "test split not read for trials 0, 1: weights are gone" in summary_lines(
         summarise(Results(quickstart(), told))
@@ -136,7 +136,9 @@ def test_a_test_split_that_was_read_later_is_no_longer_told_as_unread() -> None:
     told.apply_entry({"event": "tested", "trial": 1, "metrics": {"test/accuracy": 0.5}, "time": 9.5})
     assert told.trials[1].test_failure is None
     assert summarise(Results(quickstart(), told)).untested == {}
-    assert not [said for said in caveat_statements(Results(quickstart(), told)) if isinstance(said, TestNotRead)]
+    assert not [
+        said for said in caveat_statements(Results(quickstart(), told)) if isinstance(said, CouldNotReadTestSplit)
+    ]
 
 
 BEFORE: list[Entry] = [

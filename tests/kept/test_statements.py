@@ -38,7 +38,7 @@ def compared(results: Results) -> Iterator[Said]:
         is_apart = number not in one.rivals.undecided_trials
         yield _said(number, results.spec.metric, one.rivals.difference_to_runner_up)._replace(is_apart=is_apart)
     for one in said(SeedsDoNotDecide, results):
-        yield Said(one.other.number, results.spec.metric, None, False)
+        yield Said(one.other.trial_number, results.spec.metric, None, False)
     for section in build_report_page(results, {}).sections:
         for block in section.blocks:
             if isinstance(block, TableBlock) and {"difference", "95% interval"} <= set(block.header):

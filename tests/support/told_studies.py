@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from helpers import Told, quickstart, record
 
-from study.analysis.report.caveats import TestNotRead, caveat_statements
+from study.analysis.report.caveats import CouldNotReadTestSplit, caveat_statements
 from study.analysis.report.conclusions import InputTellsClass, SuspiciousResult
 from study.analysis.report.result_sentences import lead_statements
 from study.analysis.statistics.next_step import TrialFailed, next_steps
@@ -350,4 +350,9 @@ def by_hand() -> list[Statement]:
     assert side is not None
     telling = InputTellsClass("column 'copy' alone tells the class: right in 98.0%")
     doubted = (SuspiciousResult("val/accuracy", side, inputs) for inputs in (1, 0, None))
-    return [telling, *doubted, TestNotRead(3, "no memory"), TrialFailed("boom", 0, "BUG: RuntimeError: my own bug")]
+    return [
+        telling,
+        *doubted,
+        CouldNotReadTestSplit(3, "no memory"),
+        TrialFailed("boom", 0, "BUG: RuntimeError: my own bug"),
+    ]

@@ -10,6 +10,7 @@ from mlflow import MlflowClient
 from runs import Runs, saved_views
 from tracked_study import PARAMS, SESSION, SPEC, STATUS, make_home, make_study
 
+from study.commands.final_training import final_training_spec
 from study.data.dataset import DatasetSummary
 from study.home.events import (
     EpochReported,

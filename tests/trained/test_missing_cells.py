@@ -111,7 +111,7 @@ def studies(of: Dataset, metric: str) -> tuple[StudySpec, StudySpec, list[Told],
 
 def record_of(of: Dataset, trials: Sequence[Told]) -> StudyRecord:
     told = record(*trials)
-    told.groups, told.state = GroupSampleCounts.from_sizes(group_sizes({"data": of}) or {}), "complete"
+    told.group_sample_counts, told.state = GroupSampleCounts.from_sizes(group_sizes({"data": of}) or {}), "complete"
     return told
 
 

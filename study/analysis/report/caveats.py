@@ -119,14 +119,14 @@ class TrialsWithoutMetric(Statement):
         return f"{self.spec.metric} is not a number {where}; the results leave them out."
 
 
-class TestReadEachEpoch(Statement):
+class EachEpochReadTestSplit(Statement):
     """The test split was read in each epoch."""
 
     def __str__(self) -> str:
         return "The test split was read in each epoch of every trial (train.report_test). It chose nothing."
 
 
-class TestNotRead(Statement):
+class CouldNotReadTestSplit(Statement):
     """Why the test split could not be read for a trial."""
 
     trial: int
@@ -181,9 +181,9 @@ def caveat_statements(results: Results) -> Iterator[Statement]:
         yield from _drops_after_choice(results, best)
     yield from _narrow_kernels(record)
     if spec.base["train"]["report_test"]:
-        yield TestReadEachEpoch()
+        yield EachEpochReadTestSplit()
     yield from unfitted_reference_statements(results)
-    yield from (TestNotRead(trial.number, trial.test_failure) for trial in trials if trial.test_failure)
+    yield from (CouldNotReadTestSplit(trial.number, trial.test_failure) for trial in trials if trial.test_failure)
     if final and len(final.metric_seeds(spec.metric)) < 2:
         yield TrainedOnOneSeed()
 

@@ -528,7 +528,7 @@ class ReferenceFitTime(Statement):
         return f"{pluralise(self.references, 'reference')} fitted beside the search: {took} of one core."
 
 
-class TestReadings(Statement):
+class CountOfTestReadings(Statement):
     """How often the test split was read."""
 
     times: int
@@ -552,7 +552,7 @@ def _cost_statements(results: Results) -> Iterator[Statement]:
     )
     if beside := [event.seconds for event in record.reference_events.values() if event.seconds is not None]:
         yield ReferenceFitTime(len(beside), sum(beside))
-    yield TestReadings(record.n_test_readings)
+    yield CountOfTestReadings(record.n_test_readings)
 
 
 class SuggestedCommand(Statement):

@@ -31,23 +31,23 @@ class MetricCell:
         metric: of the values.
         values: of one configuration the metric on each seed, in the order of `seeds`; of several configurations the
             mean of each over its seeds.
-        spread_over: which of these the values are, and so what their standard deviation is taken over.
+        over: which of these the values are, and so what their standard deviation is taken over.
         seeds: the training seeds behind the values, each once.
-        n_pruned, n_failed: how many trials were pruned, and failed.
-        n_not_ended: how many have not ended.
-        n_untested: how many are complete without this metric, for example because their test split was not read.
-        n_repeated: how many more trials had the same configuration and seed as another; these count once.
+        pruned, failed: how many trials were pruned, and failed.
+        open: how many have not ended.
+        unread: how many are complete without this metric, for example because their test split was not read.
+        repeated: how many more trials had the same configuration and seed as another; these count once.
     """
 
     metric: str
     values: tuple[float, ...] = ()
-    spread_over: Literal["seeds", "configurations"] = "seeds"
+    over: Literal["seeds", "configurations"] = "seeds"
     seeds: tuple[int, ...] = ()
-    n_pruned: int = 0
-    n_failed: int = 0
-    n_not_ended: int = 0
-    n_untested: int = 0
-    n_repeated: int = 0
+    pruned: int = 0
+    failed: int = 0
+    open: int = 0
+    unread: int = 0
+    repeated: int = 0
 
     @property
     def seed_statistics(self) -> SeedStatistics | None:
@@ -57,7 +57,7 @@ class MetricCell:
     @property
     def value_by_seed(self) -> dict[int, float]:
         """The values of one configuration by seed; empty for several."""
-        is_one = self.spread_over == "seeds" and len(self.seeds) == len(self.values)
+        is_one = self.over == "seeds" and len(self.seeds) == len(self.values)
         return dict(zip(self.seeds, self.values, strict=True)) if is_one else {}
 
     def to_dict(self) -> dict[str, object]:
@@ -89,11 +89,11 @@ def make_cell(frame: pd.DataFrame, metric: str) -> MetricCell:
         tuple(map(fmean, values)) if several else tuple(chain.from_iterable(values)),
         "configurations" if several else "seeds",
         tuple(sorted(set(chain.from_iterable(by_configuration.values())))),
-        n_pruned=ended["pruned"],
-        n_failed=ended["failed"],
-        n_not_ended=len(frame) - sum(ended.values()),
-        n_untested=len(complete) - len(measured),
-        n_repeated=len(measured) - len(set(zip(_configurations(measured), measured["seed"], strict=True))),
+        pruned=ended["pruned"],
+        failed=ended["failed"],
+        open=len(frame) - sum(ended.values()),
+        unread=len(complete) - len(measured),
+        repeated=len(measured) - len(set(zip(_configurations(measured), measured["seed"], strict=True))),
     )
 
 

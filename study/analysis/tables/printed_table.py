@@ -170,7 +170,7 @@ def to_entry(cell: MetricCell, cells: Collection[MetricCell], source: str = "") 
         ", ".join(f"{getattr(cell, kind)} {kind}" for kind in COUNTED_TRIALS_IN_WORDS if getattr(cell, kind)),
     )
     remark = "; ".join(part for part in (str(n) if n else "", counts) if part)
-    bracketed = cell.spread_over == "configurations" and len(_deviation_over(cells)) > 1
+    bracketed = cell.over == "configurations" and len(_deviation_over(cells)) > 1
     shown = f"({remark})" if remark and not _have_equal_counts(cells) else ""
     return PrintedEntry(cell.metric, cell.seed_statistics, shown, source, is_spread_bracketed=bracketed)
 
@@ -194,7 +194,7 @@ def cell_notes(cells: Collection[MetricCell], gaps_in_percent: bool = False) -> 
     ]
     notes.append("In brackets n" + (f", and trials without a value: {', '.join(meanings)}." if meanings else "."))
     notes += _pruned_note(cells)
-    if repeated := sum(cell.n_repeated for cell in cells):
+    if repeated := sum(cell.repeated for cell in cells):
         verb = "repeats" if repeated == 1 else "repeat"
         notes.append(f"{pluralise(repeated, 'trial')} {verb} another's configuration and seed and counts once.")
     return notes
@@ -205,14 +205,14 @@ def _have_equal_counts(cells: Iterable[MetricCell]) -> bool:
     sizes, others = set(), 0
     for cell in cells:
         sizes.add(len(cell.values))
-        others += cell.n_pruned + cell.n_failed + cell.n_not_ended + cell.n_untested + cell.n_repeated
+        others += cell.pruned + cell.failed + cell.open + cell.unread + cell.repeated
     return len(sizes) == 1 and others == 0
 
 
 def _pruned_note(cells: Iterable[MetricCell]) -> list[str]:
     """Return what the numbers of cells with pruned trials are, and in which direction they miss."""
     notes = []
-    for metric in dict.fromkeys(cell.metric for cell in cells if cell.n_pruned and cell.values):
+    for metric in dict.fromkeys(cell.metric for cell in cells if cell.pruned and cell.values):
         deviation = {"max": "too high", "min": "too low", None: "biased"}[metric_direction(metric)]
         notes.append(
             f"A cell with pruned trials is the mean of the trials that were not pruned. If early stopping went by "
@@ -224,8 +224,8 @@ def _pruned_note(cells: Iterable[MetricCell]) -> list[str]:
 def _deviation_over(cells: Iterable[MetricCell]) -> tuple[str, ...]:
     """Return what the deviations of these cells are over; cells of one value count only where all are such."""
     filled = [cell for cell in cells if cell.values]
-    several = {cell.spread_over for cell in filled if len(cell.values) > 1}
-    return tuple(sorted(several or {cell.spread_over for cell in filled}))
+    several = {cell.over for cell in filled if len(cell.values) > 1}
+    return tuple(sorted(several or {cell.over for cell in filled}))
 
 
 def _unit_text(metric: str, in_percent: bool) -> str:

@@ -165,7 +165,7 @@ def test_a_best_that_is_no_better_than_guessing_is_not_to_be_trained(
     metric = "val/unbiased_accuracy"
     further = {metric: share, f"{metric}_standard_error": error}
     told = over(Told("baseline", [0.9], further=further), Told("search", [0.95], further=further))
-    told.groups = GroupSampleCounts({"val": cells})
+    told.group_sample_counts = GroupSampleCounts({"val": cells})
     results = Results(quickstart(), told)
     found = said(NoBetterThanChance, results)
     assert [(one.metric, one.chance) for one in found] == ([(metric, 1 / len(cells))] if says else [])
@@ -182,7 +182,7 @@ def test_a_clear_gain_of_what_is_not_told_from_guessing_is_no_achievement(share:
         for seed in (1, 2, 3)
     ]
     told = over(Told("baseline", [0.7], further=further), Told("search", [0.9], further=further), *fresh)
-    told.groups = GroupSampleCounts({"val": [[40, 8], [6, 30]]})
+    told.group_sample_counts = GroupSampleCounts({"val": [[40, 8], [6, 30]]})
     first, *others = conclusion_statements(Results(quickstart("search.confirm={top: 1, seeds: 3}"), told))
     gain = next(one for one in [first, *others] if isinstance(one, GainOverBaseline))
     assert gain.verdict == "clear"
@@ -201,7 +201,7 @@ def test_a_class_that_the_result_recognises_less_often_than_guessing_is_told(
     further = {"val/worst_class_accuracy": val}
     tested = {} if test is None else {"tested": {"test/accuracy": 0.9, "test/worst_class_accuracy": test}}
     record = over(Told("baseline", [0.9], further=further, **tested), Told("search", [0.7], further=further))
-    record.groups = GroupSampleCounts({split: [[40, 8], [6, 30]] for split in ("val", "test")})
+    record.group_sample_counts = GroupSampleCounts({split: [[40, 8], [6, 30]] for split in ("val", "test")})
     found = said(ClassBelowChance, Results(quickstart(), record))
     assert [(one.metric, one.arm.label, one.chance) for one in found] == (
         [(f"{told}/worst_class_accuracy", "baseline", 0.5)] if told else []
@@ -237,5 +237,5 @@ def test_a_test_split_on_which_the_best_is_better_denies_that_it_guesses() -> No
     val, test = ({f"{split}/unbiased_accuracy": share} for split, share in (("val", 0.52), ("test", 0.8)))
     errors = {f"{split}/unbiased_accuracy_standard_error": 0.05 for split in ("val", "test")}
     told = over(Told("search", [0.9], further={**val, **errors}, tested={"test/accuracy": 0.9, **test}))
-    told.groups = GroupSampleCounts({split: [[40, 8], [6, 30]] for split in ("val", "test")})
+    told.group_sample_counts = GroupSampleCounts({split: [[40, 8], [6, 30]] for split in ("val", "test")})
     assert not said(NoBetterThanChance, Results(quickstart("search.baseline=null"), told))

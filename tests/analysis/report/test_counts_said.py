@@ -10,7 +10,7 @@ from told_studies import grouped, only, said
 from study.analysis.figures import FIGURES
 from study.analysis.report.caveats import TrialsNotAllStarted, TrialsWithoutMetric
 from study.analysis.report.page import Paragraph
-from study.analysis.report.result_sentences import StudyCost, TestReadings, WorstGroups
+from study.analysis.report.result_sentences import CountOfTestReadings, StudyCost, WorstGroups
 from study.analysis.report.sections import build_report_page, group_paragraphs
 from study.analysis.statistics.next_step import NoStepLeft, SeedsDoNotDecide, SeedsNeeded, next_steps
 from study.home.record import StudyRecord
@@ -49,7 +49,7 @@ def test_the_cost_is_counted() -> None:
     cost = only(StudyCost, Results(ONE, told))
     assert (cost.configurations, cost.pruned, cost.further, cost.epochs, cost.gpu_hours) == (3, 1, 1, 7, 0.0)
     assert cost.busy == sum((trial.ended_at or 0) - (trial.started_at or 0) for trial in told.trials.values())
-    assert only(TestReadings, Results(ONE, told)).times == 1
+    assert only(CountOfTestReadings, Results(ONE, told)).times == 1
 
 
 TOP = "search.confirm={top: 1, seeds: 3}"
@@ -119,7 +119,7 @@ def test_the_worst_group_is_named_with_its_size() -> None:
     assert named.startswith("Groups by name: group_0_0: class 'cat', bias class 'dark'; group_0_1: ")
     assert error.startswith("The split's error is the standard error of the value of trial 0, because the split is a")
     gap = record(Told("search", [0.6], further={**own, "val/equalized_odds": 0.1}))
-    gap.groups = replace(told.groups, cells={"val": [[40, 8], [4, 30]]})
+    gap.group_sample_counts = replace(told.group_sample_counts, cells={"val": [[40, 8], [4, 30]]})
     assert (
         "On val equalized_odds compares groups of the classes 'cat', 'dog'; equal_opportunity compares groups of the "
         "class 'dog'."

@@ -13,6 +13,7 @@ from study.analysis.report.front_section import ChosenOfFront, ConfigurationsOnF
 from study.analysis.report.result_sentences import (
     AccuracyTradeOff,
     BestAmongRivals,
+    CountOfTestReadings,
     DifferenceToRunnerUp,
     LimitBrokenOnFreshSeeds,
     LimitCheck,
@@ -21,7 +22,6 @@ from study.analysis.report.result_sentences import (
     ResultParameters,
     StudyCost,
     SuggestedCommand,
-    TestReadings,
 )
 from study.analysis.report.sections import group_paragraphs
 from study.analysis.statistics import formatting
@@ -68,7 +68,7 @@ def test_what_won_how_sure_what_it_cost_and_what_next() -> None:
     assert said(PositionOfBest, results) == [PositionOfBest(PositionInSearch(1, 10), "best")]
     cost = only(StudyCost, results)
     assert (cost.configurations, cost.pruned, cost.further, cost.epochs, cost.gpu_hours) == (11, 0, 9, 20, 0.0)
-    assert only(TestReadings, results).times == 0
+    assert only(CountOfTestReadings, results).times == 0
     assert only(NoStepLeft, results) == NoStepLeft(10, False, True, "")
     document = result_sentences.lead_numbers(results)
     assert to_plain_value(document)["runner_up"]["trial"] == 2
@@ -359,7 +359,7 @@ def test_with_two_metrics_too_a_guess_has_no_gain_to_its_credit() -> None:
         *(told("confirm", 0.6 + by, 0.3 + by, seed, repeats=0) for seed, by in enumerate(off, 1)),
         *(told("confirm", 0.8 - by, 0.2 + by, seed, repeats=1) for seed, by in enumerate(off, 1)),
     )
-    found.groups = GroupSampleCounts({"val": [[40, 8], [6, 30]]}, aligned=(0, 1))
+    found.group_sample_counts = GroupSampleCounts({"val": [[40, 8], [6, 30]]}, aligned=(0, 1))
     gain = only(FrontGain, Results(spec, found))
     assert gain.is_guess
     assert any(one.is_clear for one in gain.gains.values())

@@ -114,7 +114,7 @@ def test_a_metric_that_no_trial_has_yet_gives_empty_cells() -> None:
 
 
 def test_equal_numbers_are_one_configuration_and_true_is_not_1() -> None:
-    assert make_cell(frame(told(1.0, 0.6), told(1, 0.7)), METRIC).n_repeated == 1
+    assert make_cell(frame(told(1.0, 0.6), told(1, 0.7)), METRIC).repeated == 1
     assert make_cell(frame(told(1, 0.6), told(True, 0.7)), METRIC).values == (0.6, 0.7)
     assert make_cell(frame(), METRIC) == MetricCell(METRIC)
 

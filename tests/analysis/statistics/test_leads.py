@@ -133,7 +133,7 @@ def test_the_worst_group_its_size_and_how_far_it_may_be_off() -> None:
     assert arm is not None
     assert worst_group_of_arm(found, arm, "test") is None
     assert sampling_standard_error(found, arm, "test/worst_group_accuracy") is None
-    found.groups = GroupSampleCounts({"test": [[50, 25], [0, 100]]}, ["cat", "dog"], ["dark", "light"])
+    found.group_sample_counts = GroupSampleCounts({"test": [[50, 25], [0, 100]]}, ["cat", "dog"], ["dark", "light"])
     told = worst_group_of_arm(found, arm, "test")
     assert told is not None
     assert [(group.name, group.samples) for group in told.worst] == [("class 'cat' with bias class 'light'", 25)]
@@ -152,7 +152,7 @@ def test_samples_that_conflict_are_counted_by_the_class_that_each_bias_class_goe
     aligned: tuple[int, ...] | None, conflicting: int | None
 ) -> None:
     found = record(Told("search", [0.6]))
-    found.groups = GroupSampleCounts({"val": [[75, 30], [6, 90]]}, aligned=aligned)
+    found.group_sample_counts = GroupSampleCounts({"val": [[75, 30], [6, 90]]}, aligned=aligned)
     arm = to_arm(quickstart(), Results(quickstart(), found).ranked_all[0])
     counted = [n_samples_of_accuracy(found, arm, "val", f"{name}_accuracy") for name in ("aligned", "conflicting")]
     assert counted == [None if conflicting is None else 201 - conflicting, conflicting]
@@ -160,7 +160,7 @@ def test_samples_that_conflict_are_counted_by_the_class_that_each_bias_class_goe
 
 def test_more_bias_classes_than_classes_are_counted_too() -> None:
     found = record(Told("search", [0.6]))
-    found.groups = GroupSampleCounts({"val": [[75, 30, 1], [6, 90, 2]]}, aligned=(0, 1, 1))
+    found.group_sample_counts = GroupSampleCounts({"val": [[75, 30, 1], [6, 90, 2]]}, aligned=(0, 1, 1))
     arm = to_arm(quickstart(), Results(quickstart(), found).ranked_all[0])
     assert n_samples_of_accuracy(found, arm, "val", "conflicting_accuracy") == 30 + 1 + 6
 
