@@ -110,7 +110,7 @@ def train(
 
         remote, with_val = JobClient(address), data == "train+val"
         if best is None and not baseline and not Path(spec).exists():
-            best = on_cluster.export_from_cluster(remote, spec)
+            best = on_cluster.export_from_cluster(remote.address, spec)
         spec = _tell_best(spec, best)
         given = export_baseline_spec(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
         chosen = (
