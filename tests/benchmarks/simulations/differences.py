@@ -184,12 +184,12 @@ def _sure(truth: Truth, draws: int) -> Iterator[Row]:
         ranked = sorted(range(1, 1 + truth.top), key=lambda number: -_mean(record, number))
         found = find_rivals(Results(spec, record))
         assert found is not None
-        gap = found.gap
+        gap = found.difference_to_runner_up
         assert gap.interval is not None
         true = DEVIATION * float(truth.gain[ranked[0]] - truth.gain[ranked[1]])
         inside += gap.interval[0] <= true <= gap.interval[1]
         truly_best = 1 + int(truth.gain[1:].argmax())
-        named += truly_best in (ranked[0], *found.undecided)
+        named += truly_best in (ranked[0], *found.undecided_trials)
     for statement, count in (("95% interval, best - runner-up", inside), ("cannot be told from the best", named)):
         yield Row(statement, "report", str(truth), "at least 95%", 0.95, 1.0, count / draws, draws)
 

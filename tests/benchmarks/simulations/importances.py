@@ -130,11 +130,11 @@ def _rows(kind: str, trials: int, searches: int) -> Iterator[Row]:
     for seed in range(searches):
         record = study(kind, trials, seed)
         found = compute_importances(Results(spec(), record))
-        inside += [_holds(found.shares[key], one) for key, one in zip(keys, alone, strict=True)]
+        inside += [_holds(found.share_by_key[key], one) for key, one in zip(keys, alone, strict=True)]
         assert found.interactions is not None
         both.append(_holds(found.interactions, interactions))
         wrong.append(_untrue(found, dict(zip(keys, alone, strict=True))))
-        errors.append([abs(found.shares[key].value - one) for key, one in zip(keys, alone, strict=True)])
+        errors.append([abs(found.share_by_key[key].value - one) for key, one in zip(keys, alone, strict=True)])
         if seed < COMPARED and trials <= 100:
             theirs = fanova(record)
             optuna_errors.append([abs(theirs[key] - one) for key, one in zip(keys, alone, strict=True)])
@@ -166,5 +166,5 @@ def _holds(share: VarianceShare, truth: float) -> bool:
 
 def _untrue(found: Importances, truth: dict[str, float]) -> bool:
     """Whether the title says that a parameter explains what it does not."""
-    first = next(iter(found.shares))
-    return importance_title(spec(), found).startswith(first) and truth[first] < found.shares[first].low
+    first = next(iter(found.share_by_key))
+    return importance_title(spec(), found).startswith(first) and truth[first] < found.share_by_key[first].low

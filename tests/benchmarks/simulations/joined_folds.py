@@ -70,7 +70,7 @@ def intervals(truth: str, classes: int, share: float, rare: bool, draws: int) ->
             sides.append(Arm(f"trial {number}", number, (), spec, joined_folds=found))
         for name in METRICS:
             key = f"val/{name}"
-            spread = sides[0].statistics(key)
+            spread = sides[0].metric_statistics(key)
             gain = sides[1].difference_to(sides[0], key)
             assert spread
             assert spread.split_error

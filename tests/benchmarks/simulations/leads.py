@@ -190,7 +190,7 @@ def more_trials(draws: int, rng: np.random.Generator) -> Row:
     while len(better) < draws:
         told = search(spec, 36, lambda places: -0.6 * ((places - 0.4) ** 2).sum(1), rng)
         when = position_of_best(Results(spec, record(*told[:24])))
-        if when is not None and when.late:
+        if when is not None and when.is_late:
             values = [one.values[0] or 0.0 for one in told]
             better.append(max(values[24:]) > max(values[:24]))
     truth = "random search, 24 trials, the best among the last 6; 12 more trials"
@@ -213,7 +213,7 @@ def the_best(configurations: int, number: int, draws: int, rng: np.random.Genera
             values = (level + shared + rng.normal(0, 0.01, number)).tolist()
             told += [Told("confirm", [one], seed=seed, repeats=place) for seed, one in enumerate(values, 1)]
         found = find_rivals(Results(spec, record(*told)))
-        called.append(found is not None and not found.undecided and found.best.trial_number != 1)
+        called.append(found is not None and not found.undecided_trials and found.best.trial_number != 1)
     truth = f"{configurations} configurations, another better by next to nothing; {number} seeds"
     statement = "trial k is the best of those that ran on n seeds (95% confidence)"
     return row(LEAD, statement, truth, "at most 5%", 0.0, 0.05, called)
