@@ -131,8 +131,8 @@ def _rows(kind: str, trials: int, searches: int) -> Iterator[Row]:
         record = study(kind, trials, seed)
         found = compute_importances(Results(spec(), record))
         inside += [_holds(found.share_by_key[key], one) for key, one in zip(keys, alone, strict=True)]
-        assert found.interactions is not None
-        both.append(_holds(found.interactions, interactions))
+        assert found.interactions_share is not None
+        both.append(_holds(found.interactions_share, interactions))
         wrong.append(_untrue(found, dict(zip(keys, alone, strict=True))))
         errors.append([abs(found.share_by_key[key].value - one) for key, one in zip(keys, alone, strict=True)])
         if seed < COMPARED and trials <= 100:

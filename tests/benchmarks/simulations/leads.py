@@ -116,7 +116,7 @@ def _followed(values: Floats) -> bool | None:
         needed = estimate_seeds_needed(gap, ran)
         if needed.middle is None or ran == MAX_SEEDS_NEEDED:
             return None
-        ran = needed.following
+        ran = needed.next_batch
 
 
 def row(where: str, statement: str, truth: str, nominal: str, low: float, high: float, found: Sequence[bool]) -> Row:
