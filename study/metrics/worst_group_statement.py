@@ -193,14 +193,15 @@ class WorstGroup:
         over = "" if self.accuracy is None else f", over all {self.accuracy:.1%}"
         n_enough, enough = sum(size >= MIN_SHOWN_GROUP for size in self.sizes), f"{MIN_SHOWN_GROUP} samples or more"
         worst = self.worst_of_enough or self.worst
-        if not worst:
+        if not n_enough:
+            over = "" if self.accuracy is None else f"; over all {self.accuracy:.1%} are right"
+            few = f"none of the {len(self.sizes)} groups has {enough}: too few to tell which {model} serves worst"
+            yield f"on {self.split} {few}{over}"
+        elif not worst:
             sizes = (
                 f"of {len(self.sizes)} groups of class and bias class, of {self.sizes[0]} to {self.sizes[-1]} samples"
             )
             yield f"on {self.split}, in the worst {sizes}, {model} has {self.lowest:.1%} right{over}"
-        elif not n_enough:
-            few = f"none of the {len(self.sizes)} groups has {enough}: too few to tell which {model} serves worst"
-            yield f"on {self.split} {few}{over}"
         elif self.worst_of_enough and n_enough == 1:
             yield f"on {self.split} only {worst[0].name} has {enough}: {worst[0].counts_in_words}{over}"
         elif len(self.worst_of_enough) == n_enough:
