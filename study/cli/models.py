@@ -98,7 +98,7 @@ def train(
 
         remote, with_val = JobClient(address), data == "train+val"
         if best is None and not baseline and not Path(spec).exists():
-            best = on_cluster.exported_file(remote, spec)
+            best = on_cluster.exported_file(remote.address, spec)
         spec = _tell_best(spec, best)
         given = baseline_of(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
         chosen = (

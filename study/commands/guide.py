@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import cache, reduce
 from importlib.resources import files
 
-import yaml
+from ruamel.yaml import YAML
 
 from study.errors import UserError, nearest
 
@@ -243,7 +243,9 @@ def _guide_words(given: Sequence[str]) -> tuple[set[str], set[str]]:
 @cache
 def _everyday_words() -> dict[str, list[str]]:
     """Read which everyday words are taken for which of the guide's."""
-    found: dict[str, list[str]] = yaml.safe_load(GUIDE.joinpath("everyday-words.yaml").read_text("utf-8"))
+    found: dict[str, list[str]] = YAML(typ="safe", pure=True).load(
+        GUIDE.joinpath("everyday-words.yaml").read_text("utf-8")
+    )
     return found
 
 

@@ -217,6 +217,10 @@ class RemoteStudies:
                 raise self._no_such_study_error(name, jobs or [])
         return self._mirror.home
 
+    def is_known(self, name: str) -> bool:
+        """Return whether the head knows a driver of a study."""
+        return any(job.study == name for job in self._head.jobs())
+
     def status(self, name: str) -> ClusterStatus:
         """Return the document of `study status NAME --address URL`.
 
@@ -307,20 +311,21 @@ class RemoteStudies:
         )
 
 
-def exported_file(jobs: JobClient, name: str) -> Path | None:
+def exported_file(address: str, name: str) -> Path | None:
     """Read a study of the cluster, and write what it chose as a file; None: the cluster has no such search.
 
     Raises:
         UserError: the study is not complete.
     """
-    if not jobs.of(name):
+    studies = RemoteStudies(address)
+    if not studies.is_known(name):
         return None
-    folder = local_copy_folder(jobs, name)
+    folder = studies.home([name]).find_study(name)
     results = Results.load(folder)
     if results.spec.final_seeds is not None:
         return None
     if results.record.state != "complete" or results.best is None:
-        so_far = typed("export", name, "-o", BEST, "--address", jobs.address)
+        so_far = typed("export", name, "-o", BEST, "--address", address)
         how = f". The best so far: {so_far}" if results.best else ""
         raise UserError(f"{name}: is {results.record.state} on the cluster, not complete{how}")
     export.export(folder, results, folder.best_file)

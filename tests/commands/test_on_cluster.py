@@ -11,7 +11,6 @@ from helpers import Told, append_event, quickstart, write_ledger
 
 from study.address import MIN_TOKEN_CHARACTERS
 from study.cluster.head import DashboardUnreachableError, unreachable_error
-from study.cluster.job_client import JobClient
 from study.cluster.log_share import LogShare
 from study.commands import fetch as fetching
 from study.commands.final_training import final_study, find_model
@@ -149,22 +148,22 @@ def test_a_home_that_the_cluster_has_too_needs_no_fetch(there: There, monkeypatc
 
 
 def test_what_a_study_there_chose_is_trained_by_its_name(there: There) -> None:
-    jobs = JobClient(there.head.address)
+    address = there.head.address
     with pytest.raises(UserError, match=r"mine: is running on the cluster, not complete. .* study export mine -o best"):
-        exported_file(jobs, "mine")
+        exported_file(address, "mine")
     there.add(there.study, "complete")
-    file = exported_file(jobs, "mine")
+    file = exported_file(address, "mine")
     assert file is not None
     origin = load_study(str(file), one_trial=True).origin
     assert origin is not None
     assert (origin["study"], origin["trial"]) == ("mine", 0)
-    assert exported_file(jobs, "other") is None
+    assert exported_file(address, "other") is None
     assert there.home.studies() == []
 
 
 @pytest.mark.parametrize("there", [final_study(quickstart(), [0, 1], "mine")], indirect=True, ids=["final training"])
 def test_a_final_training_there_has_chosen_nothing(there: There) -> None:
-    assert exported_file(JobClient(there.head.address), "mine") is None
+    assert exported_file(there.head.address, "mine") is None
 
 
 def test_an_address_of_the_shell_whose_cluster_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
