@@ -97,7 +97,8 @@ def train(
         from study.spec.load import load_for_cluster
 
         remote, with_val = JobClient(address), data == "train+val"
-        if best is None and not baseline and not Path(spec).exists():
+        is_name = len(Path(spec).parts) == 1 and not Path(spec).suffix and not Path(spec).exists()
+        if best is None and not baseline and is_name and remote.of(spec):
             best = on_cluster.exported_file(remote.address, spec)
         spec = _tell_best(spec, best)
         given = baseline_of(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
