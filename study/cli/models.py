@@ -109,7 +109,8 @@ def train(
         from study.spec.load import load_for_cluster
 
         remote, with_val = JobClient(address), data == "train+val"
-        if best is None and not baseline and not Path(spec).exists():
+        is_name = len(Path(spec).parts) == 1 and not Path(spec).suffix and not Path(spec).exists()
+        if best is None and not baseline and is_name and remote.of(spec):
             best = on_cluster.export_from_cluster(remote.address, spec)
         spec = _tell_best(spec, best)
         given = export_baseline_spec(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)

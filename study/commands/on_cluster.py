@@ -217,10 +217,6 @@ class RemoteStudies:
                 raise self._no_such_study_error(name, jobs or [])
         return self._mirror.home
 
-    def is_known(self, name: str) -> bool:
-        """Return whether the head knows a driver of a study."""
-        return any(job.study == name for job in self._head.jobs())
-
     def status(self, name: str) -> RemoteStudyStatus:
         """Return the document of `study status NAME --address URL`.
 
@@ -314,15 +310,12 @@ class RemoteStudies:
 
 
 def export_from_cluster(address: str, name: str) -> Path | None:
-    """Read a study of the cluster, and write what it chose as a file; None: the cluster has no such search.
+    """Read a study of the cluster, and write what it chose as a file; None: it is a final training.
 
     Raises:
-        UserError: the study is not complete.
+        UserError: there is no such study, or it is not complete.
     """
-    studies = RemoteStudies(address)
-    if not studies.is_known(name):
-        return None
-    folder = studies.update_home([name]).find_study(name)
+    folder = RemoteStudies(address).update_home([name]).find_study(name)
     results = Results.load(folder)
     if results.spec.final_seeds is not None:
         return None

@@ -192,20 +192,15 @@ class WorstGroup:
         if self.lowest is None:
             return
         over = "" if self.accuracy is None else f", over all {self.accuracy:.1%}"
-        n_enough, enough = (
-            sum(size >= MIN_SHOWN_GROUP_SAMPLES for size in self.group_sizes),
-            f"{MIN_SHOWN_GROUP_SAMPLES} samples or more",
-        )
-        worst = self.worst_of_enough or self.worst
-        if not worst:
-            sizes = (
-                f"of {len(self.group_sizes)} groups of class and bias class, of {self.group_sizes[0]} to "
-                f"{self.group_sizes[-1]} samples"
-            )
-            yield f"on {self.split}, in the worst {sizes}, {model} has {self.lowest:.1%} right{over}"
-        elif not n_enough:
-            few = f"none of the {len(self.group_sizes)} groups has {enough}: too few to tell which {model} serves worst"
+        sizes, enough = self.group_sizes, f"{MIN_SHOWN_GROUP_SAMPLES} samples or more"
+        n_enough, worst = sum(size >= MIN_SHOWN_GROUP_SAMPLES for size in sizes), self.worst_of_enough or self.worst
+        if not n_enough:
+            over = "" if self.accuracy is None else f"; over all {self.accuracy:.1%} are right"
+            few = f"none of the {len(sizes)} groups has {enough}: too few to tell which {model} serves worst"
             yield f"on {self.split} {few}{over}"
+        elif not worst:
+            groups = f"of {len(sizes)} groups of class and bias class, of {sizes[0]} to {sizes[-1]} samples"
+            yield f"on {self.split}, in the worst {groups}, {model} has {self.lowest:.1%} right{over}"
         elif self.worst_of_enough and n_enough == 1:
             yield f"on {self.split} only {worst[0].name} has {enough}: {worst[0].counts_in_words}{over}"
         elif len(self.worst_of_enough) == n_enough:

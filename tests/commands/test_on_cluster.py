@@ -159,7 +159,8 @@ def test_what_a_study_there_chose_is_trained_by_its_name(there: There) -> None:
     origin = load_study(str(file), one_trial=True).origin
     assert origin is not None
     assert (origin["study"], origin["trial"]) == ("mine", 0)
-    assert export_from_cluster(address, "other") is None
+    with pytest.raises(UserError, match="other: no such study"):
+        export_from_cluster(address, "other")
     assert there.home.list_studies() == []
 
 
