@@ -159,7 +159,7 @@ def test_where_no_group_has_a_metric_of_its_own_the_lowest_accuracy_is_told() ->
     assert find_worst_group(GroupCounts.from_metrics("test", [[1, 4]], {}.get), None, None) is None
     tiny = find_worst_group(GroupCounts.from_metrics("test", [[1, 4], [2, 3]], values.get), None, None)
     assert tiny is not None
-    assert tiny.line() == (
+    assert tiny.first_sentence() == (
         "On test none of the 4 groups has 10 samples or more: too few to tell which the model serves worst; over all "
         "80.0% are right. The model card says more."
     )
