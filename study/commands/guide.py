@@ -11,8 +11,6 @@ from difflib import get_close_matches
 from functools import cache, reduce
 from importlib.resources import files
 
-import yaml
-
 from study.errors import UserError, nearest
 
 GUIDE = files("study").joinpath("guide")
@@ -243,8 +241,9 @@ def _guide_words(given: Sequence[str]) -> tuple[set[str], set[str]]:
 @cache
 def _everyday_words() -> dict[str, list[str]]:
     """Read which everyday words are taken for which of the guide's."""
-    found: dict[str, list[str]] = yaml.safe_load(GUIDE.joinpath("everyday-words.yaml").read_text("utf-8"))
-    return found
+    lines = GUIDE.joinpath("everyday-words.txt").read_text("utf-8").splitlines()
+    pairs = (line.split(": ") for line in lines if not line.startswith("#"))
+    return {term: words.split(", ") for term, words in pairs}
 
 
 def _words(text: str) -> list[str]:
