@@ -163,11 +163,12 @@ def format_metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
         axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
 
 
-def draw_end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
+def draw_end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]], is_bold: bool = True) -> None:
     """Write names to the right of their points, in a colour, pushed apart where they would overlap.
 
     Args:
         labels: (x, y, name, colour) of each.
+        is_bold: whether they are large and bold.
     """
     low, high = axes.get_ylim()
     height = axes.get_figure(root=True).get_size_inches()[1]  # type: ignore[union-attr]
@@ -183,8 +184,8 @@ def draw_end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]])
             textcoords="offset points",
             color=colour,
             va="center",
-            fontweight="bold",
-            fontsize=9.5,
+            fontweight="bold" if is_bold else "normal",
+            fontsize=9.5 if is_bold else 8.5,
             annotation_clip=False,
         )
 

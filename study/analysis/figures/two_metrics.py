@@ -17,6 +17,7 @@ from study.analysis.figures.style import (
     ORANGE,
     VERMILLION,
     Mark,
+    draw_end_labels,
     draw_legend,
     escape_dollars,
     format_metric_axis,
@@ -360,7 +361,7 @@ def _draw_front_fresh_seeds(
     The first of `arms` is the chosen one; `broken` has the scores of those that break a limit.
     """
     line, breaks = [], _broken_limits_text(spec, *broken.values())
-    across = [x.mean for arm in arms if (x := arm.statistics(names[0]))]
+    labels = list[tuple[float, float, str, str]]()
     for place, arm in enumerate(arms):
         x, y = arm.statistics(names[0]), arm.statistics(names[1])
         if x is None or y is None:
@@ -373,22 +374,15 @@ def _draw_front_fresh_seeds(
         if place == 0:
             axes.scatter([x.mean], [y.mean], **BEST_MARK, zorder=6)
         if arm.number in on_front and arm.label != "baseline":
-            is_right = 2 * x.mean > min(across) + max(across)  # its name stands to the left, so that no edge cuts it
-            axes.annotate(
-                escape_dollars(arm.label),
-                (x.mean, y.mean),
-                xytext=(-6 if is_right else 6, 5),
-                textcoords="offset points",
-                ha="right" if is_right else "left",
-                fontsize=8.5,
-                zorder=7,
-            )
+            labels.append((x.mean, y.mean, arm.label, BLACK))
         line += [(x.mean, y.mean)] if arm.number in on_front else []
     is_test = names[0].startswith("test")
     if not is_test and len(spec.objective.metrics) == 2:
         _draw_front_line(spec, axes, line, names[0])
     draw_limits(spec, axes, names)
     axes.margins(0.2)
+    axes.autoscale_view()
+    draw_end_labels(axes, labels, is_bold=False)
     axes.set_title(f"{formatting.rerun_words(spec)}, {'test' if is_test else 'validation'}", loc="left")
     _label_front_axes(spec, axes, names)
     axes.set_ylabel("")
