@@ -206,9 +206,10 @@ def _where(section: Section, mark: str) -> str:
 
 
 def _searched_texts(passage: Passage) -> list[str]:
-    """Return what is searched of a passage: its heading, its text, and each question beside it."""
+    """Return what is searched of a passage: its heading with its name if that is one word, its text, each question."""
     questions = [" ".join(_telling(_words(question))) for question in passage.asked]
-    return [passage.section.heading, passage.text.rpartition(HEAD)[2], *questions]
+    name = passage.name if " " not in passage.name else ""
+    return [f"{passage.section.heading} {name}", passage.text.rpartition(HEAD)[2], *questions]
 
 
 def _stems(texts: Sequence[str]) -> list[Counter[str]]:
