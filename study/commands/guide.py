@@ -19,7 +19,7 @@ FOR_MAINTAINERS = ("adding-things", "architecture", "changelog")
 FURTHER = 3
 """Number of passages of which one line is listed after the one that is shown."""
 
-IN_HEADING, IN_QUESTIONS, ASKED_AS, EVERYDAY, LATE = 2.0, 1.0, 2.5, 0.6, 0.7
+IN_HEADING, IN_QUESTIONS, ASKED_AS, EVERYDAY, LATE = 2.0, 1.0, 2.2, 0.6, 0.7
 """What a word of the heading, and one of the questions beside a passage, counts beside one of its text; what the most
 similar of these questions counts; what a word that stands for an everyday one counts beside one that was asked for; the
 factor of a late passage. `tests/benchmarks/guide_search.py` says what each is worth."""
