@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from study.data import user_data
 from study.data.table_columns import MISSING, is_numeric, numeric_column
 from study.data.table_findings import MARKS, WORDS, Finding, Kind, key_with_values, leave_out
-from study.text import counted, few_names, quoted
+from study.text import list_few_names, pluralise, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -178,7 +178,7 @@ def _code_findings(column: "pd.Series") -> Iterator[Finding]:
     is_whole = values[0] >= 0 and not (values % 1).any() and (values % 5).any()  # 50, 100, 250 are amounts
     is_few = len(values) <= FEW_CODES and counts.sum() >= FEW_CODES * len(values) / 2
     if is_few and is_whole and values[-1] >= LARGE_CODE and len(np.unique(np.diff(values))) > 1:
-        name, shown = _column_name(column), few_names([f"{value:g}" for value in values], 3)
+        name, shown = _column_name(column), list_few_names([f"{value:g}" for value in values], 3)
         problem = f"has {len(values)} different whole numbers, as codes have: {shown}"
         yield Finding(name, problem, f"If they are codes: {key_with_values(WORDS, (name,))}", "odd", WORDS, (name,))
 
@@ -210,7 +210,9 @@ def _missing_word_findings(column: "pd.Series") -> Iterator[Finding]:
     if there := [] if is_numeric(column) else sorted({*column.unique()} & MISSING_WORDS):
         counts = [f"{quoted(word)} ({int((column == word).sum())} rows)" for word in there]
         remedy = f"If they mean a missing value: {key_with_values(MARKS, there)}"
-        yield Finding(_column_name(column), f"has the words {few_names(counts)}", remedy, "odd", MARKS, tuple(there))
+        yield Finding(
+            _column_name(column), f"has the words {list_few_names(counts)}", remedy, "odd", MARKS, tuple(there)
+        )
 
 
 def _spelling_findings(column: "pd.Series") -> Iterator[Finding]:
@@ -220,7 +222,7 @@ def _spelling_findings(column: "pd.Series") -> Iterator[Finding]:
     alike: dict[str, list[str]] = {}
     for word in sorted(map(str, column.dropna().unique())):
         alike.setdefault(user_data.normalise_spelling(word), []).append(word)
-    if several := [few_names([quoted(word) for word in words]) for words in alike.values() if len(words) > 1]:
+    if several := [list_few_names([quoted(word) for word in words]) for words in alike.values() if len(words) > 1]:
         problem = f"has words that may be one: {'; '.join(several[:3])}"
         yield Finding(
             _column_name(column), problem, "Each is a kind of its own; write them alike if they are one", "odd"
@@ -249,10 +251,10 @@ def find_small_groups(column: str, labels: user_data.TableLabels) -> list[Findin
         [quoted(of[code]) if of else str(code) for of, code in zip(names, pairs[place], strict=True)] for place in few
     ]
     shown = [
-        f"{ours} with {theirs} ({counted(int(counts[place]), 'row')})"
+        f"{ours} with {theirs} ({pluralise(int(counts[place]), 'row')})"
         for (ours, theirs), place in zip(words, few, strict=True)
     ]
-    problem = f"has {counted(len(few), 'group')} of fewer than {FEW_IN_GROUP} rows: {few_names(shown, 2)}"
+    problem = f"has {pluralise(len(few), 'group')} of fewer than {FEW_IN_GROUP} rows: {list_few_names(shown, 2)}"
     return [Finding(column, problem, "Join groups in the table: of few rows nothing is told", "odd")]
 
 

@@ -20,7 +20,7 @@ from study.data.table_findings import Finding
 from study.data.table_format import Decimal, Encoding, Separator, plain_number
 from study.errors import UserError
 from study.knobs import Range
-from study.text import few_names, quoted
+from study.text import list_few_names, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -366,7 +366,7 @@ def _alignment(
     numbers = [-1] * len(biases)
     for pair in given:
         if pair not in pairs:
-            of_bias, of_class = (few_names([*map(quoted, names)]) for names in (biases, classes))
+            of_bias, of_class = (list_few_names([*map(quoted, names)]) for names in (biases, classes))
             allowed = f"BIAS=CLASS, of {path} {of_bias} and {of_class}"
             raise UserError(f"data.aligned: {quoted(pair)} given, allowed is {allowed}")
         s, y = pairs[pair]
@@ -478,7 +478,9 @@ def group_notes(column: str, values: Sequence[str], splits: Mapping[str, NDArray
         for row in members:
             homes.setdefault(values[row], set()).add(name)
     if divided := [quoted(value) for value, found in homes.items() if len(found) > 1]:
-        return [f"data.group: {len(divided)} values of {quoted(column)} are in several splits: {few_names(divided)}"]
+        return [
+            f"data.group: {len(divided)} values of {quoted(column)} are in several splits: {list_few_names(divided)}"
+        ]
     return [f"data.group: each of the {len(homes)} values of {quoted(column)} is in one split"]
 
 
@@ -669,7 +671,9 @@ def with_positive_last(labels: TableLabels, positive: str | None, path: Path) ->
         what = f"{labels.classes} classes" if names else "several columns combined as classes"
         raise UserError(f"data.positive: {quoted(positive)} given, but {path} has {what}; it is for two classes alone")
     if positive not in names:
-        raise UserError(f"data.positive: {quoted(positive)} given, no class of {path}. Allowed: {few_names(names)}")
+        raise UserError(
+            f"data.positive: {quoted(positive)} given, no class of {path}. Allowed: {list_few_names(names)}"
+        )
     if positive == names[1]:
         return labels
     turned = replace(labels, target=1 - labels.target, class_names=names[::-1])

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from study.data.dataset import Facts
-from study.knobs import Knob, Range, Searched, Section, given, knobs
+from study.knobs import Knob, Range, SearchRange, Section, read_knobs, value_or_default
 from study.losses.loss_catalogue import losses, needs_two_views, parameter_names, required_tensors
 from study.methods.debiasing import (
     NO_REGULARISER,
@@ -33,7 +33,7 @@ HALF_A_METHOD = frozenset({"biased_triplet"})
 """Losses that only a method with two encoders uses."""
 
 Count = Annotated[int, Range(low=1, high=16)]
-Clusters = Annotated[int, Range(low=2), Searched(3, 20, paper=(10,))]
+Clusters = Annotated[int, Range(low=2), SearchRange(3, 20, paper=(10,))]
 
 VIEWS = Knob("views", Count, 1, False, "views of each sample in a batch")
 POSITIVES = Knob("positives", Count, 1, False, "M of DCL: further views of each sample in its positive term")
@@ -54,7 +54,7 @@ CE_WEIGHT = Knob("ce_weight", Annotated[float, Range(low=0.0)], 1.0, False, "wei
 def keys(method: Section) -> Iterator[Knob]:
     """Yield the keys of a `method` section that names a contrastive loss."""
     name = str(method["name"])
-    yield from knobs(losses()[name])
+    yield from read_knobs(losses()[name])
     if "extra_positives" in parameter_names(name):
         yield POSITIVES
     if not needs_two_views(name):
@@ -92,7 +92,7 @@ def needs(method: Section) -> Needs:
         labels=next(iter(asking), None),
         bias=keys_for_bias[0] if keys_for_bias else None,
         condition="name" if name in CLUSTERED or (conditioned and name not in REPRESENTATION_AS_CONDITION) else None,
-        views=pairs or ("views" if given(method, "views", 1) > 1 else None),
+        views=pairs or ("views" if value_or_default(method, "views", 1) > 1 else None),
         varying_key="unknown_bias" if method.get("unknown_bias") == "sup_con" else None,
         receptive_field=receptive_field(method),
         epochs=("classifier_epochs", stage_epochs(method) + 1) if stage_epochs(method) else None,

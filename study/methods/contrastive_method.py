@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from study.data.dataset import Facts
-from study.knobs import Section, given, options
+from study.knobs import Section, to_options, value_or_default
 from study.losses.loss_catalogue import losses, needs_two_views, required_tensors
 from study.losses.sup_con import sup_con
 from study.methods.batch import DIAGNOSTICS, Batch, BatchLabels, Method, PerSample
@@ -32,8 +32,8 @@ class InputMaker(nn.Module):
         self.on_representation = on_representation
         self.asks_features = "bias_features" in required_tensors(str(method["name"]))
         self.bias_classes = bias_classes or 1
-        self.clusters = given(method, "clusters", 0)
-        self.use_target = given(method, "use_target", True)
+        self.clusters = value_or_default(method, "clusters", 0)
+        self.use_target = value_or_default(method, "use_target", True)
         self.cluster_of = PerSample(0)
 
     def begin(self, train: BatchLabels) -> None:
@@ -70,12 +70,14 @@ class Contrastive(Method):
         super().__init__()
         self.network, self.name = network, str(method["name"])
         self.loss = RegularisedLoss(
-            LossTerm.from_method(losses()[self.name], method), build_regulariser(method), options(TermWeights, method)
+            LossTerm.from_method(losses()[self.name], method),
+            build_regulariser(method),
+            to_options(TermWeights, method),
         )
         self.inputs = InputMaker(method, facts.bias_classes, on_representation)
-        positives = given(method, "positives", 1)
+        positives = value_or_default(method, "positives", 1)
         least = 2 if needs_two_views(self.name) or not method.get("use_target", True) else 1
-        self.pair_views = least if needs_two_views(self.name) else max(least, given(method, "views", 1))
+        self.pair_views = least if needs_two_views(self.name) else max(least, value_or_default(method, "views", 1))
         self.views = self.pair_views + (positives if positives > 1 else 0)
         adds_cross_entropy = method.get("cross_entropy", "none") != "none"
         weight = method.get("ce_weight", 1.0) if adds_cross_entropy else 0.0

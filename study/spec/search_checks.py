@@ -10,10 +10,10 @@ from itertools import islice
 from pydantic import ValidationError
 
 from study import methods, models
-from study.catalogue import APART, FITTED
+from study.catalogue import OWN_FUNCTION_NAMES, REFERENCE_METHOD
 from study.data.dataset import Facts
-from study.errors import nearest
-from study.knobs import Knob, Params, Scalar, Section, Value, options
+from study.errors import did_you_mean
+from study.knobs import Knob, Params, Scalar, Section, Value, to_options
 from study.methods import OWN
 from study.models.network_keys import EARLY_LAYERS, early_width
 from study.spec.configuration import distinct_configurations, is_same_configuration
@@ -136,8 +136,11 @@ def trial_faults(trial: Mapping[str, Section], facts: Facts) -> Iterator[tuple[t
         return
     if method["name"] == OWN:
         return
-    if method["name"] == FITTED and trial["train"]["epochs"] != 1:
-        why = f"{trial['train']['epochs']} given, allowed is 1 with method.name {FITTED}, which is fitted at once"
+    if method["name"] == REFERENCE_METHOD and trial["train"]["epochs"] != 1:
+        why = (
+            f"{trial['train']['epochs']} given, allowed is 1 with method.name {REFERENCE_METHOD}, which is fitted at "
+            f"once"
+        )
         yield ("train", "epochs"), why
     epsilon, temperature = method.get("epsilon"), method.get("temperature")
     if isinstance(epsilon, int | float) and isinstance(temperature, int | float) and epsilon > 2.0 / temperature:
@@ -244,7 +247,7 @@ def check_space(domains: Domains, sections: Sections, forms: SectionForms, probl
             problems.add(at, "a range given, allowed are choices: each is a data set, network or method of its own")
         if key.endswith(".name"):
             _check_names_of_key(key, domain.choices or [], sections, at, problems)
-        if isinstance(domain.step, float) and any(int in knob.kinds for knob in forms.knobs(key)):
+        if isinstance(domain.step, float) and any(int in knob.plain_types for knob in forms.knobs(key)):
             problems.add((*at, "step"), f"{domain.step!r} given, allowed is a whole number, as {key} is one")
         _check_when(domain.when, domains, (*at, "when"), problems)
 
@@ -321,7 +324,7 @@ def _check_key_exists(key: str, valid: list[str], at: Key, problems: Problems) -
     if key in valid or (name == "name" and section in CATALOGUES):
         return True
     near = [other for other in valid if other.split(".")[0] == section]
-    problems.add(at, f"unknown key. {nearest(key, valid)}Allowed: {', '.join(near or valid)}")
+    problems.add(at, f"unknown key. {did_you_mean(key, valid)}Allowed: {', '.join(near or valid)}")
     return False
 
 
@@ -330,9 +333,9 @@ def _check_names_of_key(key: str, chosen: Sequence[Scalar], sections: Sections, 
     valid = list(dict.fromkeys([*sections.alternatives.get(section, {}), *valid_names(section)]))
     wrong = [name for name in chosen if name not in valid]
     for name in wrong:
-        problems.add(at, f"{name!r} given. {nearest(str(name), valid)}Allowed: {', '.join(valid)}")
+        problems.add(at, f"{name!r} given. {did_you_mean(str(name), valid)}Allowed: {', '.join(valid)}")
     plain = [name for name in chosen if name not in wrong and name not in sections.alternatives.get(section, {})]
-    unusable = [why for name in plain if (why := CATALOGUES[section].problem(str(name)))]
+    unusable = [why for name in plain if (why := CATALOGUES[section].why_unusable(str(name)))]
     for why in unusable:
         problems.add(at, why)
     return not wrong and not unusable
@@ -342,7 +345,9 @@ def _check_when(when: Mapping[str, list[Scalar]], domains: Domains, at: Key, pro
     for key, values in when.items():
         if key not in domains:
             searched = list(domains)
-            problems.add((*at, key), f"is not in search.space. {nearest(key, searched)}Allowed: {', '.join(searched)}")
+            problems.add(
+                (*at, key), f"is not in search.space. {did_you_mean(key, searched)}Allowed: {', '.join(searched)}"
+            )
         elif domains[key].choices is None:
             problems.add((*at, key), f"{key} is searched as a range, allowed in a condition are keys with choices")
         else:
@@ -366,7 +371,7 @@ def section_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tu
     Args:
         facts: of the data set of the `data` section.
     """
-    method, train, name = sections["method"], options(TrainOptions, sections["train"]), sections["data"]["name"]
+    method, train, name = sections["method"], to_options(TrainOptions, sections["train"]), sections["data"]["name"]
     yield from _early_layers_faults(sections, facts)
     for key, why in methods.unmet_needs(method, facts):
         yield ("method", key), f"{method[key]!r} given, it {why}, which data.name {name!r} lacks"
@@ -488,7 +493,7 @@ def complete_function_file(values: dict[str, Value], problems: Problems) -> dict
     for name in method:
         if not re.fullmatch(r"[A-Za-z]\w*", str(name)):
             problems.add(("method", str(name)), "allowed is a name of letters, digits and '_'")
-    apart = {"data": APART["study.data"], "model": APART["study.models"]}
+    apart = {"data": OWN_FUNCTION_NAMES["study.data"], "model": OWN_FUNCTION_NAMES["study.models"]}
     return {
         **values,
         **{key: {"name": name, **as_mapping(values.get(key))} for key, name in apart.items()},
@@ -503,8 +508,12 @@ def function_faults(trial: Mapping[str, Section]) -> Iterator[tuple[tuple[str, s
     """
     own = trial["method"]["name"] == OWN
     for section, catalogue in (("data", "study.data"), ("model", "study.models")):
-        if own != (trial[section]["name"] == APART[catalogue]):
-            allowed = APART[catalogue] if own else f"any but {APART[catalogue]}, which is for method.name {OWN}"
+        if own != (trial[section]["name"] == OWN_FUNCTION_NAMES[catalogue]):
+            allowed = (
+                OWN_FUNCTION_NAMES[catalogue]
+                if own
+                else f"any but {OWN_FUNCTION_NAMES[catalogue]}, which is for method.name {OWN}"
+            )
             yield (section, "name"), f"{trial[section]['name']!r} given, allowed is {allowed}"
     if own:
         meant = (

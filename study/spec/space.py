@@ -90,7 +90,7 @@ def build_space(domains: Mapping[str, Domain], sections: Sections, section_forms
         *section_forms.deciders.values()
     )
     named = {key for key in domains if key.endswith(".name") or key.startswith("data.")}
-    integers = {key for key in domains if any(int in knob.kinds for knob in section_forms.knobs(key))}
+    integers = {key for key in domains if any(int in knob.plain_types for knob in section_forms.knobs(key))}
     order = _sort_domains(domains, section_forms.deciders)
     return Space(order, frozenset(deciding & domains.keys() | named), frozenset(integers), sections.has)
 

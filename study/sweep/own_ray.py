@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from study.address import LOOPBACK, token_for
+from study.address import LOOPBACK, use_new_token
 from study.errors import StartInterruptedError
-from study.files import lock
-from study.places import folder_for_sockets
+from study.files import lock_file
 from study.sweep.host_memory import MemoryLimit
 from study.upstream.cgroup import processors
 from study.upstream.child_process import python_command
@@ -33,6 +32,7 @@ from study.upstream.ray_internals import (
     with_own_signals,
 )
 from study.upstream.scratch import CLEAN_UP_S, KILL_TIMEOUT_S, OWNER, RUN, end_processes, processes_of, scratch_folder
+from study.writable_folders import ray_socket_folder
 
 if TYPE_CHECKING:
     from ray import ObjectRef
@@ -185,9 +185,9 @@ def own_ray(gpus: int | None, tell: Callable[[str], None], stopping: Callable[[]
         KeyboardInterrupt: `stopping` says so.
     """
     with (
-        scratch_folder(RUN, folder_for_sockets(MAX_FOLDER_CHARACTERS)) as folder,
+        scratch_folder(RUN, ray_socket_folder(MAX_FOLDER_CHARACTERS)) as folder,
         _guard_folder(folder),
-        token_for(folder),
+        use_new_token(folder),
     ):
         ray = _start_with_retries(folder, gpus, tell, stopping)
         try:
@@ -359,7 +359,7 @@ class StartWaiter:
             with suppress(OSError):  # a system may let nobody list it, a file system may lock no folders
                 turn = os.open(place, os.O_RDONLY)
                 open_folder.callback(os.close, turn)
-                while not lock(turn) and time.monotonic() < until:
+                while not lock_file(turn) and time.monotonic() < until:
                     self.look("other studies of this machine start theirs first")
                     time.sleep(0.05)
             yield

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
-from study.home.ledger import empty_message
+from study.home.ledger import empty_ledger_message
 from study.tracking.connection import format_error, is_unknown_route, iterate_search, open_mlflow, prepare_database
 from study.tracking.tracking_state import TrackingState, study_id
 
@@ -36,7 +36,7 @@ def remove_study_runs(home: Home, folder: StudyFolder) -> int:
     study = study_id(folder.ledger_file)
     if not study:
         raise UserError(
-            f"{empty_message(folder.ledger_file)}, and so is which runs in MLflow are its own. Remove it by hand"
+            f"{empty_ledger_message(folder.ledger_file)}, and so is which runs in MLflow are its own. Remove it by hand"
         )
     try:
         return _remove_everywhere(home, folder, study)

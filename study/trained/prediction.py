@@ -11,8 +11,8 @@ from study.data.image_files import ENDINGS, decode_readable
 from study.data.label_files import find_on_disk
 from study.data.table_columns import Encoding
 from study.data.table_format import FOUND, TABLES
-from study.errors import UserError, nearest
-from study.text import few_names, quoted
+from study.errors import UserError, did_you_mean
+from study.text import list_few_names, quoted
 from study.trained.classifier import Classifier
 from study.trained.prediction_table import Prediction, Predictions, Sample, make_predictions
 
@@ -57,7 +57,7 @@ def predict(
 def _predict_table(classifier: Classifier, paths: Sequence[Path]) -> Predictions:
     """Predict the class of each row of the one table in `paths`."""
     if len(paths) != 1 or paths[0].suffix.lower() not in TABLES:
-        given = few_names([str(path) for path in paths])
+        given = list_few_names([str(path) for path in paths])
         raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(TABLES)})")
     encoding, section = _encoding(classifier), classifier.description.config["data"]
     known = table_format.format_from_keys(section)
@@ -120,9 +120,9 @@ def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str, deci
     encoding = _encoding(classifier)
     names = [str(name) for name in frame.columns]
     if lacking := list(table_columns.absent_columns(names, encoding)):
-        needed = few_names([column.name for column in encoding])
-        problem = f"no column {', '.join(map(quoted, lacking))}. {nearest(lacking[0], names)}"
-        raise UserError(f"{place}: {problem}It has: {few_names(names)}. The model takes: {needed}")
+        needed = list_few_names([column.name for column in encoding])
+        problem = f"no column {', '.join(map(quoted, lacking))}. {did_you_mean(lacking[0], names)}"
+        raise UserError(f"{place}: {problem}It has: {list_few_names(names)}. The model takes: {needed}")
     if twice := [column.name for column in encoding if names.count(column.name) > 1]:
         raise UserError(f"{place}: has more than one column {', '.join(map(quoted, twice))}. Which one is meant?")
     if frame.empty:
@@ -152,7 +152,7 @@ def _encoding(classifier: Classifier) -> Encoding:
 
 def _worst_group_warning(classifier: Classifier) -> str | None:
     worst = classifier.description.worst_group
-    return None if worst is None else worst.line()
+    return None if worst is None else worst.first_sentence()
 
 
 def _image_column(classifier: Classifier, column: str | None) -> str:

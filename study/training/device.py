@@ -25,7 +25,7 @@ from torch import Tensor
 from study.data.dataset import Facts, Split
 from study.errors import UserError
 from study.methods import BatchLabels
-from study.metrics import PHASES
+from study.metrics import EPOCH_PHASES
 from study.training.config import TrainOptions
 from study.training.gpu_errors import OLDER, TORCH, find_pattern, gpu_fault
 
@@ -453,7 +453,7 @@ class EpochClock:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         kind: type[HostPhase | CudaPhase] = CudaPhase if device.type == "cuda" else HostPhase
-        self._phases = {name: kind() for name in PHASES}
+        self._phases = {name: kind() for name in EPOCH_PHASES}
         # the bound method of the dictionary is the fastest way from a name to its phase
         self.phase = self._phases.__getitem__
         if device.type == "cuda":

@@ -8,7 +8,7 @@ import re
 from functools import cache
 from typing import Literal, NamedTuple
 
-from study.errors import message_of
+from study.errors import error_message
 
 TORCH = "a torch built for CUDA: https://pytorch.org/get-started/locally/"
 
@@ -140,7 +140,7 @@ def find_pattern(message: str) -> ErrorPattern | None:
 
 def gpu_fault(error: BaseException) -> str | None:
     """Say why no trial can use the GPU of this error any more, and the remedy; None: the error does not say so."""
-    text = message_of(error)
+    text = error_message(error)
     pattern = find_pattern(text)
     if pattern is None or pattern.meaning != "device":
         return None

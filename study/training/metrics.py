@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from study.data.dataset import Facts
-from study.metrics import GROUPS, METRICS, available_metrics
+from study.metrics import CELLS_BY_GROUP_METRIC, METRICS, available_metrics
 from study.training.counts import PredictionCounts, nanmin, nanrange
 from study.training.standard_errors import ERRORS
 
@@ -207,7 +207,7 @@ COMPUTED: Mapping[str, Callable[[ScoredPredictions], Tensor]] = {
     "equal_opportunity": equal_opportunity,
     "demographic_parity": demographic_parity,
     "accuracy_parity": accuracy_parity,
-    **{name: partial(group_accuracy, of_class=y, of_bias=s) for name, (y, s) in GROUPS.items()},
+    **{name: partial(group_accuracy, of_class=y, of_bias=s) for name, (y, s) in CELLS_BY_GROUP_METRIC.items()},
 }
 """Function that computes each metric of predictions, by the metric's name in `study.metrics`."""
 
@@ -248,8 +248,8 @@ def compute_metrics(
         by_groups[True] = replace(outcome, counts=counts)
     names = available_metrics(facts, inferred=inferred is not None)
     names = [name for name in names if scores is not None or not METRICS[name].needs_scores]
-    values = {name: COMPUTED[name](by_groups[METRICS[name].of_inferred]) for name in names}
+    values = {name: COMPUTED[name](by_groups[METRICS[name].needs_inferred_groups]) for name in names}
     ruling = [name for name in names if errors and name in ERRORS]
     return values | {
-        f"{name}_standard_error": ERRORS[name](by_groups[METRICS[name].of_inferred].counts) for name in ruling
+        f"{name}_standard_error": ERRORS[name](by_groups[METRICS[name].needs_inferred_groups].counts) for name in ruling
     }

@@ -13,7 +13,7 @@ from runs import Runs
 from servers import ADMIN, PASSWORD, MlflowServer, Postgres, of_mlflow_2
 from tracked_study import PARAMS, SESSION, SPEC
 
-from study.commands.final_training import find_model
+from study.commands.final_training import find_model_files
 from study.home.events import EpochReported, SessionClosed, SessionOpened, TrialDecided, TrialEnded, TrialStarted
 from study.home.folder import Home
 from study.home.ledger import Ledger
@@ -141,11 +141,11 @@ def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, address: str)
     folder = train(home)
     model = best_model(folder, Results.load(folder))
     assert model is not None
-    follower = Tracker(home, folder, folder.spec())
+    follower = Tracker(home, folder, folder.load_spec())
     follower.start()
     assert follower.finish() is None
     assert register_model_version(home, folder, "small-final", model) is None
-    with find_model(home, "models:/small-final@candidate") as description:
+    with find_model_files(home, "models:/small-final@candidate") as description:
         found = Classifier.load(description, "cpu")
     assert found.description == Classifier.load(model.description, "cpu").description
     assert register_model_version(home, folder, "small-final", model) is None

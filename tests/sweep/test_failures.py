@@ -166,7 +166,7 @@ def test_what_runs_again(found: Failure, attempt: int, gpu: float, again: bool) 
 
 
 def test_a_trial_that_had_a_gpu_to_itself_is_not_given_another() -> None:
-    trial = TrialRecord(0, "search", {}, 0, has_gpu_alone=True)
+    trial = TrialRecord(0, "search", {}, 0, needs_gpu_alone=True)
     assert not Failure("OOM", "", alone=True).may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
     assert Failure("PREEMPTED", "").may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
 

@@ -17,13 +17,13 @@ import psutil
 import pytest
 from own_process import as_driver
 
-from study.places import folder_for_sockets
 from study.sweep import own_ray
 from study.sweep.own_ray import MAX_FOLDER_CHARACTERS, OwnRay, StartWaiter, no_room_text
 from study.upstream.cgroup import processors
 from study.upstream.environment import ProcessKind, variables
 from study.upstream.ray_internals import JOB, PLACE, SESSION
 from study.upstream.scratch import OWNER, RUN, processes_of
+from study.writable_folders import ray_socket_folder
 
 FAILS = """
 import json, sys
@@ -267,7 +267,7 @@ def test_a_long_temporary_folder_is_passed_over(monkeypatch: pytest.MonkeyPatch)
         for length in range(len(above) + 2, 120):
             (place := Path(f"{above}/{'x' * (length - len(above) - 1)}")).mkdir()
             monkeypatch.setattr(tempfile, "tempdir", str(place))
-            chosen = folder_for_sockets(MAX_FOLDER_CHARACTERS)
+            chosen = ray_socket_folder(MAX_FOLDER_CHARACTERS)
             assert len(f"{chosen}/{RUN}12345678") + SESSION <= 103
             assert chosen in ("/tmp", str(place))
     assert chosen == "/tmp"

@@ -10,7 +10,7 @@ from study.tracking import Tracker, remove_study_runs
 
 
 def track(home: Home, folder: StudyFolder) -> None:
-    tracker = Tracker(home, folder, folder.spec())
+    tracker = Tracker(home, folder, folder.load_spec())
     tracker.start()
     assert (tracker.finish(), tracker.attach({folder.spec_file: "report"})) == (None, None)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from study.data import Facts
 from study.metrics import METRICS
-from study.metrics.selection_rules import RULES
+from study.metrics.selection_rules import SELECTION_RULES
 from study.training import metrics
 from study.training.counts import CLASS_SHRINKAGE, SHRINKAGE, CellStatistics
 from study.training.counts import kinds_of_cells as alike
@@ -152,7 +152,7 @@ def computed(prediction: list[int], target: list[int], bias: list[int], of: Fact
 
 def test_each_rule_has_its_standard_error() -> None:
     losses = {name for name in METRICS if name.endswith("log_loss")}
-    assert set(ERRORS) == {rule.metric for rule in RULES} | {"aligned_accuracy"} | losses
+    assert set(ERRORS) == {rule.metric for rule in SELECTION_RULES} | {"aligned_accuracy"} | losses
 
 
 def share_error(hits: list[bool]) -> float:

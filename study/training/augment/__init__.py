@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from study.data.dataset import Facts
-from study.errors import UserError, nearest
+from study.errors import UserError, did_you_mean
 from study.training.config import TrainOptions
 
 if TYPE_CHECKING:
@@ -172,6 +172,6 @@ def _check_suits(name: str, shape: tuple[int, ...]) -> None:
 def _known_name(name: str) -> str:
     if name not in WHY_UNSUITED:
         raise UserError(
-            f"train.augmentation: {name!r} given. {nearest(name, WHY_UNSUITED)}Allowed: {', '.join(WHY_UNSUITED)}"
+            f"train.augmentation: {name!r} given. {did_you_mean(name, WHY_UNSUITED)}Allowed: {', '.join(WHY_UNSUITED)}"
         )
     return name

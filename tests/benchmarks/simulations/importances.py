@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from study.analysis.figures.result_figures import importance_title
 from study.analysis.statistics.frame import varied_domains
-from study.analysis.statistics.importance import MIN_TRIALS, Importances, Share, compute_importances
+from study.analysis.statistics.importance import MIN_IMPORTANCE_TRIALS, Importances, VarianceShare, compute_importances
 from study.home.record import EpochMetrics, StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec, load_study
@@ -106,13 +106,21 @@ def rows(draws: int) -> Iterator[Row]:
     """Takes an eightieth of `draws` searches of each kind, and three for Optuna's evaluator."""
     searches = max(3, draws // 80)
     for kind in KINDS:
-        for trials in (MIN_TRIALS, 100, 300):
+        for trials in (MIN_IMPORTANCE_TRIALS, 100, 300):
             yield from _rows(kind, trials, searches)
     silent = [
-        bool(compute_importances(Results(spec(), study("additive", MIN_TRIALS - 1, seed))).shares) for seed in range(5)
+        bool(compute_importances(Results(spec(), study("additive", MIN_IMPORTANCE_TRIALS - 1, seed))).shares)
+        for seed in range(5)
     ]
     yield Row(
-        "any importance", WHERE, f"additive, {MIN_TRIALS - 1} trials", "never", 0.0, 0.0, float(np.mean(silent)), 5
+        "any importance",
+        WHERE,
+        f"additive, {MIN_IMPORTANCE_TRIALS - 1} trials",
+        "never",
+        0.0,
+        0.0,
+        float(np.mean(silent)),
+        5,
     )
 
 
@@ -151,7 +159,7 @@ def _rows(kind: str, trials: int, searches: int) -> Iterator[Row]:
     yield Row(error, WHERE, truth, "at most 1.5", 0.0, 1.5, ratio, 0)
 
 
-def _holds(share: Share, truth: float) -> bool:
+def _holds(share: VarianceShare, truth: float) -> bool:
     """Whether an interval holds the truth, half a percent allowed, as it is printed."""
     return share.low - 0.005 <= truth <= share.high + 0.005
 
