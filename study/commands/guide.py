@@ -11,8 +11,6 @@ from difflib import get_close_matches
 from functools import cache, reduce
 from importlib.resources import files
 
-from ruamel.yaml import YAML
-
 from study.errors import UserError, did_you_mean
 
 GUIDE_FOLDER = files("study").joinpath("guide")
@@ -24,7 +22,7 @@ MAX_FURTHER_PASSAGES = 3
 HEADING_WEIGHT, QUESTION_WORD_WEIGHT, SIMILAR_QUESTION_WEIGHT, EVERYDAY_WORD_FACTOR, LATE_PASSAGE_FACTOR = (
     2.0,
     1.0,
-    2.5,
+    2.2,
     0.6,
     0.7,
 )
@@ -218,9 +216,10 @@ def _passage_location(section: GuideSection, mark: str) -> str:
 
 
 def _searched_texts(passage: Passage) -> list[str]:
-    """Return what is searched of a passage: its heading, its text, and each question beside it."""
+    """Return what is searched of a passage: its heading with its name if that is one word, its text, each question."""
     questions = [" ".join(_without_stop_words(_question_words(question))) for question in passage.asked]
-    return [passage.section.heading, passage.text.rpartition(TABLE_HEAD_END)[2], *questions]
+    name = passage.name if " " not in passage.name else ""
+    return [f"{passage.section.heading} {name}", passage.text.rpartition(TABLE_HEAD_END)[2], *questions]
 
 
 def _count_stems(texts: Sequence[str]) -> list[Counter[str]]:
@@ -253,10 +252,9 @@ def _stems_for_everyday_words(given: Sequence[str]) -> tuple[set[str], set[str]]
 @cache
 def _read_everyday_words() -> dict[str, list[str]]:
     """Read which everyday words are taken for which of the guide's."""
-    found: dict[str, list[str]] = YAML(typ="safe", pure=True).load(
-        GUIDE_FOLDER.joinpath("everyday-words.yaml").read_text("utf-8")
-    )
-    return found
+    lines = GUIDE_FOLDER.joinpath("everyday-words.txt").read_text("utf-8").splitlines()
+    pairs = (line.split(": ") for line in lines if not line.startswith("#"))
+    return {term: words.split(", ") for term, words in pairs}
 
 
 def _question_words(text: str) -> list[str]:

@@ -8,6 +8,7 @@ from pages import GUIDE
 
 from study.commands.guide import (
     _count_stems,
+    _read_everyday_words,
     first_passage_of_sections,
     guide_text,
     passage_excerpt,
@@ -170,9 +171,8 @@ def test_british_and_american_spellings_find_the_same() -> None:
 
 
 def test_every_word_that_an_everyday_word_stands_for_is_in_the_guide() -> None:
-    terms = yaml.safe_load((GUIDE / "everyday-words.yaml").read_text("utf-8"))
     (told,) = _count_stems([" ".join(read_pages().values())])
-    (meant,) = _count_stems([" ".join(terms)])
+    (meant,) = _count_stems([" ".join(_read_everyday_words())])
     assert meant.keys() <= told.keys()
 
 
