@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from study import data, files
-from study.data.download import OnProgress, find_or_download, no_progress
+from study.data.download import ProgressCallback, find_or_download, ignore_progress
 from study.errors import UserError
 from study.models import published_weights
 from study.models.published_weights import (
@@ -68,7 +68,7 @@ def table(rows: Iterable[WeightsRow]) -> str:
     return "\n".join([*lines, "pixels: of the images that the weights were evaluated on; least: smallest side", get])
 
 
-def prepare(architecture: str, weights: str = DEFAULT, progress: OnProgress = no_progress) -> PreparedWeights:
+def prepare(architecture: str, weights: str = DEFAULT, progress: ProgressCallback = ignore_progress) -> PreparedWeights:
     """Get a file of published weights, check it, and return its facts with the `model` section that begins from it.
 
     Args:

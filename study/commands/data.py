@@ -20,8 +20,8 @@ from rich.progress import (
 from study import data
 from study.data import cells
 from study.data.cells import DatasetCounts
-from study.data.dataset import Facts, fingerprint
-from study.data.download import OnProgress, find_or_download, no_progress
+from study.data.dataset import Facts, fingerprint_of_splits
+from study.data.download import ProgressCallback, find_or_download, ignore_progress
 from study.errors import UserError, nearest
 from study.files import write_whole, writing
 from study.knobs import Section, Value, knobs
@@ -72,7 +72,7 @@ class PreparedData:
 
 def overview() -> list[DataRow]:
     """Return one row per data set."""
-    return [_row(name) for name in data.names()]
+    return [_row(name) for name in data.dataset_names()]
 
 
 def table(rows: Iterable[DataRow]) -> str:
@@ -93,7 +93,7 @@ def _shape_text(facts: Facts | None) -> str:
     return (" x ".join(map(str, facts.shape)) if facts else "") or "-"
 
 
-def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = no_progress) -> PreparedData:
+def prepare(name: str, assignments: Iterable[str] = (), progress: ProgressCallback = ignore_progress) -> PreparedData:
     """Get the files of a data set, check them, build what trials read, and return its facts and the size of its splits.
 
     Args:
@@ -107,12 +107,12 @@ def prepare(name: str, assignments: Iterable[str] = (), progress: OnProgress = n
     for source in data.sources(section):
         find_or_download(source, progress)
     dataset = data.load(section)
-    if dataset.folds is None and fingerprint(dataset.splits) != dataset.fingerprint:
+    if dataset.folds is None and fingerprint_of_splits(dataset.splits) != dataset.fingerprint:
         raise UserError(
             f"{name}: its prepared files in {data.data_root()} are damaged: they have changed since they were written. "
             "Remove them (prepared/ there) and prepare it again"
         )
-    splits = {split: cells.count_split(part, dataset.facts) for split, part in dataset.splits.items()}
+    splits = {split: cells.count_cells_of_split(part, dataset.facts) for split, part in dataset.splits.items()}
     options = {key: value for key, value in section.items() if key != "name"}
     facts = replace(dataset.facts, title=dataset.facts.title or name)
     return PreparedData(name, options, dataset.fingerprint, facts, splits)
@@ -130,15 +130,15 @@ def text(prepared: PreparedData) -> str:
     ]
     counts = DatasetCounts(prepared.splits, None, facts.class_names, facts.bias_names)
     return "\n".join(
-        [*lines, *cell_lines(counts), *(f"warning: {warning}" for warning in cells.count_warnings(counts))]
+        [*lines, *cell_lines(counts), *(f"warning: {warning}" for warning in cells.warnings_from_counts(counts))]
     )
 
 
 @contextmanager
-def download_bars(quiet: bool = False) -> Iterator[OnProgress]:
+def download_bars(quiet: bool = False) -> Iterator[ProgressCallback]:
     """Show the progress of downloads as bars on standard error, or not at all."""
     if quiet:
-        yield no_progress
+        yield ignore_progress
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
@@ -156,7 +156,7 @@ def _row(name: str) -> DataRow:
     origin = data.CATALOGUE.origin(name)
     if problem := data.CATALOGUE.problem(name):
         return DataRow(name, "", origin, problem)
-    module = data.find_module(name)
+    module = data.find_dataset_module(name)
     own, about = knobs(module.Options), (module.__doc__ or "").partition("\n")[0].rstrip(".")
     keys, required = [knob.key for knob in own], [knob.key for knob in own if knob.required]
     if required:  # its files depend on what the user gives
@@ -183,12 +183,16 @@ def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[st
     from study.spec.section_models import section_model
     from study.spec.yaml_document import Document, apply_overrides
 
-    if name not in data.names():
-        raise UserError(f"{name!r}: no such data set. {nearest(name, data.names())}Known: {', '.join(data.names())}")
+    if name not in data.dataset_names():
+        raise UserError(
+            f"{name!r}: no such data set. {nearest(name, data.dataset_names())}Known: {', '.join(data.dataset_names())}"
+        )
     document = Document(f"study data {verb} {name}", {})
     apply_overrides(document, assignments)
     problems = Problems(document)
-    values = check_section(section_model("data", knobs(data.find_module(name).Options)), document.values, (), problems)
+    values = check_section(
+        section_model("data", knobs(data.find_dataset_module(name).Options)), document.values, (), problems
+    )
     problems.raise_any()
     return {"name": name, **(values or {})}
 
@@ -228,7 +232,7 @@ def export(name: str, folder: Path, assignments: Iterable[str] = ()) -> Path:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for split_name, split in dataset.splits.items():
-            images = split.samples
+            images = split.sample_inputs
             for index in np.flatnonzero(split.target >= 0):
                 file = f"{len(rows):0{digits}}.png"
                 pixels = np.ascontiguousarray(images[index].transpose(1, 2, 0)).squeeze()

@@ -278,7 +278,7 @@ def default_metric(facts: Facts) -> str:
     `tests/benchmarks/search_values.py`. Without them, images are judged by inferred groups, and tables by their worst
     class: on a table a network errs at hard rows, not at those against a bias (`tests/benchmarks/selection_rules.py`).
     """
-    if "shrunk_unbiased_log_loss" in available_metrics(facts.for_split("val")):
+    if "shrunk_unbiased_log_loss" in available_metrics(facts.facts_of_split("val")):
         return "shrunk_unbiased_log_loss"
     return "worst_class_accuracy" if facts.is_table else "inferred_unbiased_accuracy"
 
@@ -404,7 +404,7 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
     has_folds = _should_use_folds(wishes, metric)
     text = _template().render(
         schema=schema,
-        about=f"{wishes.name}: {', '.join(names)} on {data.find_title(wishes.data, facts)}.",
+        about=f"{wishes.name}: {', '.join(names)} on {data.dataset_title(wishes.data, facts)}.",
         **{verb: typed(verb, file) for verb in ("plan", "trial", "run")},
         name=wishes.name,
         note=wishes.note,

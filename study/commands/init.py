@@ -26,12 +26,12 @@ from study.commands.draft import (
 )
 from study.commands.init_answers import Asker, Check, one_of, split_names, with_data_keys
 from study.data import cells, label_files, table_findings, table_format, user_data
-from study.data.image_files import MIN_SIDE
-from study.data.label_files import is_hidden
-from study.data.positive_class import guess_positive_class, positive_class
+from study.data.image_files import MIN_SIDE_PIXELS
+from study.data.label_files import is_hidden_path
+from study.data.positive_class import guess_positive_class_name, positive_class_name
 from study.data.sets import image_folder
-from study.data.table_findings import WITHOUT, Finding
-from study.data.table_format import TABLES
+from study.data.table_findings import WITHOUT_KEY, ColumnFinding
+from study.data.table_format import TABLE_SUFFIXES
 from study.errors import UserError, nearest
 from study.files import check_output, write_output
 from study.knobs import Knob, Section, Value, options, texts
@@ -53,13 +53,17 @@ def tables(folder: Path) -> str | None:
     `labels.csv`, else the only table in it, else `folders` where it has folders alone; a text file is taken for a note.
     """
     in_folder = [name for name in _tables_in(folder) if not name.lower().endswith(".txt")]
-    if not in_folder and any(path.is_dir() and not is_hidden(path.name) for path in folder.iterdir()):
-        return image_folder.FOLDERS
+    if not in_folder and any(path.is_dir() and not is_hidden_path(path.name) for path in folder.iterdir()):
+        return image_folder.CLASS_FROM_FOLDERS
     return "labels.csv" if "labels.csv" in in_folder or len(in_folder) != 1 else in_folder[0]
 
 
 def _tables_in(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if path.suffix.lower() in TABLES and not is_hidden(path.name))
+    return sorted(
+        path.name
+        for path in folder.iterdir()
+        if path.suffix.lower() in TABLE_SUFFIXES and not is_hidden_path(path.name)
+    )
 
 
 def is_table(folder: Path) -> Check:
@@ -68,9 +72,9 @@ def is_table(folder: Path) -> Check:
     def check(name: str) -> None:
         if not is_utf8(name):
             raise UserError(f"{name}: its name is not in UTF-8, as a study file is. Rename it")
-        if name == image_folder.FOLDERS:
-            image_folder.images_by_folder(folder)
-        elif not os.path.isfile(place := image_folder.table_in(folder, name)):
+        if name == image_folder.CLASS_FROM_FOLDERS:
+            image_folder.list_images_with_folder_class(folder)
+        elif not os.path.isfile(place := image_folder.labels_table_path(folder, name)):
             tables_there = _tables_in(folder)
             raise UserError(f"{place}: not found. Tables there: {', '.join(tables_there) or 'none'}")
 
@@ -79,20 +83,20 @@ def is_table(folder: Path) -> Check:
 
 def check_data(answer: str) -> None:
     """Check that this is a data set, a folder or a table, and that a study file can have its name."""
-    data_sets = data.names()
+    data_sets = data.dataset_names()
     if not is_utf8(answer):
         raise UserError(f"{answer}: its name is not in UTF-8, as a study file is. Rename it, or make a link to it")
     if answer in data_sets:
-        data.find_module(answer)
+        data.find_dataset_module(answer)
         if answer in OWN:
             raise UserError(f"{answer!r} is for files of your own: give the path of the folder or of the table")
         return
-    place = label_files.existing_path(answer) if answer else None
+    place = label_files.find_user_path_or_none(answer) if answer else None
     if place is None:
         sets = f"{nearest(answer, data_sets)}Data sets: {', '.join(data_sets)}"
         raise UserError(f"{answer!r}: neither a data set nor the path of a folder or table. {sets}")
-    if place.is_file() and place.suffix.lower() not in TABLES:
-        raise UserError(f"{answer}: is not a table; allowed are {few_names(TABLES)}")
+    if place.is_file() and place.suffix.lower() not in TABLE_SUFFIXES:
+        raise UserError(f"{answer}: is not a table; allowed are {few_names(TABLE_SUFFIXES)}")
 
 
 def allowed_by(knob: Knob) -> Check:
@@ -287,7 +291,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     gpu = asker("--gpu", compute, "Where its trials run, cpu or gpu", "cpu", where) == "gpu"
     count = None if flags.trials is None else str(flags.trials)
     methods_wished = tuple(split_names(methods_answer))
-    counted = cells.count_dataset(section).splits
+    counted = cells.count_cells_of_dataset(section).splits
     conflicting = counted["val"].conflicting if counted else None  # None: not counted
     rows = counted["train"].samples if counted and is_table else None
     few = methods_wished == WITH_LABELS and conflicting is not None and conflicting < FEW_CONFLICTS
@@ -301,11 +305,14 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
     except UserError as error:
         raise UserError(f"{error}\nNothing was written: the answers do not go together") from None
     write_output(path, text)
-    for line in data.describe_reading(wishes.data):
+    for line in data.describe_column_reading(wishes.data):
         asker.say(line)
-    for line in table_findings.list_findings(data.column_findings(wishes.data)):
+    for line in table_findings.findings_with_heading(data.column_findings(wishes.data)):
         asker.say(line)
-    for warning in [*data.notes(wishes.data), *cells.count_warnings(cells.count_dataset(wishes.data))]:
+    for warning in [
+        *data.user_file_notes(wishes.data),
+        *cells.warnings_from_counts(cells.count_cells_of_dataset(wishes.data)),
+    ]:
         asker.say(f"warning: {warning}")
     asker.say(advice(bias, methods_wished, is_table, network is not None))
     return path
@@ -321,7 +328,7 @@ def data_section(flags: Flags, asker: Asker) -> Section:
         "Data: the name of a data set (see study data list), a folder of images, or a table (.csv, .parquet, .xlsx)"
     )
     answer = asker("--data", flags.data, question, None, check_data)
-    if answer not in data.names():
+    if answer not in data.dataset_names():
         return _own(answer, flags, asker)
     knobs = {knob.key: knob for knob in data.data_knobs(answer)}
     section = {"name": answer}
@@ -335,14 +342,14 @@ def data_section(flags: Flags, asker: Asker) -> Section:
 
 
 def _own(path_text: str, flags: Flags, asker: Asker) -> Section:
-    place = label_files.find_path(path_text)
+    place = label_files.find_user_path(path_text)
     section: dict[str, str] = {"name": "image_folder" if place.is_dir() else "table", "path": path_text}
     table = place
     if place.is_dir():
         labels = asker("--labels", flags.labels, "The table in it", tables(place), is_table(place))
         table = place / labels
         section |= {"labels": labels} if labels != "labels.csv" else {}
-        if labels == image_folder.FOLDERS:
+        if labels == image_folder.CLASS_FROM_FOLDERS:
             given = {"--file": flags.file, "--target": flags.target, "--bias": flags.bias}
             if wrong := [f"{flag} {value}" for flag, value in given.items() if value not in (None, "", "none")]:
                 raise UserError(f"{wrong[0]}: names a column, but {place} has no table: its folders are the classes")
@@ -350,7 +357,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> Section:
             return section
     said = with_data_keys(section, flags.assignments)
     known = table_format.format_from_keys(said)
-    rows = label_files.read_labels(table, (), texts(said, "missing_marks"), known)
+    rows = label_files.read_label_table(table, (), texts(said, "missing_marks"), known)
     columns = [str(name) for name in rows.columns]
 
     def check_column(column: str) -> None:
@@ -365,7 +372,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> Section:
 
     def check_optional_column(column: str) -> None:
         if column not in ("", "none"):
-            user_data.check_apart(section["target"], column, columns, table)
+            user_data.check_target_and_bias_differ(section["target"], column, columns, table)
 
     for column in columns:
         if column != section["target"] and label_files.is_split_column(column, rows[column].unique().tolist()):
@@ -383,7 +390,7 @@ def _own(path_text: str, flags: Flags, asker: Asker) -> Section:
     if (
         "bias_bins" not in said
         and bias in columns
-        and user_data.is_measured(rows[bias], str(table_format.detect_format(table, known).decimal))
+        and user_data.is_measured_number(rows[bias], str(table_format.detect_format(table, known).decimal))
     ):
         question = f"Groups of the numbers in {quoted(bias)}: quartiles, or none (each number is a group)"
         kind = asker("--set data.bias_bins", None, question, "quartiles", one_of("quartiles", "none"))
@@ -411,19 +418,19 @@ def _with_positive(section: Section, asker: Asker) -> Section:
     if section["name"] not in OWN:
         return section
     names = data.describe(section).class_names
-    likely, given = guess_positive_class(names), section.get("positive")
-    if names and given is None and likely is not None and likely != positive_class(names):
+    likely, given = guess_positive_class_name(names), section.get("positive")
+    if names and given is None and likely is not None and likely != positive_class_name(names):
         question = f"Positive class, which equal opportunity and auc are of, {' or '.join(names)}"
         answer = asker("--set data.positive", None, question, likely, one_of(*names))
         section = {**section, "positive": answer}
-    if positive := positive_class(data.describe(section).class_names):
+    if positive := positive_class_name(data.describe(section).class_names):
         asker.say(f"positive class: {positive}. The other one: data.positive in the file, or --set data.positive=NAME")
     return section
 
 
 def _bias(section: Section, flags: Flags, asker: Asker) -> BiasKnowledge:
     """Return what is known of the bias: labels, or else a guess at what it is."""
-    facts = data.describe(dict(section)).for_split("train")
+    facts = data.describe(dict(section)).facts_of_split("train")
     if facts.bias_names and len(facts.bias_names) == 1:
         problem = f"is {quoted(facts.bias_names[0])} in every row: no bias. Name another column, or none"
         raise UserError(f"--bias: the column {quoted(str(section['bias']))} {problem}")
@@ -468,8 +475,8 @@ def _fitted(wishes: DraftAnswers) -> DraftAnswers:
     if wishes.data["name"] != "image_folder":
         return wishes
     chosen = options(image_folder.Options, wishes.data)
-    images, size = image_folder.training_extent(chosen)
-    sized = {} if size is None or size >= chosen.size or "size" in wishes.data else {"size": max(size, MIN_SIDE)}
+    images, size = image_folder.training_count_and_side(chosen)
+    sized = {} if size is None or size >= chosen.size or "size" in wishes.data else {"size": max(size, MIN_SIDE_PIXELS)}
     return replace(wishes, data={**wishes.data, **sized}, images=images)
 
 
@@ -498,11 +505,11 @@ def ask_columns(section: Section, flag: Sequence[str] | None, asker: Asker) -> S
         if flag is not None:
             raise UserError(f"--without {','.join(flag)}: is for tables")
         return dict(section)
-    path, decided = label_files.find_path(str(section["path"])), dict(section)
-    given = _columns_in(flag or (), label_files.column_names(path, table_format.format_from_keys(section)))
+    path, decided = label_files.find_user_path(str(section["path"])), dict(section)
+    given = _columns_in(flag or (), label_files.read_column_names(path, table_format.format_from_keys(section)))
     if given:
         decided["without"] = [*texts(decided, "without"), *given]
-    found, answered = data.survey_findings(decided), set[Finding]()
+    found, answered = data.findings_before_study_file(decided), set[ColumnFinding]()
     decisive = ("refused", "no input") if flag is not None and not given else ("refused", "no input", "telling")
     while asked := [one for one in found if one.kind in decisive and one not in answered]:
         if asker.ask is not None:
@@ -519,7 +526,7 @@ def ask_columns(section: Section, flag: Sequence[str] | None, asker: Asker) -> S
             for one in asked:
                 asker.say(f"without: {one.column}: it {one.problem}. To have it: {one.remedy.partition(', or ')[2]}")
         answered.update(asked)
-        found = data.survey_findings(decided)  # an answer may bring others to light
+        found = data.findings_before_study_file(decided)  # an answer may bring others to light
     if same := [one.column for one in found if one.kind == "constant"]:
         decided["without"] = list(dict.fromkeys([*texts(decided, "without"), *same]))
         asker.say(f"without: {few_names(same)}: the same in every row")
@@ -532,10 +539,10 @@ def _columns_in(texts: Sequence[str], names: Sequence[str]) -> list[str]:
     return [] if parts == ["none"] else parts
 
 
-def _options(asked: Sequence[Finding]) -> str:
+def _options(asked: Sequence[ColumnFinding]) -> str:
     """Return the options that decide what was asked, to be added to the command."""
     keys = table_findings.keys_that_help(asked)
-    without = keys.pop(WITHOUT, ())
+    without = keys.pop(WITHOUT_KEY, ())
     together = [",".join(plain)] if (plain := [name for name in without if "," not in name]) else []
     texts = [f"--without {shlex.quote(text)}" for text in [*together, *(name for name in without if "," in name)]]
     texts += [
@@ -548,15 +555,15 @@ def _options(asked: Sequence[Finding]) -> str:
 
 def _asked_key(section: Section, key: str, values: Sequence[str], asker: Asker, path: Path) -> dict[str, Value]:
     name = key.removeprefix("data.")
-    before = [] if key in table_findings.SINGLE else texts(section, name)
+    before = [] if key in table_findings.SINGLE_VALUE_KEYS else texts(section, name)
     others = {own: value for own, value in section.items() if own != name}
     default = table_findings.key_with_values(key, [*before, *values]).partition(": ")[2]
 
     def check(answer: str) -> None:
         if answer not in ("", "none"):
             given = with_data_keys(others, [f"{key}={answer}"])
-            there = label_files.column_names(path, table_format.format_from_keys(section))
-            label_files.check_columns(there, texts(given, name) if key == WITHOUT else (), path)
+            there = label_files.read_column_names(path, table_format.format_from_keys(section))
+            label_files.check_columns_exist(there, texts(given, name) if key == WITHOUT_KEY else (), path)
 
     answer = asker(key, None, f"{key}, or none", default, check)
     return dict(section) if answer in ("", "none") else with_data_keys(others, [f"{key}={answer}"])
@@ -574,7 +581,7 @@ def ask_missing_values(section: Section, flag: str | None, asker: Asker) -> tupl
         if flag is not None:
             raise UserError(f"--missing {flag}: is for tables, and not beside --set data.missing")
         return dict(section), None
-    path = label_files.find_path(str(section["path"]))
+    path = label_files.find_user_path(str(section["path"]))
     rows = label_files.read_user_table(path, section)
     named = section.get("bias")
     bias = user_data.split_column_names(named if isinstance(named, str) else None, rows.columns, path)
@@ -604,7 +611,7 @@ changes how frequent the classes are."""
 def _unevenly(gaps: "pd.Series[bool]", classes: "pd.DataFrame") -> str:
     """Return a warning with the shares of incomplete rows of two classes where these differ much, else nothing."""
     shares = gaps.groupby([classes[name] for name in classes]).mean().sort_values()
-    if not 2 <= len(shares) <= user_data.MOST_GROUPS or shares.iloc[-1] - shares.iloc[0] < UNEVEN:
+    if not 2 <= len(shares) <= user_data.MAX_GROUP_CODES or shares.iloc[-1] - shares.iloc[0] < UNEVEN:
         return ""
     least, most = (f"{100 * share:.0f}% of {name}" for name, share in shares.iloc[[0, -1]].items())
     return f" ({most}, {least}: without them the classes are others)"

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from study.data.folds import check_fold
+from study.data.folds import check_fold_exists
 from study.errors import UserError
 from study.home.folder import Home
 from study.knobs import Value, texts
@@ -95,7 +95,7 @@ def function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = 
     assert spec.function is not None
     where = import_place(spec.function, _folder_of_function(home, spec.function))
     if fold is not None:
-        check_fold(fold, spec.folds)
+        check_fold_exists(fold, spec.folds)
     fold = 0 if fold is None and spec.folds else fold
     return FunctionTrial(spec.trial_config({}), where, spec.objective.needed_metrics, device, fold=fold)
 

@@ -10,8 +10,8 @@ from study.commands import check_metrics
 from study.data import cells, table_findings
 from study.data.cells import DatasetCounts, SplitCounts
 from study.data.dataset import Facts
-from study.data.positive_class import positive_class, positive_class_warnings
-from study.data.table_findings import Finding
+from study.data.positive_class import positive_class_name, positive_class_warnings
+from study.data.table_findings import ColumnFinding
 from study.errors import UserError
 from study.knobs import Scalar, Section
 from study.metrics import group_names
@@ -54,7 +54,7 @@ BY_CELL = (
 
 def small_cells(spec: StudySpec, cells: DatasetCounts, facts: Facts) -> list[str]:
     """Return which of the study's metrics would be noise on the small cells of validation, and what would be better."""
-    val, own = cells.splits["val"], facts.for_split("val")
+    val, own = cells.splits["val"], facts.facts_of_split("val")
     found, conflicting = list[str](), val.conflicting
     if conflicting is not None and spec.folds and conflicting * spec.folds < FEW_CONFLICTING:
         found.append(
@@ -100,7 +100,7 @@ def named_groups(spec: StudySpec) -> dict[str, str]:
 
 def cell_lines(cells: DatasetCounts) -> Iterator[str]:
     """Yield the counts of a data set as lines of text."""
-    if positive := positive_class(cells.class_names):
+    if positive := positive_class_name(cells.class_names):
         yield f"positive class: {positive}"
     if cells.unknown:
         yield f"samples: not counted: {cells.unknown}"
@@ -245,7 +245,7 @@ class Plan:
     bias_classes: int | None
     cells: Sequence[DatasetCounts]
     reading: Sequence[Sequence[str]]
-    columns: Sequence[Sequence[Finding]]
+    columns: Sequence[Sequence[ColumnFinding]]
     features: Sequence[str]
     warnings: Sequence[str]
     space: Mapping[str, SearchedKey]
@@ -287,7 +287,7 @@ def plan(spec: StudySpec) -> Plan:
         classes=None if spec.function else facts.classes,
         bias_classes=facts.bias_classes,
         cells=counts,
-        reading=[data.describe_reading(section) for section in data_sections],
+        reading=[data.describe_column_reading(section) for section in data_sections],
         columns=[data.column_findings(section) for section in data_sections],
         features=_features(spec, counts),
         warnings=[*_weights(spec), *warnings],
@@ -451,14 +451,14 @@ def text(plan: Plan) -> str:
 
 def _samples(spec: StudySpec, section: Section) -> tuple[DatasetCounts, list[str]]:
     """Return the cells of a data set, and warnings."""
-    counts, facts = cells.count_dataset(section), spec.describe(section)
-    of_classes = [*data.notes(section), *positive_class_warnings(section, facts)]
+    counts, facts = cells.count_cells_of_dataset(section), spec.describe(section)
+    of_classes = [*data.user_file_notes(section), *positive_class_warnings(section, facts)]
     if counts.unknown:
         return counts, of_classes
     check_metrics.check_counts(spec, section, counts)
-    empty = check_metrics.empty_cell_warnings(spec, counts, facts.for_split("val"))
+    empty = check_metrics.empty_cell_warnings(spec, counts, facts.facts_of_split("val"))
     small = small_cells(spec, counts, facts)
-    return counts, [*of_classes, *cells.count_warnings(counts), *empty, *small]
+    return counts, [*of_classes, *cells.warnings_from_counts(counts), *empty, *small]
 
 
 def _space(plan: Plan) -> str:
@@ -478,7 +478,7 @@ def _cells(plan: Plan) -> list[str]:
         own = {key: value for key, value in section.items() if any(other.get(key) != value for other in sections)}
         lines += [f"with {_listed(own)}:"] if own else []
         lines += [f"  {line}" for line in reading]
-        lines += [f"  {line}" for line in table_findings.list_findings(columns)]
+        lines += [f"  {line}" for line in table_findings.findings_with_heading(columns)]
         lines += [f"  {line}" for line in cell_lines(counts)]
     return lines
 

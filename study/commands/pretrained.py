@@ -54,7 +54,7 @@ def choose_network(
         if section["name"] != "image_folder" or any(text.startswith("model.") for text in own):
             return None
         chosen_options = options(image_folder.Options, section)
-        if problem := image_folder.no_photographs(chosen_options):
+        if problem := image_folder.reason_images_not_photographs(chosen_options):
             asker.say(f"network: a small one from random weights, as these are no photographs: {problem}")
             return None
     elif problem := models.why_unsuited(_network_section(NETWORKS[0]), data.describe(dict(section))):

@@ -13,7 +13,7 @@ from study.ranking import Candidate, Results, ablation_steps
 from study.ranking.summary import first_failure
 from study.spec import StudySpec, objective
 from study.spec.objective import Score
-from study.sweep import LOADING, STARTING, STEPS, STOPPING
+from study.sweep import LOADING, STARTING_RAY_STEP, DRIVER_STEPS, STOPPING_MESSAGE
 from study.text import counted
 
 SEARCHING = "searching"
@@ -49,7 +49,7 @@ class StudyProgress:
     def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
         self._spec, self._record = spec, record
         self._began = time.monotonic()
-        self._phase = STARTING if record.id else LOADING
+        self._phase = STARTING_RAY_STEP if record.id else LOADING
         self._begun = len(self._begun_trials())
         self._to_repeat: set[int] | None = None
         self._warned_of: tuple[int, list[str]] = 0, []
@@ -59,11 +59,11 @@ class StudyProgress:
 
     def take_step(self, text: str) -> bool:
         """Take a step of the driver (`study.sweep.STEPS`) as the phase until a trial runs; return whether it is one."""
-        if text == STOPPING:
+        if text == STOPPING_MESSAGE:
             self._phase = STOPS
-        elif text in STEPS:
+        elif text in DRIVER_STEPS:
             self._phase, self._begun = text, len(self._begun_trials())
-        return text in STEPS
+        return text in DRIVER_STEPS
 
     def phase(self) -> str:
         """Return the phase of the study: a step of the driver, or what its trials are run for."""
@@ -71,13 +71,13 @@ class StudyProgress:
             return STOPS
         trials = list(self._record.trials.values())
         running = {trial.stage for trial in trials if trial.state == "running"}
-        if not running and self._phase in STEPS:  # a trial that began and ended between two looks
+        if not running and self._phase in DRIVER_STEPS:  # a trial that began and ended between two looks
             running = {trial.stage for trial in self._begun_trials()[self._begun :][-1:]}
         if running:
             words = dict.fromkeys(word for stage, word in PHASES.items() if stage in running)
             told = (ENDING if word == SEARCHING and self._record.has_search_end_request else word for word in words)
             self._phase = " and ".join(told)
-        elif self._phase not in STEPS and not self.counts()["waiting"]:
+        elif self._phase not in DRIVER_STEPS and not self.counts()["waiting"]:
             self._phase = TESTING
         return self._phase
 

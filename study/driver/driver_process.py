@@ -27,7 +27,7 @@ from study.home import ledger
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.sweep import PREPARING
+from study.sweep import PREPARING_DATA_STEP
 from study.text import tell, typed
 from study.upstream import interrupt
 from study.upstream.child_process import python_command
@@ -306,7 +306,7 @@ def start_detached(
     def begins(message: Message) -> bool:
         if isinstance(message, StudyShown):
             names.append(message.spec.name)
-        return isinstance(message, LineMessage) and message.text == PREPARING
+        return isinstance(message, LineMessage) and message.text == PREPARING_DATA_STEP
 
     try:
         ended = driver.follow(view, begins)

@@ -68,7 +68,7 @@ def run(home: Home, suite: Suite, given: str, view: View, tell: Callable[[str], 
         raise UserError(f"--address {address}: a suite runs from within a cluster's network: auto, HOST:PORT")
     check_same_settings(home, suite)
     for section in _data_sections(suite):
-        data.load_all([section])
+        data.load_datasets([section])
     write_memory(home, suite)
 
     def told(place: int) -> None:

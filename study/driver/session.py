@@ -23,7 +23,7 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results, summary
 from study.spec import StudySpec
-from study.sweep import LOADING, REPORTING
+from study.sweep import LOADING, WRITING_REPORT_STEP
 from study.sweep.ray_runtime import SharedRay, ray_runtime
 from study.text import tell, typed
 from study.tracking import Tracker
@@ -250,12 +250,12 @@ def load_datasets(spec: StudySpec, view: View) -> dict[str, Dataset]:
         UserError: data cannot be loaded, or the weights that trials begin from are not there or are not those of the
             configuration's study.
     """
-    from study.sweep.driver import initial_weights
+    from study.sweep.driver import check_initial_weights
 
-    initial_weights(spec, StudyRecord())
+    check_initial_weights(spec, StudyRecord())
     with view(spec, StudyRecord()) as tell:
         tell(LOADING)
-        datasets = data.load_all(spec.data_sections)
+        datasets = data.load_datasets(spec.data_sections)
         _compute_features(spec, datasets, tell)
         return datasets
 
@@ -347,7 +347,7 @@ def run_session(
     Raises:
         StudyStoppedError, StartInterruptedError, UserError: see `study.driver.run.start`.
     """
-    from study.sweep.driver import drive
+    from study.sweep.driver import drive_study
 
     with (
         message_on_interrupt(GO_ON.format(folder.name)),
@@ -366,12 +366,12 @@ def run_session(
             with view(placed, record) as say:
                 sessions = len(record.sessions)
                 try:
-                    drive(folder, placed, datasets, ledger, record, address, say, shared or ray_runtime)
+                    drive_study(folder, placed, datasets, ledger, record, address, say, shared or ray_runtime)
                 except KeyboardInterrupt:  # which the ledger records
                     if len(record.sessions) == sessions:  # unless it came before this session was recorded
                         raise
                 if record.state == "complete":
-                    say(REPORTING)
+                    say(WRITING_REPORT_STEP)
                     files = write_outputs(folder, Results(spec, record), datasets, report=shared is None)
         finally:
             if ledger.is_taken_over:

@@ -67,7 +67,7 @@ def method_needs(method: Section) -> Needs:
 
 def unmet_needs(method: Section, facts: Facts) -> Iterator[tuple[str, str]]:
     """Yield the keys of a `method` section that ask for what a data set does not have, and what that is."""
-    yield from method_needs(method).unmet(facts.for_split("train"))
+    yield from method_needs(method).unmet(facts.facts_of_split("train"))
     if facts.some_bias and method_needs(method).bias and method.get("bias_source") != "some_labels":
         yield (
             method_needs(method).bias or "name",

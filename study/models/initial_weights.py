@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from study import files
-from study.data.label_files import find_path
+from study.data.label_files import find_user_path
 from study.data.source import Source
 from study.errors import UserError
 from study.text import few_names
@@ -187,7 +187,7 @@ def find_file(model: Mapping[str, Any]) -> tuple[Path, Source | None]:
     told_place = _received_places.get(_key(model))
     elsewhere = Path(told_place[0]) if told_place and os.path.exists(told_place[0]) else None
     if is_weights_file(weights):
-        return elsewhere or find_path(weights, "It is the file of model.weights."), None
+        return elsewhere or find_user_path(weights, "It is the file of model.weights."), None
     source = find_weights(architecture(model), weights).source
     path = elsewhere or source.path_or_none()
     if path is None:

@@ -156,7 +156,7 @@ def _where_key_exists(key: Key) -> str:
 
 
 def _data_sets_with(key: str) -> list[str]:
-    return [name for name in data.names() if key in {knob.key for knob in data.data_knobs(name)}]
+    return [name for name in data.dataset_names() if key in {knob.key for knob in data.data_knobs(name)}]
 
 
 def _networks_with(key: str) -> list[str]:

@@ -24,7 +24,7 @@ def why_unsuited(name: str, facts: Facts, of_features: bool = False) -> str | No
     Args:
         of_features: whether it is fitted to a frozen network's features of images.
     """
-    kind, trained = REFERENCES[name], facts.for_split("train")
+    kind, trained = REFERENCES[name], facts.facts_of_split("train")
     if not facts.is_table and not kind.of_images:
         return "is for tables, and the data are images"
     if not facts.is_table and not of_features and prod(facts.shape) > MAX_INPUT_VALUES:
@@ -33,7 +33,7 @@ def why_unsuited(name: str, facts: Facts, of_features: bool = False) -> str | No
         return "needs the bias class of every training sample"
     if kind.needs == "two" and facts.classes != 2:
         return f"is for two classes, the data have {facts.classes}"
-    if kind.needs_group and not facts.for_split("val").bias_classes:
+    if kind.needs_group and not facts.facts_of_split("val").bias_classes:
         return "needs the bias class of every validation sample"
     return None
 

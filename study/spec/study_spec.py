@@ -190,12 +190,16 @@ class StudySpec:
         if self.function:
             return [[name.removeprefix("val/") for name in self.objective.needed_metrics]]
         inferred = self.train.inferred_groups != "none"
-        return [available_metrics(self.describe(section).for_split("val"), inferred) for section in self.data_sections]
+        return [
+            available_metrics(self.describe(section).facts_of_split("val"), inferred) for section in self.data_sections
+        ]
 
     @property
     def dataset_titles(self) -> list[str]:
         """Names of the data sets in tables and reports, each once."""
-        return list(dict.fromkeys(data.find_title(section, self.describe(section)) for section in self.data_sections))
+        return list(
+            dict.fromkeys(data.dataset_title(section, self.describe(section)) for section in self.data_sections)
+        )
 
     def better(self, value: float, other: float) -> bool:
         """Return whether one value of the metric is better than another."""

@@ -227,7 +227,7 @@ class Suite:
     def is_available(self, rule: str, place: tuple[str, str]) -> bool:
         """Return whether the validation split of a place has what a rule needs."""
         spec = self.searches_by_place[place][0].spec
-        facts = spec.describe(spec.base["data"]).for_split("val")
+        facts = spec.describe(spec.base["data"]).facts_of_split("val")
         inferred = spec.train.inferred_groups != "none"
         return next(known for known in RULES if known.name == rule).is_available(facts, inferred)
 
@@ -382,7 +382,7 @@ def _check_metric_and_rules(suite: Suite, problems: Problems) -> None:
     """Check what only the whole table shows: its metric and its rules."""
     specs = {label: suite.searches_by_place[suite.methods[0], label][0].spec for label in suite.data}
     for label, spec in specs.items():
-        valid = [f"test/{name}" for name in available_metrics(spec.describe(spec.base["data"]).for_split("test"))]
+        valid = [f"test/{name}" for name in available_metrics(spec.describe(spec.base["data"]).facts_of_split("test"))]
         if suite.judge not in valid:
             problems.add(
                 ("judge",), f"{suite.judge!r} given. {nearest(suite.judge, valid)}{label} has {', '.join(valid)}"

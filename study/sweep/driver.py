@@ -29,10 +29,10 @@ from study.home.record import StudyRecord
 from study.knobs import Section
 from study.models.initial_weights import locate_weights
 from study.spec import StudySpec
-from study.sweep import PREPARING, STARTING, STOPPING
+from study.sweep import PREPARING_DATA_STEP, STARTING_RAY_STEP, STOPPING_MESSAGE
 from study.sweep.agenda import Agenda, NewFoldsJoined, StudyCannotContinueError
 from study.sweep.early_stopping import EarlyStopping
-from study.sweep.fair_share import Share, new_peer
+from study.sweep.fair_share import ClusterShare, new_peer
 from study.sweep.own_ray import OwnRay, RayStartError
 from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, gpus, ignore_text, ray_runtime
 from study.sweep.reference_process import ReferenceFitter
@@ -45,15 +45,15 @@ from study.upstream.ray_internals import count_memory_kills_as_deaths, end_at_on
 if TYPE_CHECKING:
     from study.sweep.nodes import Nodes
 
-__all__ = ["STOPPING", "TWICE", "stopped_by_signals"]
+__all__ = ["STOPPING_MESSAGE", "DUPLICATE_SIGNAL_S", "stop_study_on_signals"]
 
-TWICE = 0.3
+DUPLICATE_SIGNAL_S = 0.3
 """Seconds within which the same signal counts once: a process group may get it, and one of its processes pass it on, as
 `uv run` does."""
 
 
 @contextmanager
-def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[None]:
+def stop_study_on_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[None]:
     """Make each signal of `NUMBERS` ask the agenda to stop, and a second one raise KeyboardInterrupt as usual.
 
     The same signal within `TWICE` seconds is no second one, nor is another SIGHUP. A signal that came before, and that
@@ -77,7 +77,7 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         if signum == signal.SIGHUP:
             before[signum] = signal.SIG_IGN
             ignore_from_now_on(signum)
-        if first and signum == first[0][0] and now - first[0][1] < TWICE:
+        if first and signum == first[0][0] and now - first[0][1] < DUPLICATE_SIGNAL_S:
             return
         if agenda.stopping:
             first.clear()  # this one may be sent again, and must not count as the first then
@@ -93,7 +93,7 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
                 signal.alarm(0)  # Ray's handler in C++ may have set it, to end the process
             if not told and number[0] in NUMBERS:
                 told = True
-                tell(STOPPING)
+                tell(STOPPING_MESSAGE)
 
     arrived, woken = socket.socketpair()
     woken.setblocking(False)
@@ -105,7 +105,7 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         with resend_dropped_interrupts() as dropped:
             if has_signal_come():
                 agenda.stopping = "interrupted"
-                tell(STOPPING)
+                tell(STOPPING_MESSAGE)
             for number in NUMBERS:
                 signal.signal(number, stop)
             yield
@@ -118,27 +118,27 @@ def stopped_by_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[
         arrived.close()
 
 
-NAMED = 3
+MAX_NAMED_FILES = 3
 """Number of changed files that a message names; it counts the rest."""
 
 
-def check_same_data(spec: StudySpec, datasets: Mapping[str, Dataset], record: StudyRecord) -> None:
+def check_data_unchanged(spec: StudySpec, datasets: Mapping[str, Dataset], record: StudyRecord) -> None:
     """Raise a UserError, with the data sets and files that changed, if the data are not those of the last session.
 
     Args:
         datasets: those of `spec.data_sections`, by `data.section_key`.
     """
     last = record.sessions[-1] if record.sessions else None
-    if last is None or data.is_unchanged(last.data, last.data_fingerprints, datasets):
+    if last is None or data.is_data_unchanged(last.data, last.data_fingerprints, datasets):
         return
-    told = " ".join(_differences(spec, datasets, last))
+    told = " ".join(_data_differences(spec, datasets, last))
     raise UserError(
         f"{spec.name}: its data have changed since it began; trials on other data do not compare. {told}".rstrip()
         + " Put the earlier files back, or begin a study of another name"
     )
 
 
-def _differences(spec: StudySpec, datasets: Mapping[str, Dataset], last: SessionOpened) -> Iterator[str]:
+def _data_differences(spec: StudySpec, datasets: Mapping[str, Dataset], last: SessionOpened) -> Iterator[str]:
     """Yield a sentence on each data set that differs from those of the last session, and one on its files."""
     told = list((last.datasets or {}).values())
     known: Sequence[DatasetSummary | None] = told if len(told) == len(datasets) else [None] * len(datasets)
@@ -147,13 +147,13 @@ def _differences(spec: StudySpec, datasets: Mapping[str, Dataset], last: Session
             places = [place for place in before["sources"] if place != before["title"]]
             place = f" ({', '.join(places)})" if places else ""
             yield f"{before['title']}{place}: fingerprint {dataset.fingerprint}, was {before['digest']}."
-            written = _written_since(data.user_files(section), last.time)
+            written = _files_written_since(data.user_files(section), last.time)
             if written:
-                more = f" and {len(written) - NAMED} more" if len(written) > NAMED else ""
-                yield f"Written since then: {', '.join(str(file) for file in written[:NAMED])}{more}."
+                more = f" and {len(written) - MAX_NAMED_FILES} more" if len(written) > MAX_NAMED_FILES else ""
+                yield f"Written since then: {', '.join(str(file) for file in written[:MAX_NAMED_FILES])}{more}."
 
 
-def _written_since(files: Sequence[Path], seconds: float) -> list[Path]:
+def _files_written_since(files: Sequence[Path], seconds: float) -> list[Path]:
     """Return the files that were written or put there after a time, by their ctime, which copying does not keep."""
     return [file for file in files if os.path.exists(file) and os.stat(file).st_ctime > seconds]
 
@@ -161,7 +161,7 @@ def _written_since(files: Sequence[Path], seconds: float) -> list[Path]:
 MAX_CAUSE_CHARACTERS = 300
 """Characters of a failed task's error that a message shows."""
 
-POLL_INTERVAL_S = 0.25
+RAY_POLL_INTERVAL_S = 0.25
 """Seconds between two looks whether Ray's processes live."""
 
 
@@ -183,7 +183,7 @@ def hide_ray_destructor_errors() -> None:
     sys.unraisablehook = show
 
 
-def _fold_joiner(spec: StudySpec, datasets: Mapping[str, Dataset]) -> NewFoldsJoined | None:
+def _make_fold_joiner(spec: StudySpec, datasets: Mapping[str, Dataset]) -> NewFoldsJoined | None:
     """Return the function that joins the folds of the study's data; None: there are no folds."""
     (dataset, *others) = datasets.values() or (None,)
     if dataset is None or dataset.folds is None or others:
@@ -209,7 +209,7 @@ def stop_when_ray_ends(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> 
     over, lost = threading.Event(), list[str]()
 
     def watch() -> None:
-        while not over.wait(POLL_INTERVAL_S):
+        while not over.wait(RAY_POLL_INTERVAL_S):
             if ended := ray.ended():
                 hide_ray_destructor_errors()
                 lost.append(ended)
@@ -235,7 +235,7 @@ def stop_when_ray_ends(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> 
         raise RayEndedError(lost[0])
 
 
-def drive(
+def drive_study(
     folder: StudyFolder,
     spec: StudySpec,
     datasets: Mapping[str, Dataset],
@@ -266,7 +266,7 @@ def drive(
         KeyboardInterrupt: a signal came while Ray was starting, or a second one.
     """
     record.close_dead_session(ledger)
-    check_same_data(spec, datasets, record)
+    check_data_unchanged(spec, datasets, record)
     function = _function_files(spec, folder)
     changed = any((before.function or function) != function for before in record.sessions[-1:])
     opened = SessionOpened(
@@ -276,7 +276,7 @@ def drive(
         dataset=", ".join(spec.dataset_titles),
         spec=spec.hash,
         datasets=summarise_datasets(datasets),
-        weights=initial_weights(spec, record) or None,
+        weights=check_initial_weights(spec, record) or None,
         function=function or None,
         placement=spec.placement or None,
         groups=group_sizes(datasets),
@@ -287,27 +287,27 @@ def drive(
     remedy = f"Nothing is lost; then go on with it: study resume {spec.name}"
     without_ray = remedy if address is None else _cluster_ended_remedy(spec.name, address)
     _remove_stale_checkpoints(folder, record)
-    tell(STARTING)
+    tell(STARTING_RAY_STEP)
     if function and changed:
         tell(
             f"warning: {function[0]['file']} has changed since this study last ran; trials from here on run it as it is"
         )
     try:
-        agenda = Agenda(spec, ledger, record, EarlyStopping(spec), _fold_joiner(spec, datasets))
+        agenda = Agenda(spec, ledger, record, EarlyStopping(spec), _make_fold_joiner(spec, datasets))
         cards = gpus() if spec.resources.gpu and address is None else None
         with (
-            stopped_by_signals(agenda, tell),
+            stop_study_on_signals(agenda, tell),
             start_ray(address, folder.path, cards, tell, lambda: agenda.stopping is not None) as ray,
             stop_when_ray_ends(ray, agenda, without_ray),
         ):
-            tell(PREPARING)
+            tell(PREPARING_DATA_STEP)
             inbox = RequestInbox(agenda, folder.requests_folder)
             inbox.obey_pending_requests()  # what users asked for while no driver ran comes before what the search draws
             with closing(ReferenceFitter(agenda, folder)) as references:
                 _run_tune(agenda, folder, datasets, address is None, tell, references)
                 references.finish(tell)
         inbox.obey_pending_requests()  # requests that came too late are answered, so that no later driver obeys them
-        state, enough = agenda.outcome, agenda.enough
+        state, enough = agenda.outcome, agenda.reached_limit
         _remove_stale_checkpoints(folder, record)
         record.apply(agenda.journal.append(SessionClosed(state, enough)))
         is_told = True
@@ -332,7 +332,7 @@ def _cluster_ended_remedy(name: str, address: str) -> str:
     return f"{lost} {typed('resume', name, '--address', address)}"
 
 
-def initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDigest]:
+def check_initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDigest]:
     """Return the weights that trials begin from, checked against the study's last session or the study of its export.
 
     Raises:
@@ -402,12 +402,12 @@ def _run_tune(
     if not is_own:
         nodes.wait(spec.search.concurrency is not None, tell, lambda: agenda.stopping is not None)
         with suppress(tune_adapters.StudyOverSignal):
-            given = with_features(spec, datasets, places, tell, lambda: agenda.stopping is not None)
+            given = replace_inputs_with_features(spec, datasets, places, tell, lambda: agenda.stopping is not None)
     shared = {key: ray.put(dataset) for key, dataset in given.items()}
     work = tune.with_parameters(run_job, datasets=shared, weights=places)
     slots = Slots(nodes.available, spec.resources, spec.search.concurrency, grows=not is_own)
 
-    share = None if is_own else _join_share(agenda, folder, nodes, slots)
+    share = None if is_own else _join_cluster_sharing(agenda, folder, nodes, slots)
     searcher = tune_adapters.JobSearcher(agenda, folder, nodes, slots, share)
     scheduler = tune_adapters.ReportingScheduler(agenda, folder, nodes, tell, share, references)
     count_memory_kills_as_deaths()
@@ -436,7 +436,7 @@ def _run_tune(
             ).fit()
 
 
-def with_features(
+def replace_inputs_with_features(
     spec: StudySpec,
     datasets: Mapping[str, Dataset],
     places: Mapping[str, tuple[str, str]],
@@ -509,7 +509,7 @@ def freeze_old_objects() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _join_share(agenda: Agenda, folder: StudyFolder, nodes: "Nodes", slots: Slots) -> Share | None:
+def _join_cluster_sharing(agenda: Agenda, folder: StudyFolder, nodes: "Nodes", slots: Slots) -> ClusterShare | None:
     """Return the study's share of the cluster; None where the home cannot be written, as then nobody learns of it."""
     import ray
 
@@ -517,7 +517,7 @@ def _join_share(agenda: Agenda, folder: StudyFolder, nodes: "Nodes", slots: Slot
     cluster, of = ray.get_runtime_context().gcs_address, agenda.record.owner or study_owner()
     mine = new_peer(of, cluster, spec.resources, slots())
     with suppress(OSError):
-        return Share(
+        return ClusterShare(
             folder.path.parent,
             mine,
             slots,

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO
 
 from study.knobs import Value
-from study.sweep.failures import Failure, TrialFailedError
-from study.sweep.fork_server import ANSWER_FORM, END, GO, ON, STOP, UNFIT, Task, error_from_values
+from study.sweep.failures import TrialFailure, TrialFailedError
+from study.sweep.fork_server import SERVER_ANSWER_STRUCT, END_TRIAL_COMMAND, RUN_TRIAL_COMMAND, CONTINUE_ANSWER, STOP_ANSWER, UNFIT_FUNCTION_ANSWER, ForkTask, error_from_values
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_course import Listener
 from study.sweep.job_payload import JobPayload
@@ -66,8 +66,8 @@ class ForkServer:
         with theirs:
             channel: Connection[bytes, bytes] = Connection(ours.detach())
             try:
-                socket.send_fds(self.control, [GO], [theirs.fileno(), output.fileno()])
-                channel.send_bytes(pickle.dumps(Task(job, os.getcwd(), not self._tried)))
+                socket.send_fds(self.control, [RUN_TRIAL_COMMAND], [theirs.fileno(), output.fileno()])
+                channel.send_bytes(pickle.dumps(ForkTask(job, os.getcwd(), not self._tried)))
             except OSError:
                 raise ServerEndedError from None
         return channel
@@ -88,20 +88,20 @@ class ForkServer:
         """
         self.control.settimeout(patience)
         try:
-            told = self.control.recv(ANSWER_FORM.size)
+            told = self.control.recv(SERVER_ANSWER_STRUCT.size)
         except TimeoutError:
             return None
         except OSError:
             told = b""
-        if len(told) < ANSWER_FORM.size:
+        if len(told) < SERVER_ANSWER_STRUCT.size:
             raise ServerEndedError
-        kind, status, held = ANSWER_FORM.unpack(told)
+        kind, status, held = SERVER_ANSWER_STRUCT.unpack(told)
         return kind, status, held
 
     def end_trial(self) -> None:
         """Make the server kill the trial's process at once."""
         with suppress(OSError):
-            self.control.sendall(END)
+            self.control.sendall(END_TRIAL_COMMAND)
 
     def close(self) -> None:
         """Let the server end."""
@@ -127,7 +127,7 @@ def run_fresh(job: JobPayload, listener: Listener) -> None:
                 _run_on_server(_server_for(job), job, listener, output)
         except ServerEndedError:
             _servers.clear()
-            raise TrialFailedError(Failure("PREEMPTED", "the process that starts its own has ended"), "") from None
+            raise TrialFailedError(TrialFailure("PREEMPTED", "the process that starts its own has ended"), "") from None
         except TrialFailedError:
             clear_scratch()  # a process that was ended leaves its folder
             raise
@@ -154,7 +154,7 @@ def _run_on_server(server: ForkServer, job: JobPayload, listener: Listener, outp
                 message = _next_message(server, channel)
                 if isinstance(message, tuple):
                     kind, status, held = message
-                    if kind == UNFIT:
+                    if kind == UNFIT_FUNCTION_ANSWER:
                         return False
                     raise _died_error(status, held, memory)
                 name, given = str(message[0]), message[1:]
@@ -165,7 +165,7 @@ def _run_on_server(server: ForkServer, job: JobPayload, listener: Listener, outp
                 server.tried()
                 getattr(listener, name)(*given)
                 with suppress(OSError):  # its end comes next
-                    channel.send_bytes(ON)
+                    channel.send_bytes(CONTINUE_ANSWER)
         finally:
             if status is None:
                 _end_trial(server, channel)
@@ -186,7 +186,7 @@ def _next_message(server: ForkServer, channel: "Connection[bytes, bytes]") -> li
 def _end_trial(server: ForkServer, channel: "Connection[bytes, bytes]") -> None:
     """Make the trial end here, and wait until its process is gone."""
     with suppress(OSError):
-        channel.send_bytes(STOP)
+        channel.send_bytes(STOP_ANSWER)
     with suppress(ServerEndedError):
         if server.answer(CLEAN_UP_S) is None:
             server.end_trial()
@@ -204,11 +204,11 @@ def _died_error(status: int, held: int, memory: MemoryLimit) -> TrialFailedError
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number == signal.SIGKILL and (cause := memory.cause_of_death(held)):
-            return TrialFailedError(Failure("OOM", cause), cause)
+            return TrialFailedError(TrialFailure("OOM", cause), cause)
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-        why = Failure("PREEMPTED", f"its process was ended by {name}")
+        why = TrialFailure("PREEMPTED", f"its process was ended by {name}")
     else:
-        why = Failure("BUG", f"the function ended its process, with status {os.waitstatus_to_exitcode(status)}")
+        why = TrialFailure("BUG", f"the function ended its process, with status {os.waitstatus_to_exitcode(status)}")
     return TrialFailedError(why, why.reason)
 
 

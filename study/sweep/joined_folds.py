@@ -125,10 +125,12 @@ class FoldJoiner:
 
     def __init__(self, spec: StudySpec, dataset: Dataset) -> None:
         assert dataset.folds is not None
-        self._spec, self._facts, self._folds = spec, dataset.facts.for_split("val"), dataset.folds
-        self._target = torch.from_numpy(self._folds.samples.target)
-        self._bias = None if self._folds.samples.bias is None else torch.from_numpy(self._folds.samples.bias)
-        cells, same = holdout.cell_of_sample(self._folds.samples), self._folds.group_of_sample
+        self._spec, self._facts, self._folds = spec, dataset.facts.facts_of_split("val"), dataset.folds
+        self._target = torch.from_numpy(self._folds.non_test_samples.target)
+        self._bias = (
+            None if self._folds.non_test_samples.bias is None else torch.from_numpy(self._folds.non_test_samples.bias)
+        )
+        cells, same = holdout.cell_of_sample(self._folds.non_test_samples), self._folds.group_of_sample
         unit = np.arange(len(cells)) if same is None else np.unique(same, return_inverse=True)[1]
         first = np.unique(unit, return_index=True)[1]
         of_unit = bootstrap_strata(cells[first], self._cell_kinds()[first])
@@ -153,7 +155,11 @@ class FoldJoiner:
             repeats = self._join_repeats(runs)
             known = record.joined_folds.get(leader.number)
             numbers = tuple(run.number for run in runs)
-            if repeats and len(repeats) * self._folds.count == len(runs) and (known is None or known.runs != numbers):
+            if (
+                repeats
+                and len(repeats) * self._folds.fold_count == len(runs)
+                and (known is None or known.runs != numbers)
+            ):
                 yield self._joined_event(leader.number, numbers, repeats)
 
     def _joined_event(self, number: int, runs: tuple[int, ...], repeats: Sequence[FoldPredictions]) -> FoldsJoined:
@@ -192,7 +198,7 @@ class FoldJoiner:
 
     def _join_repeats(self, runs: Sequence[TrialRecord]) -> list[FoldPredictions]:
         """Return the joined predictions, one for each time that all folds ran."""
-        count, first = self._folds.count, max(self._spec.seeds) + 1
+        count, first = self._folds.fold_count, max(self._spec.seeds) + 1
         by_repeat: dict[int, list[TrialRecord]] = {}
         for run in runs:
             by_repeat.setdefault((run.seed - first) // count, []).append(run)

@@ -115,7 +115,7 @@ class ReferenceFitter:
                     events = [ReferenceFitted(**json.loads(line))]
                 for event in events:
                     self._left.remove(event.name)
-                    self._agenda.referenced(event)
+                    self._agenda.record_reference(event)
 
     def _how_it_ended(self) -> str:
         assert self._process

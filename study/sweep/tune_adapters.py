@@ -27,15 +27,15 @@ from study.home.record import StudyRecord, TrialRecord, why_infinite
 from study.knobs import Section
 from study.sweep.agenda import Agenda, StudyCannotContinueError, TrialJob
 from study.sweep.failures import (
-    HUNG,
-    NODE_LOST,
-    PROCESS_DIED,
-    Failure,
+    HUNG_FAILURE,
+    NODE_LOST_FAILURE,
+    PROCESS_DIED_FAILURE,
+    TrialFailure,
     NodeUnusableError,
     TrialFailedError,
-    to_failure,
+    failure_of_error,
 )
-from study.sweep.fair_share import Share
+from study.sweep.fair_share import ClusterShare
 from study.sweep.host_memory import MemoryLimit, OomDetector
 from study.sweep.job_payload import JobPayload
 from study.sweep.nodes import Nodes, is_out_of_reach
@@ -73,9 +73,9 @@ class RequestInbox:
             if self._agenda.stopping:
                 return
             if request is None:
-                self._agenda.refuse(request_id(path), "its file cannot be read as a request")
+                self._agenda.refuse_request(request_id(path), "its file cannot be read as a request")
             else:
-                self._agenda.obey(request)
+                self._agenda.obey_request(request)
             remove_request(path)
 
 
@@ -199,7 +199,7 @@ class JobSearcher(Searcher):
         folder: StudyFolder,
         nodes: Nodes,
         slots: Callable[[], int],
-        share: Share | None = None,
+        share: ClusterShare | None = None,
     ) -> None:
         super().__init__()
         self._agenda, self._spec, self._folder, self._nodes = agenda, agenda.spec, folder, nodes
@@ -215,9 +215,9 @@ class JobSearcher(Searcher):
     def suggest(self, trial_id: str) -> Any:
         job = None
         if self.has_room():
-            job = self._agenda.next()
+            job = self._agenda.next_job()
             if self._share is not None:
-                self._share.wants(isinstance(job, TrialJob))
+                self._share.note_wants_more(isinstance(job, TrialJob))
         if isinstance(job, TrialJob):
             place = json.dumps(self._nodes.place(job.trial.has_gpu_alone))
             given = {**job.trial.params, "train.seed": job.trial.seed, "job": self._payload(job), "place": place}
@@ -234,7 +234,7 @@ class JobSearcher(Searcher):
     def has_room(self) -> bool:
         """Return whether one more trial may be under way."""
         under_way = len(self._under_way)
-        return under_way < (self._slots() if self._share is None else self._share.limit(under_way))
+        return under_way < (self._slots() if self._share is None else self._share.trial_limit(under_way))
 
     def _payload(self, job: TrialJob) -> JobPayload:
         """Return what a worker is told of a job."""
@@ -310,7 +310,7 @@ class ReportingScheduler(FIFOScheduler):
         folder: StudyFolder,
         nodes: Nodes | None = None,
         tell: Callable[[str], object] = str,
-        share: Share | None = None,
+        share: ClusterShare | None = None,
         references: ReferenceFitter | None = None,
     ) -> None:
         super().__init__()
@@ -336,7 +336,7 @@ class ReportingScheduler(FIFOScheduler):
         """Do for `POLL_INTERVAL_S`, outside Tune's loop, what is to be done while other studies have all room."""
         self._poll()
         if self._share is not None:
-            self._share.runs(0)
+            self._share.note_running_trials(0)
         time.sleep(POLL_INTERVAL_S)
 
     def _poll(self) -> None:
@@ -360,7 +360,7 @@ class ReportingScheduler(FIFOScheduler):
         pending = [(made, trial) for made, trial in self._new.values() if trial.status == TuneTrial.PENDING]
         if self._share is not None:
             live = tune_controller.get_live_trials()
-            self._share.runs(sum(trial.status == TuneTrial.RUNNING for trial in live), waiting=bool(pending))
+            self._share.note_running_trials(sum(trial.status == TuneTrial.RUNNING for trial in live), waiting=bool(pending))
         waited = (trial for made, trial in pending if now - made > ROOM_PATIENCE_S)
         return min(waited, key=lambda trial: _job_payload(trial).trial, default=None)
 
@@ -393,18 +393,18 @@ class ReportingScheduler(FIFOScheduler):
             return str(TrialScheduler.STOP)
         goes_on = True
         if "diverged" in result:
-            told = agenda.untested if job.kind == "test" else agenda.failed
-            told(number, Failure("DIVERGED", f"diverged: {result['diverged']}"))
+            told = agenda.record_test_failure if job.kind == "test" else agenda.record_trial_failure
+            told(number, TrialFailure("DIVERGED", f"diverged: {result['diverged']}"))
         elif job.kind == "test":
-            agenda.tested(number, metrics)
+            agenda.record_test_metrics(number, metrics)
         elif "predicted" in result:
             self._note_trial_start(trial)
-            agenda.judged(number, result["predicted"])
+            agenda.record_fold_predictions(number, result["predicted"])
         elif "epoch" in result:
             self._note_trial_start(trial)
-            goes_on = agenda.reported(number, result["epoch"], metrics)
+            goes_on = agenda.record_epoch(number, result["epoch"], metrics)
         elif record.state != "running":
-            goes_on = agenda.started(number, result["node"], result["behind"], result.get("note"), device)
+            goes_on = agenda.record_trial_start(number, result["node"], result["behind"], result.get("note"), device)
         self._remove_trial_files(number)
         return str(TrialScheduler.CONTINUE if goes_on else TrialScheduler.STOP)
 
@@ -415,7 +415,7 @@ class ReportingScheduler(FIFOScheduler):
         current = job.run == self._agenda.record.trials[job.trial].attempt and not self._agenda.stopping
         if job.kind == "train" and not job.heard and worker and current and trial.trial_id not in self._begun:
             self._begun.add(trial.trial_id)
-            self._agenda.started(job.trial, worker.node, device=worker.device)
+            self._agenda.record_trial_start(job.trial, worker.node, device=worker.device)
 
     def on_trial_complete(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> None:
         """Fail a trial whose function returned before its last epoch; the agenda knows of every other end already."""
@@ -423,7 +423,7 @@ class ReportingScheduler(FIFOScheduler):
         record = agenda.record.trials[job.trial]
         current = job.run == record.attempt and not agenda.stopping
         if job.kind == "train" and record.state == "running" and current:
-            agenda.failed(job.trial, Failure("BUG", "ended before its last epoch"))
+            agenda.record_trial_failure(job.trial, TrialFailure("BUG", "ended before its last epoch"))
 
     def on_trial_error(self, tune_controller: Any, trial: TuneTrial) -> None:
         """Pass on that the trial function raised, or that its process died.
@@ -443,12 +443,12 @@ class ReportingScheduler(FIFOScheduler):
         if self._agenda.stopping or job.run != self._agenda.record.trials[number].attempt:
             return
         running = sum(trial.state == "running" for trial in self._agenda.record.trials.values())
-        cause = self._failure_cause(trial, error).with_remedy(self._agenda.spec, others=running > 1)
+        cause = self._failure_cause(trial, error).with_memory_remedy(self._agenda.spec, others=running > 1)
         self._write_error(number, error)
         if job.kind == "train":
-            self._agenda.failed(number, cause)
+            self._agenda.record_trial_failure(number, cause)
         else:
-            self._agenda.untested(number, cause)
+            self._agenda.record_test_failure(number, cause)
         self._remove_trial_files(number)
         self._nodes.check_left()
 
@@ -462,20 +462,20 @@ class ReportingScheduler(FIFOScheduler):
     def _exclude_node(self, machine: str, host: str, reason: str) -> None:
         """Place no more trials on a node, and tell the user once."""
         if self._nodes.leave_out(machine, host, reason):
-            self._agenda.unusable(host, reason)
+            self._agenda.record_unusable_node(host, reason)
             self._tell(f"{host} is not used: {reason}")
 
-    def _failure_cause(self, trial: TuneTrial, error: BaseException) -> Failure:
+    def _failure_cause(self, trial: TuneTrial, error: BaseException) -> TrialFailure:
         """Return what ended a trial's run; a process that vanished may have lost its node, or been ended for memory."""
-        found = HUNG if trial.trial_id in self._hung else to_failure(error)
-        if found not in (HUNG, PROCESS_DIED):
+        found = HUNG_FAILURE if trial.trial_id in self._hung else failure_of_error(error)
+        if found not in (HUNG_FAILURE, PROCESS_DIED_FAILURE):
             return found
         process, nodes = self._actors.pop(trial.trial_id, ""), ray.nodes()
         if is_out_of_reach(self._workers.get(process, UNKNOWN_WORKER).machine, nodes):
-            return NODE_LOST
+            return NODE_LOST_FAILURE
         hosts = {str(node.get("NodeManagerHostname")) for node in nodes}
-        why = self._deaths.oom_cause(process, hosts) if found == PROCESS_DIED else None
-        return Failure("OOM", why) if why else found
+        why = self._deaths.oom_cause(process, hosts) if found == PROCESS_DIED_FAILURE else None
+        return TrialFailure("OOM", why) if why else found
 
     def _remove_trial_files(self, number: int) -> None:
         """Remove the state of a trial that has ended."""

@@ -95,7 +95,7 @@ def _column_spec(column: ColumnEncoding) -> "ColSpec":
     from mlflow.types.schema import AnyType, ColSpec, DataType
 
     any_type = cast(DataType, AnyType())  # MLflow's own type leaves it out
-    return ColSpec(any_type if column.values is None or column.is_truth else DataType.string, column.name)
+    return ColSpec(any_type if column.values is None or column.is_boolean else DataType.string, column.name)
 
 
 CANDIDATE_ALIAS = "candidate"

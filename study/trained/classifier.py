@@ -137,7 +137,7 @@ class Classifier:
             all_of_them = range(len(inputs))
             rows = features.feature_batches(self._network, inputs, all_of_them, self.facts, self.device)
             inputs = np.concatenate([batch for _, batch in rows])
-        resident = {"given": ResidentSplit(Split(inputs, no_labels), self._seen.for_split("train"), self.device)}
+        resident = {"given": ResidentSplit(Split(inputs, no_labels), self._seen.facts_of_split("train"), self.device)}
         evaluation = Evaluator(self._networks, resident, self._seen, self._train)
         return evaluation.scores("encoder", evaluation.features("given"))
 

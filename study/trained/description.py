@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from study import files
-from study.data import Encoding, Facts
+from study.data import Facts, TableEncoding
 from study.data.table_columns import ColumnEncoding
 from study.errors import UserError
 from study.files import path_below, write_whole
@@ -44,7 +44,7 @@ class Description:
     weights: str
     weights_digest: str
     told: Mapping[str, Any]
-    encoding: Encoding | None = None
+    encoding: TableEncoding | None = None
     frozen: Mapping[str, str] | None = None
 
     def network_file(self, folder: Path) -> Path | None:

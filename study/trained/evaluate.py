@@ -14,8 +14,8 @@ from study import data
 from study.data import holdout, table_columns
 from study.data.dataset import Dataset, Facts, Split
 from study.data.folds import select_fold
-from study.data.table_columns import Faults
-from study.data.table_format import TABLES
+from study.data.table_columns import FaultsByRow
+from study.data.table_format import TABLE_SUFFIXES
 from study.errors import UserError
 from study.files import path_below
 from study.home import events
@@ -57,7 +57,7 @@ class EvaluationResult:
     metrics: Mapping[str, float | None]
     samples: int
     worst_group: WorstGroup | None
-    left_out: Faults
+    left_out: FaultsByRow
     foreign_bias: Sequence[str]
     of_classes: Sequence[str]
 
@@ -152,7 +152,7 @@ def groups_in_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
 
 def is_user_data(place: str) -> bool:
     """Tell whether a path is that of a table or of a folder, not of a study file."""
-    return os.path.isdir(place) or Path(place).suffix.lower() in TABLES
+    return os.path.isdir(place) or Path(place).suffix.lower() in TABLE_SUFFIXES
 
 
 def _data_section(description: Description, study: str | None, assignments: list[str]) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def _check_split(model: Facts, facts: Facts, split: str) -> None:
 
 def _worst_group(trial: Trial, split: str, measured: Mapping[str, float | None]) -> WorstGroup | None:
     """Return the groups that the model serves worst, by the counts of this evaluation."""
-    facts, cells = trial.dataset.facts.for_split(split), trial.evaluate.counts[split]
+    facts, cells = trial.dataset.facts.facts_of_split(split), trial.evaluate.counts[split]
     right, samples = cells.cells.sums.tolist(), cells.cells.samples.long().tolist()
     unknown = int(cells.table[:, -1].sum()) if facts.bias_classes else None
     found = GroupCounts(split, samples, right, unknown, measured[f"{split}/accuracy"])

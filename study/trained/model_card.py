@@ -6,8 +6,8 @@ from typing import Any
 from study import models, ranking
 from study.catalogue import FITTED
 from study.data import Dataset, Facts
-from study.data.cells import count_split
-from study.data.positive_class import positive_class
+from study.data.cells import count_cells_of_split
+from study.data.positive_class import positive_class_name
 from study.home.record import TrialRecord
 from study.metrics import METRICS, group_names, is_standard_error
 from study.metrics.worst_group_statement import GroupCounts, find_worst_group, wilson_interval
@@ -32,8 +32,8 @@ def described_split(trial: TrialRecord) -> str:
 def group_counts(spec: StudySpec, trial: TrialRecord, dataset: Dataset) -> GroupCounts | None:
     """Return the counts of the groups on that split; None without bias labels there."""
     split = described_split(trial)
-    samples, facts = dataset.splits.get(split), dataset.facts.for_split(split)
-    found = None if samples is None else count_split(samples, facts)
+    samples, facts = dataset.splits.get(split), dataset.facts.facts_of_split(split)
+    found = None if samples is None else count_cells_of_split(samples, facts)
     if found is None or not found.cells:
         return None
     values = _metric_values(spec, trial)
@@ -137,7 +137,7 @@ def _data_sentences(spec: StudySpec, dataset: Dataset, description: str) -> Iter
     yield f"{escaped(section)}; fingerprint {dataset.fingerprint}. {counts}."
     if dataset.facts.class_names:
         yield f"Classes: {', '.join(map(escaped, dataset.facts.class_names))}."
-    if positive := positive_class(dataset.facts.class_names):
+    if positive := positive_class_name(dataset.facts.class_names):
         yield f"Positive class: {escaped(positive)}; the true positive rate is of it."
     if dataset.facts.bias_names:
         yield f"Bias (sensitive, spurious) classes: {', '.join(map(escaped, dataset.facts.bias_names))}."
@@ -164,7 +164,7 @@ def _group_sections(
 ) -> Iterator[str]:
     """Yield accuracy of each (class, bias class) group, with intervals; and the gaps between groups."""
     split = described_split(trial)
-    facts = dataset.facts.for_split(split)
+    facts = dataset.facts.facts_of_split(split)
     if not facts.bias_classes:
         yield "The data have no bias labels on this split, so how the model treats groups is not known."
         return
@@ -185,7 +185,7 @@ def _group_sections(
     if known:
         gaps = (f"- {name} {_number_text(value)}: {METRICS[name].about}" for name, value in known.items())
         yield "Gaps, 0 is fair:\n\n" + "\n".join(gaps)
-        cells = count_split(dataset.splits[split], facts).cells or ()
+        cells = count_cells_of_split(dataset.splits[split], facts).cells or ()
         yield escaped(f"On {split} {group_names.compared_groups(cells, facts.class_names)}")
 
 

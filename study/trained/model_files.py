@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from study import data, files, models, ranking
-from study.data import Dataset, Encoding, holdout
-from study.data.dataset import fingerprint
+from study.data import Dataset, TableEncoding, holdout
+from study.data.dataset import fingerprint_of_splits
 from study.data.folds import select_fold
 from study.errors import UserError
 from study.files import write_whole
@@ -80,7 +80,7 @@ def write_descriptions_and_card(folder: StudyFolder, results: Results, datasets:
     encoding = _encoding(results.spec.base["data"], dataset)
     for trial in trials:
         _make_description(folder, results, trial, dataset, encoding).write(folder.description_file(trial.number))
-    about = data.find_module(str(results.spec.base["data"]["name"])).__doc__ or ""
+    about = data.find_dataset_module(str(results.spec.base["data"]["name"])).__doc__ or ""
     best = best_seed_trial(results.spec, trials)
     classifier = Classifier.load(folder.description_file(best.number), "cpu")
     is_whole = classifier.description.network_file(folder.models_folder) is not None
@@ -90,7 +90,7 @@ def write_descriptions_and_card(folder: StudyFolder, results: Results, datasets:
 
 def test_fingerprint(dataset: Dataset) -> str | None:
     """Return the fingerprint of the test split alone, which data with other options may share; None without one."""
-    return fingerprint({"test": dataset.splits["test"]}) if "test" in dataset.splits else None
+    return fingerprint_of_splits({"test": dataset.splits["test"]}) if "test" in dataset.splits else None
 
 
 def best_seed_trial(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialRecord:
@@ -104,19 +104,19 @@ def best_seed_trial(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialReco
     return ordered[0][0] if ordered else trials[0]
 
 
-def _encoding(section: Mapping[str, Any], dataset: Dataset) -> Encoding | None:
+def _encoding(section: Mapping[str, Any], dataset: Dataset) -> TableEncoding | None:
     """Return how the columns of a user's table became inputs.
 
     None for other data, and where the table is no longer what was trained on.
     """
     try:
-        encoding = data.encoding(section)
+        encoding = data.table_encoding(section)
         if encoding is None:
             return None
         again = data.load_encoded(section, encoding)[0]
         if dataset.folds is not None:
-            learn = {"learn": holdout.concatenate(again.splits["train"], again.splits["val"])}
-            same = fingerprint(learn) == fingerprint({"learn": dataset.splits["train"]})
+            learn = {"learn": holdout.concatenate_samples(again.splits["train"], again.splits["val"])}
+            same = fingerprint_of_splits(learn) == fingerprint_of_splits({"learn": dataset.splits["train"]})
         else:
             same = again.fingerprint == dataset.fingerprint
     except UserError:
@@ -125,7 +125,7 @@ def _encoding(section: Mapping[str, Any], dataset: Dataset) -> Encoding | None:
 
 
 def _make_description(
-    folder: StudyFolder, results: Results, trial: TrialRecord, dataset: Dataset, encoding: Encoding | None
+    folder: StudyFolder, results: Results, trial: TrialRecord, dataset: Dataset, encoding: TableEncoding | None
 ) -> Description:
     about = {
         "study": results.spec.name,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from study import data
 from study.data import label_files, table_columns, table_format
-from study.data.image_files import ENDINGS, decode_readable
-from study.data.label_files import find_on_disk
-from study.data.table_columns import Encoding
-from study.data.table_format import FOUND, TABLES
+from study.data.image_files import IMAGE_SUFFIXES, decode_readable_images
+from study.data.label_files import find_file_on_disk
+from study.data.table_columns import TableEncoding
+from study.data.table_format import ALL_DETECTED, TABLE_SUFFIXES
 from study.errors import UserError, nearest
 from study.text import few_names, quoted
 from study.trained.classifier import Classifier
@@ -40,11 +40,13 @@ def predict(
     paths = list(inputs)
     ids: Sequence[str] = ()
     if id_column is not None:
-        if len(paths) != 1 or paths[0].suffix.lower() not in TABLES or paths[0].is_dir():
-            raise UserError(f"--id {id_column}: is for one table, or one list of images ({' or '.join(TABLES)})")
+        if len(paths) != 1 or paths[0].suffix.lower() not in TABLE_SUFFIXES or paths[0].is_dir():
+            raise UserError(
+                f"--id {id_column}: is for one table, or one list of images ({' or '.join(TABLE_SUFFIXES)})"
+            )
         own = table_format.format_from_keys(classifier.description.config["data"])
-        known = own if classifier.facts.is_table else FOUND
-        ids = label_files.read_text_table(paths[0], (id_column,), known)[id_column].tolist()
+        known = own if classifier.facts.is_table else ALL_DETECTED
+        ids = label_files.read_table_as_text(paths[0], (id_column,), known)[id_column].tolist()
     if not classifier.facts.is_table:
         found = _predict_files(classifier, paths, column)
     elif column is not None:
@@ -56,9 +58,9 @@ def predict(
 
 def _predict_table(classifier: Classifier, paths: Sequence[Path]) -> Predictions:
     """Predict the class of each row of the one table in `paths`."""
-    if len(paths) != 1 or paths[0].suffix.lower() not in TABLES:
+    if len(paths) != 1 or paths[0].suffix.lower() not in TABLE_SUFFIXES:
         given = few_names([str(path) for path in paths])
-        raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(TABLES)})")
+        raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(TABLE_SUFFIXES)})")
     encoding, section = _encoding(classifier), classifier.description.config["data"]
     known = table_format.format_from_keys(section)
     frame = label_files.read_user_table(paths[0], section, table_columns.text_dtypes(encoding))
@@ -93,12 +95,12 @@ def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions
             f"the model takes inputs of shape {facts.shape}, not square colour images. For its kind of data use study "
             "evaluate"
         )
-    frame = data.image_frame(classifier.description.config["data"])
+    frame = data.image_square_mode(classifier.description.config["data"])
     rows: list[Prediction] = []
     unreadable: dict[Sample, str] = {}
     for start in range(0, len(files), IMAGES_AT_ONCE):
         part = files[start : start + IMAGES_AT_ONCE]
-        inputs, reasons = decode_readable(part, facts.shape[1], frame)
+        inputs, reasons = decode_readable_images(part, facts.shape[1], frame)
         unreadable |= {part[index]: reason for index, reason in reasons.items()}
         readable = [index for index in range(len(part)) if index not in reasons]
         if readable:
@@ -119,7 +121,7 @@ def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str, deci
     """
     encoding = _encoding(classifier)
     names = [str(name) for name in frame.columns]
-    if lacking := list(table_columns.absent_columns(names, encoding)):
+    if lacking := list(table_columns.missing_columns(names, encoding)):
         needed = few_names([column.name for column in encoding])
         problem = f"no column {', '.join(map(quoted, lacking))}. {nearest(lacking[0], names)}"
         raise UserError(f"{place}: {problem}It has: {few_names(names)}. The model takes: {needed}")
@@ -128,7 +130,7 @@ def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str, deci
     if frame.empty:
         raise UserError(f"{place}: has no rows")
     section = classifier.description.config["data"]
-    frame = label_files.blank_marks(frame.set_axis(names, axis=1), section.get("missing_marks") or ())
+    frame = label_files.blank_missing_marks(frame.set_axis(names, axis=1), section.get("missing_marks") or ())
     inputs, problems = table_columns.encode_rows(frame, encoding, decimal or section.get("decimal") or ".")
     sound = [row for row in range(len(frame)) if row not in problems]
     rows: list[Prediction] = []
@@ -140,7 +142,7 @@ def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str, deci
     return Predictions("row", samples, classifier.classes, rows, unreadable, _worst_group_warning(classifier), problems)
 
 
-def _encoding(classifier: Classifier) -> Encoding:
+def _encoding(classifier: Classifier) -> TableEncoding:
     if classifier.description.encoding is None:
         name = classifier.description.config["data"]["name"]
         raise UserError(
@@ -161,16 +163,16 @@ def _image_column(classifier: Classifier, column: str | None) -> str:
 
 
 def _image_files(path: Path, column: str) -> list[Path]:
-    if path.suffix.lower() in TABLES and not path.is_dir():
-        listed = label_files.read_text_table(path, (column,), FOUND)[column].tolist()
-        label_files.check_files(listed, path, column)
-        return [find_on_disk(path.parent, name) for name in listed]
+    if path.suffix.lower() in TABLE_SUFFIXES and not path.is_dir():
+        listed = label_files.read_table_as_text(path, (column,), ALL_DETECTED)[column].tolist()
+        label_files.check_file_names(listed, path, column)
+        return [find_file_on_disk(path.parent, name) for name in listed]
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise UserError(f"{path}: no such file or folder")
-    named = (file for file in label_files.list_visible(path) if file.suffix.lower() in ENDINGS)
+    named = (file for file in label_files.list_visible_files(path) if file.suffix.lower() in IMAGE_SUFFIXES)
     images = [file for file in named if file.is_file() or not file.exists()]  # a link may lead nowhere
     if not images:
-        raise UserError(f"{path}: holds no images ({', '.join(ENDINGS)})")
+        raise UserError(f"{path}: holds no images ({', '.join(IMAGE_SUFFIXES)})")
     return images

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from study.data import table_columns
-from study.data.table_columns import Faults
+from study.data.table_columns import FaultsByRow
 from study.text import counted, neutral_cell
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Predictions:
     rows: Sequence[Prediction]
     unreadable: Mapping[Sample, str]
     warning: str | None = None
-    faults: Faults = field(default_factory=dict)
+    faults: FaultsByRow = field(default_factory=dict)
     id_column: str | None = None
     ids: Sequence[str] = ()
 

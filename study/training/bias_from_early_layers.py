@@ -46,7 +46,7 @@ def infer_bias_classes(model: Section, dataset: Dataset, split: str, device: tor
     """
     columns, train = early_width(model), dataset.splits["train"]
     width = models.facts_without_maps(model, dataset.facts).shape[0]
-    inputs = train.samples[:, -width:]
+    inputs = train.sample_inputs[:, -width:]
     rows, target = _float_tensor(inputs[:, :columns], device), torch.from_numpy(train.target).to(device)
     centre, scale = rows.mean(0), rows.std(0).clamp(min=1e-6)
     number = dataset.facts.classes
@@ -60,7 +60,7 @@ def infer_bias_classes(model: Section, dataset: Dataset, split: str, device: tor
         return torch.zeros(len(dataset.splits[split]), dtype=torch.long, device=device)
     if split == "train":
         return found
-    queries = _float_tensor(dataset.splits[split].samples[:, -width:][:, :columns], device)
+    queries = _float_tensor(dataset.splits[split].sample_inputs[:, -width:][:, :columns], device)
     return early(_thin_out(torch.arange(len(rows), device=device)))((queries - centre) / scale).argmax(1)
 
 

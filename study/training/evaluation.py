@@ -32,7 +32,7 @@ def build_networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn
         `method`: the method with its networks; `probes`: a linear probe for each of its encoders, by name.
     """
     torch.manual_seed(config.train.seed)
-    trained = facts.for_split("train")
+    trained = facts.facts_of_split("train")
     if config.method.get("bias_source") == EARLY:
         trained = replace(trained, bias_classes=facts.classes)  # a sample's bias is the class that it looks like
     seen = replace(trained, shape=augment.output_shape(config.train.augmentation, facts.shape, config.train))
@@ -121,7 +121,7 @@ class Evaluator:
             of_encoder = self._split_metrics(split, scores, predicted, errors=ruling)
             if final and name == "encoder":
                 self.counts[split] = PredictionCounts.from_predictions(
-                    predicted, data.target, data.bias, self._facts.for_split(split)
+                    predicted, data.target, data.bias, self._facts.facts_of_split(split)
                 )
             if final and self._options.final:
                 of_encoder |= self._final_probe_metrics(split, name, features)
@@ -180,7 +180,7 @@ class Evaluator:
         return thresholds.predict(scores, data.bias, self._options.seed)
 
     def _split_metrics(self, split: str, scores: Tensor, predicted: Tensor, errors: bool = False) -> dict[str, Tensor]:
-        data, facts, inferred = self._splits[split], self._facts.for_split(split), self._inferred().get(split)
+        data, facts, inferred = self._splits[split], self._facts.facts_of_split(split), self._inferred().get(split)
         return metrics.compute_metrics(scores, predicted, data.target, data.bias, facts, inferred, errors)
 
     def _final_probe_metrics(self, split: str, encoder: str, features: Tensor) -> dict[str, Tensor]:

@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 
 from study import models
-from study.data.cache import FOLDER, load_cached, open_database
+from study.data.cache import PREPARED_FOLDER, load_or_build_dataset, open_one_table_database
 from study.data.dataset import Dataset, Facts, FoldAssignment, Split
 from study.data.folds import select_fold
 from study.data.source import writable_folder
@@ -85,7 +85,7 @@ def with_frozen_features(
         return {name: replace(split, inputs=inputs[name], rows=None) for name, split in dataset.splits.items()}
 
     options = {"network": _network_key(model, dataset.facts), "data": dataset.fingerprint}
-    return load_cached("features", options, models.facts_of_inputs(model, dataset.facts), build)
+    return load_or_build_dataset("features", options, models.facts_of_inputs(model, dataset.facts), build)
 
 
 def load_or_compute(model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: OnRows) -> Inputs:
@@ -121,7 +121,7 @@ def _with_features_of_fold(
 ) -> Dataset:
     """Replace the inputs of a data set with folds; the features of all samples are kept once, each fold is a view."""
     whole = with_frozen_features(model, replace(select_fold(dataset, None), folds=None), device, on_rows, elsewhere)
-    folds = replace(folds, samples=whole.splits["train"])
+    folds = replace(folds, non_test_samples=whole.splits["train"])
     parts = {name: "train" if name == "val" else name for name in dataset.splits}
     splits = {name: replace(dataset.splits[name], inputs=whole.splits[parts[name]].inputs) for name in parts}
     facts = replace(whole.facts, splits=tuple(splits))
@@ -227,7 +227,8 @@ class FeatureStore:
             on_rows: is told how many there are so far.
         """
         keys = [
-            hashlib.blake2b(np.ascontiguousarray(picture).data, digest_size=16).digest() for picture in split.samples
+            hashlib.blake2b(np.ascontiguousarray(picture).data, digest_size=16).digest()
+            for picture in split.sample_inputs
         ]
         found = np.empty((len(keys), self._width), np.float16)
         with closing(self._database()) as database:
@@ -237,7 +238,7 @@ class FeatureStore:
                 return found
             encoder = build_backbone(self._model, self._facts, self._device)
             done = len(keys) - len(lacking)
-            for places, rows in feature_batches(encoder, split.samples, lacking, self._facts, self._device):
+            for places, rows in feature_batches(encoder, split.sample_inputs, lacking, self._facts, self._device):
                 found[places] = rows
                 _keep_rows(database, ((keys[at], found[at].tobytes()) for at in places))
                 done += len(places)
@@ -245,8 +246,8 @@ class FeatureStore:
         return found
 
     def _database(self) -> sqlite3.Connection:
-        place: Path = writable_folder(os.path.join(FOLDER, STORES)) / f"{self._name}.sqlite"
-        return open_database(place, "rows (picture BLOB PRIMARY KEY, row BLOB)", 60)
+        place: Path = writable_folder(os.path.join(PREPARED_FOLDER, STORES)) / f"{self._name}.sqlite"
+        return open_one_table_database(place, "rows (picture BLOB PRIMARY KEY, row BLOB)", 60)
 
 
 def _read_row(database: sqlite3.Connection, key: bytes, row: NDArray[np.float16]) -> bool:

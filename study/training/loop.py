@@ -231,7 +231,7 @@ def with_val(dataset: Dataset) -> Dataset:
         return dataset
     train, val = dataset.splits["train"], dataset.splits["val"]
     splits = {name: split for name, split in dataset.splits.items() if name != "val"}
-    splits["train"] = holdout.concatenate(train, val)
+    splits["train"] = holdout.concatenate_samples(train, val)
     return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, val in train")
 
 
@@ -296,7 +296,7 @@ class TrainingLoop:
         if self.device.type == "cpu":
             keep_freed_memory()
         torch.backends.cudnn.benchmark = not torch.are_deterministic_algorithms_enabled()  # shapes are few
-        facts = dataset.facts.for_split("train")
+        facts = dataset.facts.facts_of_split("train")
         self._networks = build_networks(config, dataset.facts, begins)
         self.method, self.probes = cast(Method, self._networks["method"]), cast(nn.ModuleDict, self._networks["probes"])
         optimization.use_micro_batches(self.method, self.options)

@@ -50,7 +50,7 @@ class ReferenceRows:
     @classmethod
     def from_split(cls, split: Split, facts: Facts) -> "ReferenceRows":
         """Convert a split of data with these facts, to judge by."""
-        return cls(to_rows(split.samples, facts), split.target, split.bias, facts)
+        return cls(to_rows(split.sample_inputs, facts), split.target, split.bias, facts)
 
     @classmethod
     def for_fitting(cls, split: Split, facts: Facts, seed: int) -> "ReferenceRows":
@@ -236,7 +236,7 @@ def _split_metrics(model: Any, rows: ReferenceRows, split: str, seed: int) -> li
         torch.as_tensor(_predict(model, rows, seed)),
         torch.as_tensor(np.asarray(rows.target)),
         None if rows.bias is None else torch.as_tensor(np.asarray(rows.bias)),
-        rows.facts.for_split(split),
+        rows.facts.facts_of_split(split),
         errors=True,
     )
     return [(f"{split}/{name}", float(value)) for name, value in found.items()]

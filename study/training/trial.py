@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from study import models
-from study.data.cache import load_cached
+from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
 from study.knobs import Section, Value, options
@@ -73,7 +73,7 @@ class StandIn:
             key |= {"made_from": self.dataset_id, "torch": torch.__version__}
             key |= {"weights": begun} if (begun := models.describe_weights(config.model)) else {}
             name = "bias_features" if self.keeps_features else "bias_guess"
-            return load_cached(name, key, facts, lambda: self._train(device)).splits
+            return load_or_build_dataset(name, key, facts, lambda: self._train(device)).splits
 
     def _train(self, device: torch.device) -> dict[str, Split]:
         loop = TrainingLoop(self.config, self.dataset, str(device))
@@ -125,7 +125,7 @@ def _with_some_labels(labels: BatchLabels, config: TrialConfig, dataset: Dataset
     some_bias = labels.bias.where(to_device(kept, labels.bias.device), UNKNOWN)
     if source.unknown_bias == "sup_con" or kept.all():
         return replace(labels, bias=some_bias)
-    inputs = train.samples
+    inputs = train.sample_inputs
     part = Split(inputs[kept], train.bias[kept])
     observed = Split(part.inputs[:OBSERVED], part.target[:OBSERVED])
     splits = {"train": part, "val": observed, "all": Split(inputs, np.zeros_like(train.target))}

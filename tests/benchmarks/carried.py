@@ -142,7 +142,7 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
     spec = load_study("fairkl_digits", [*given, f"resources.cpu={cores / trials}", f"search.concurrency={trials}"])
     home = Home.locate()
     folder = home.create_study(spec)
-    datasets, ledger = data.load_all(spec.data_sections), Ledger(folder.ledger_file)
+    datasets, ledger = data.load_datasets(spec.data_sections), Ledger(folder.ledger_file)
     record = StudyRecord.load_without_closing(folder.ledger_file)
     tracker = Tracker(home, folder, spec)
     tracker.start()
@@ -177,7 +177,7 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
 
     driver.count_memory_kills_as_deaths = survive_among_the_crowd
     threading.Thread(target=measure, daemon=True).start()
-    driver.drive(folder, spec, datasets, ledger, record)
+    driver.drive_study(folder, spec, datasets, ledger, record)
     raise SystemExit("the study ended before it was measured")
 
 

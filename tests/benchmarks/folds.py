@@ -270,7 +270,7 @@ class Samples:
         if name in overtuning.FOLDERS:
             of_folds = [dataset for _, dataset in overtuning.of_splits(name, range(PARTS))]
             parts = [dataset.splits["val"] for dataset in of_folds]
-            learn, facts = reduce(holdout.concatenate, parts), of_folds[0].facts
+            learn, facts = reduce(holdout.concatenate_samples, parts), of_folds[0].facts
             numbers = np.repeat(np.arange(PARTS), [len(part) for part in parts])
         elif name in SAMPLED:
             whole = sampled(name)
@@ -280,7 +280,7 @@ class Samples:
             document = {"name": "biased_digits", "rho": 0.95, "val": "biased", "seed": DIGITS[name], "folds": PARTS}
             whole = data.load(document)
             assert whole.folds is not None
-            learn, numbers, facts = whole.folds.samples, whole.folds.fold_of_sample, whole.facts
+            learn, numbers, facts = whole.folds.non_test_samples, whole.folds.fold_of_sample, whole.facts
         assert learn.bias is not None
         return cls(
             learn.target * (facts.bias_classes or 1) + learn.bias, numbers, kinds_of_cells(facts, torch.device("cpu"))

@@ -54,7 +54,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
     from study.home.record import StudyRecord
     from study.spec import load_study
     from study.sweep import own_ray
-    from study.sweep.driver import drive
+    from study.sweep.driver import drive_study
     from study.tracking import Tracker
 
     def job(config: dict[str, Any], **_: Any) -> None:
@@ -73,7 +73,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
     spec = load_study("fairkl_digits", [*given, "search.early_stopping={}", f"train.epochs={reports}"])
     home = Home.locate()
     folder = home.create_study(spec)
-    datasets, ledger = data.load_all(spec.data_sections), Ledger(folder.ledger_file)
+    datasets, ledger = data.load_datasets(spec.data_sections), Ledger(folder.ledger_file)
     record = StudyRecord.load_without_closing(folder.ledger_file)
     clock = driver_parts.install() if parts else None
     tracker = Tracker(home, folder, spec) if tracking != "none" else None
@@ -95,7 +95,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
 
     ledger.append = noting  # type: ignore[method-assign]
     with driver_parts.shown(spec, record) if parts else nullcontext():
-        drive(folder, spec, datasets, ledger, record)
+        drive_study(folder, spec, datasets, ledger, record)
     drained = time.perf_counter()
     if tracker and (trouble := tracker.finish()):
         raise SystemExit(trouble)

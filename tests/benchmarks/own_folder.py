@@ -71,7 +71,7 @@ def square(strokes: NDArray[np.float32], places: NDArray[np.int64]) -> NDArray[n
     return pictures
 
 
-PAINT: dict[str, Paint] = {"colour": colour_bias.paint_strokes, "square": square}
+PAINT: dict[str, Paint] = {"colour": colour_bias.paint_digits_on_colour, "square": square}
 
 DRAWS = {
     "digits-95": Draw(0.95, 0),

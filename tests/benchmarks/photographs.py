@@ -118,7 +118,7 @@ def marked(images: NDArray[np.uint8], marks: NDArray[np.int64], kind: str) -> ND
     """Images (N, 3, 32, 32) with their marks (N,)."""
     images = images.copy()
     if kind == "frame":
-        ground = colour_bias.paint_strokes(np.zeros((len(images), *images.shape[2:]), np.float32), marks)
+        ground = colour_bias.paint_digits_on_colour(np.zeros((len(images), *images.shape[2:]), np.float32), marks)
         inner = np.zeros(images.shape[2:], bool)
         inner[4:-4, 4:-4] = True
         return np.where(inner, images, ground)
@@ -156,7 +156,7 @@ def regressions(dataset: Dataset) -> dict[str, tuple[list[float], float]]:
         seconds, chosen = time.process_time() - began, max(scores, key=scores.__getitem__)
         found[f"regression, {name}, default strength"] = fitted[1.0], seconds / 5
         found[f"regression, {name}, chosen strength"] = fitted[chosen], seconds
-        (on_test,) = regression(holdout.concatenate(train, val), chosen, alike, test)
+        (on_test,) = regression(holdout.concatenate_samples(train, val), chosen, alike, test)
         both = f"regression, {name}, chosen strength, on validation too"
         found[both] = accuracies(on_test, dataset), time.process_time() - began
     return found

@@ -99,7 +99,9 @@ def digits(number: int) -> Dataset:
 
 def small(split: Split, share: float, number: int) -> Split:
     """A share of Biased-MNIST's split, stratified, at half the size."""
-    _, members = holdout.stratified_split(split.target * len(colour_bias.COLOURS) + split.bias, share, number)
+    _, members = holdout.stratified_split(
+        split.target * len(colour_bias.BACKGROUND_COLOURS) + split.bias, share, number
+    )
     fewer = holdout.select_samples(split, members)
     pixels = fewer.inputs.reshape(len(fewer), 3, 14, 2, 14, 2).mean((3, 5))
     return replace(fewer, inputs=np.round(pixels).astype(np.uint8))

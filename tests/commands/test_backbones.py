@@ -112,13 +112,13 @@ def test_weights_that_have_changed_since_are_refused(monkeypatch: pytest.MonkeyP
     spec, found = quickstart(), record()
     now = {"name": "mine.pth", "file": "mine.pth", "sha256": "b" * 64}
     monkeypatch.setattr(StudySpec, "weights", [now])
-    assert driver.initial_weights(spec, found) == [now]
+    assert driver.check_initial_weights(spec, found) == [now]
     for before, problem in (({"weights": [now]}, None), ({}, None), ({"weights": [now | {"sha256": "a"}]}, "changed")):
         found.sessions[:] = [SessionOpened(owner="ada", **before)]
         if problem is None:
-            assert driver.initial_weights(spec, found) == [now]
+            assert driver.check_initial_weights(spec, found) == [now]
         else:
             with pytest.raises(
                 UserError, match=r"mine\.pth, from which its trials begin, has changed: sha256 is b+, was a"
             ):
-                driver.initial_weights(spec, found)
+                driver.check_initial_weights(spec, found)

@@ -182,7 +182,7 @@ def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder
     ledger, spec = Ledger(folder.ledger_file), folder.spec()
     agenda = Agenda(spec, ledger, record, EarlyStopping(spec))
     RequestInbox(agenda, folder.requests_folder).obey_pending_requests()
-    tried = [job.trial for job in (agenda.next(), agenda.next()) if isinstance(job, TrialJob)]
+    tried = [job.trial for job in (agenda.next_job(), agenda.next_job()) if isinstance(job, TrialJob)]
     ledger.close()
     assert [trial.params["method.alpha"] for trial in tried] == [0.25, 0.75]
     assert [event["event"] for event in read_entries(folder.ledger_file)].count("extended") == 2

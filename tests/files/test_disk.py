@@ -18,7 +18,7 @@ from torch import nn
 
 from study.analysis.report.write_report import write_report
 from study.commands.export import export
-from study.data.cache import load_cached, scratch_array
+from study.data.cache import allocate_array_on_disk, load_or_build_dataset
 from study.data.dataset import Facts, Split
 from study.errors import StudyStoppedError, UserError, of_disk
 from study.files import write_output
@@ -64,11 +64,11 @@ def prepared(folder: Path) -> None:
     inputs = np.zeros((40_000, 1, 2, 2), np.uint8)
     split = Split(inputs, np.arange(40_000) % 3, np.arange(40_000) % 2)
     facts = Facts(classes=3, bias_classes=2, shape=(1, 2, 2), splits=("train",))
-    load_cached("one", {}, facts, lambda: {"train": split})
+    load_or_build_dataset("one", {}, facts, lambda: {"train": split})
 
 
 def nameless(folder: Path) -> None:
-    scratch_array((40_000, 4))
+    allocate_array_on_disk((40_000, 4))
 
 
 def ledger(folder: Path) -> None:

@@ -13,7 +13,7 @@ from study.errors import UserError
 from study.models import initial_weights
 from study.models.backbone_network import Backbone
 from study.spec import StudySpec
-from study.sweep.driver import with_features
+from study.sweep.driver import replace_inputs_with_features
 from study.sweep.tune_adapters import StudyOverSignal
 from study.training import TrialConfig, features
 
@@ -28,7 +28,7 @@ def frozen(*more: str) -> StudySpec:
 
 def given(spec: StudySpec, told: list[str], stopping: bool = False) -> dict[str, data.Dataset]:
     places = initial_weights.locate_weights(spec.model_sections)
-    return dict(with_features(spec, data.load_all(spec.data_sections), places, told.append, lambda: stopping))
+    return dict(replace_inputs_with_features(spec, data.load_datasets(spec.data_sections), places, told.append, lambda: stopping))
 
 
 @pytest.mark.usefixtures("small_ray")
@@ -56,7 +56,7 @@ def test_one_task_makes_them_and_this_process_none(
     assert theirs.facts == own.facts
     assert theirs.fingerprint.partition(", ")[2] == own.fingerprint.partition(", ")[2]
     for name, split in own.splits.items():
-        assert np.allclose(split.samples, theirs.splits[name].samples, atol=2e-2)
+        assert np.allclose(split.sample_inputs, theirs.splits[name].sample_inputs, atol=2e-2)
         assert np.array_equal(split.target, theirs.splits[name].target)
 
 
@@ -90,4 +90,4 @@ def test_what_ends_the_task_is_told_as_it_said_it(root: Path) -> None:
         name: (path, "0" * 64) for name, (path, _) in initial_weights.locate_weights(spec.model_sections).items()
     }
     with pytest.raises(UserError, match="has changed while the study runs"):
-        with_features(spec, data.load_all(spec.data_sections), damaged, lambda _: None, lambda: False)
+        replace_inputs_with_features(spec, data.load_datasets(spec.data_sections), damaged, lambda _: None, lambda: False)

@@ -14,7 +14,7 @@ from study.ranking import Results
 from study.ranking.epochs import scores_by_epoch
 from study.sweep.agenda import TrialJob
 from study.sweep.early_stopping import EarlyStopping
-from study.sweep.failures import Failure
+from study.sweep.failures import TrialFailure
 from study.sweep.search_stage import SearchStage
 
 BEST = ("search.epoch=best", "search.epoch_window=2", "train.epochs=6")
@@ -80,7 +80,7 @@ def test_trials_that_were_cut_off_run_again_to_the_same_end(tmp_path: Path) -> N
     spec, died = spec_of(*BEST), set()
     whole = Course(tmp_path / "whole.jsonl", spec, peaked).play()
 
-    def dying(trial: TrialRecord, epoch: int) -> float | Failure:
+    def dying(trial: TrialRecord, epoch: int) -> float | TrialFailure:
         if epoch == 5 and trial.number not in died:
             died.add(trial.number)
             return DIED

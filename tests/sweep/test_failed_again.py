@@ -15,7 +15,7 @@ from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
 from study.ranking.summary import summarise, summary_lines
 from study.spec import StudySpec
-from study.sweep.failures import Failure
+from study.sweep.failures import TrialFailure
 from study.tracking.mlflow_events import EventTranslator
 from study.tracking.tracking_state import TrackingState
 
@@ -26,7 +26,7 @@ STOPPINGS = {
 }
 
 
-def broken(trial: TrialRecord, epoch: int) -> float | Failure | None:
+def broken(trial: TrialRecord, epoch: int) -> float | TrialFailure | None:
     """The baseline, searched trials, a replicate, and a fresh seed; by an exception, or without a number at the end."""
     if trial.stage == "baseline" or (trial.stage == "confirm" and trial.seed % 2):
         return BROKEN

@@ -10,18 +10,18 @@ from study.home.ledger import read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.spec import StudySpec
 from study.sweep.agenda import MIN_ALIKE_FAILURES, TrialJob
-from study.sweep.failures import HUNG, Failure
+from study.sweep.failures import HUNG_FAILURE, TrialFailure
 
 SPEC = ("search.trials=8", "search.sampler=random")
-DIVERGED = Failure("DIVERGED", "diverged: loss is nan in epoch 2")
-CROWDED = Failure("OOM", "OutOfMemoryError: CUDA out of memory", alone=True)
+DIVERGED = TrialFailure("DIVERGED", "diverged: loss is nan in epoch 2")
+CROWDED = TrialFailure("OOM", "OutOfMemoryError: CUDA out of memory", needs_whole_gpu=True)
 
 
-def flaky(trial: TrialRecord, epoch: int) -> float | Failure | None:
+def flaky(trial: TrialRecord, epoch: int) -> float | TrialFailure | None:
     """Every third trial dies in its third epoch, twice; every fifth hangs in its first, once."""
     if trial.number % 3 == 1 and epoch == 3 and trial.attempt < 2:
         return DIED
-    return HUNG if trial.number % 5 == 2 and epoch == 1 and trial.attempt == 0 else score(trial, epoch)
+    return HUNG_FAILURE if trial.number % 5 == 2 and epoch == 1 and trial.attempt == 0 else score(trial, epoch)
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +54,11 @@ def test_cut_at_every_seventh_line_too(undisturbed: Course, tmp_path: Path) -> N
         assert outcome(resumed.record) == outcome(undisturbed.record), f"cut after line {7 * count + 1}"
 
 
-@pytest.mark.parametrize(("failure", "attempts"), [(DIED, 2), (HUNG, 2), (BROKEN, 0), (DIVERGED, 0)])
-def test_a_trial_that_fails_each_time_has_failed_with_its_kind(tmp_path: Path, failure: Failure, attempts: int) -> None:
+@pytest.mark.parametrize(("failure", "attempts"), [(DIED, 2), (HUNG_FAILURE, 2), (BROKEN, 0), (DIVERGED, 0)])
+def test_a_trial_that_fails_each_time_has_failed_with_its_kind(tmp_path: Path, failure: TrialFailure, attempts: int) -> None:
     """After `search.retries` further attempts where another can help, at once where it cannot."""
 
-    def fails(trial: TrialRecord, epoch: int) -> float | Failure | None:
+    def fails(trial: TrialRecord, epoch: int) -> float | TrialFailure | None:
         return failure if trial.number == 2 and epoch == 1 else score(trial, epoch)
 
     record = Course(tmp_path / "ledger.jsonl", spec_of(*SPEC), fails).play().record
@@ -144,7 +144,7 @@ def test_reading_the_test_split_is_tried_again(begin: Callable[[StudySpec], Cour
 def test_trials_that_fail_in_different_ways_do_not_stop_a_study(tmp_path: Path) -> None:
     """The first ones all failed, but not in the same way: another configuration may work."""
 
-    def fails(trial: TrialRecord, epoch: int) -> float | Failure | None:
+    def fails(trial: TrialRecord, epoch: int) -> float | TrialFailure | None:
         return (BROKEN if trial.number % 2 else DIVERGED) if trial.number <= MIN_ALIKE_FAILURES else score(trial, epoch)
 
     record = Course(tmp_path / "ledger.jsonl", spec_of(*SPEC), fails).play().record

@@ -239,7 +239,7 @@ def test_with_folds_each_sample_is_judged_by_a_model_that_was_not_fitted_to_it()
         right += (model.predict(rows["val"].inputs) == rows["val"].target).tolist()
         tested.append(model.score(rows["test"].inputs, rows["test"].target))
     assert event.metrics
-    assert len(right) == len(dataset.folds.samples)
+    assert len(right) == len(dataset.folds.non_test_samples)
     assert event.metrics["val/accuracy"] == pytest.approx(np.mean(right), abs=1e-12)
     assert event.metrics["test/accuracy"] == pytest.approx(np.mean(tested), abs=1e-12)
     assert event.draws

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from study.sweep.driver import STOPPING, TWICE, stopped_by_signals
+from study.sweep.driver import STOPPING_MESSAGE, DUPLICATE_SIGNAL_S, stop_study_on_signals
 from study.upstream import interrupt
 
 BUSY = """
@@ -38,14 +38,14 @@ def agenda() -> Any:
 def test_the_first_asks_the_agenda_and_the_second_interrupts(number: signal.Signals) -> None:
     asked, told = agenda(), list[str]()
     before = signal.getsignal(number)
-    with stopped_by_signals(asked, told.append):
+    with stop_study_on_signals(asked, told.append):
         signal.raise_signal(number)
         signal.raise_signal(number)  # told twice, as under `uv run` with a signal to the whole group
         assert asked.stopping == "interrupted"
-        time.sleep(TWICE)
+        time.sleep(DUPLICATE_SIGNAL_S)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
-    assert told == [STOPPING]
+    assert told == [STOPPING_MESSAGE]
     assert signal.getsignal(number) is before
     assert signal.set_wakeup_fd(-1) == -1
 
@@ -69,9 +69,9 @@ def test_a_second_one_that_a_library_swallows_comes_again(
         time.sleep(60)
 
     hook, asked = sys.unraisablehook, agenda()
-    with stopped_by_signals(asked, lambda _: None):
+    with stop_study_on_signals(asked, lambda _: None):
         signal.raise_signal(number)
-        time.sleep(TWICE)
+        time.sleep(DUPLICATE_SIGNAL_S)
         with pytest.raises(KeyboardInterrupt):
             swallows()
     assert sys.unraisablehook is hook
@@ -135,7 +135,7 @@ def test_another_signal_soon_after_the_first_is_not_lost_while_a_library_is_load
         importlib.import_module("loaded_in_a_test")
         time.sleep(10 * interrupt.AGAIN)
 
-    with stopped_by_signals(agenda(), lambda _: None), pytest.raises(KeyboardInterrupt):
+    with stop_study_on_signals(agenda(), lambda _: None), pytest.raises(KeyboardInterrupt):
         load_and_go_on()
 
 
@@ -158,14 +158,14 @@ def test_each_signal_waits_for_a_library_anew(monkeypatch: pytest.MonkeyPatch) -
 def test_a_closed_terminal_stops_once_however_often_it_says_so() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     asked, told = agenda(), list[str]()
-    with stopped_by_signals(asked, told.append):
+    with stop_study_on_signals(asked, told.append):
         for _ in range(2):
             signal.raise_signal(signal.SIGHUP)
-            time.sleep(TWICE)
+            time.sleep(DUPLICATE_SIGNAL_S)
         assert asked.stopping == "interrupted"
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     signal.signal(signal.SIGHUP, before)
-    assert told == [STOPPING]
+    assert told == [STOPPING_MESSAGE]
 
 
 def test_under_nohup_the_end_of_a_terminal_is_nothing() -> None:
@@ -180,7 +180,7 @@ def test_under_nohup_the_end_of_a_terminal_is_nothing() -> None:
 def test_an_alarm_with_which_ray_would_end_the_process_is_called_off() -> None:
     """Its C++ sets it before it hands SIGTERM on, where that comes while `ray.init` returns."""
     asked, told = agenda(), list[str]()
-    with stopped_by_signals(asked, told.append):
+    with stop_study_on_signals(asked, told.append):
         signal.alarm(60)
         signal.raise_signal(signal.SIGTERM)
         while not told:
@@ -198,7 +198,7 @@ def test_it_is_told_before_the_main_thread_can_answer() -> None:
         while computes.cpu_times().user < begun + 0.1:  # it is within the C by then
             time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
-        assert process.stdout.readline() == f"{STOPPING} None\n"  # the handler did not run yet
+        assert process.stdout.readline() == f"{STOPPING_MESSAGE} None\n"  # the handler did not run yet
         assert process.stdout.readline() == "interrupted\n"
         assert process.wait() == 0
 
@@ -207,7 +207,7 @@ def test_outside_the_main_thread_nothing_is_changed() -> None:
     before, seen = signal.getsignal(signal.SIGINT), list[object]()
 
     def run() -> None:
-        with stopped_by_signals(agenda(), print):
+        with stop_study_on_signals(agenda(), print):
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=run)
@@ -223,12 +223,12 @@ def test_one_that_a_library_swallowed_before_is_obeyed(number: signal.Signals) -
     asked, told = agenda(), list[str]()
     try:
         interrupt.raise_on_signals()
-        with stopped_by_signals(agenda(), told.append):
+        with stop_study_on_signals(agenda(), told.append):
             assert told == []
         Library(number)  # destroyed at once
-        with stopped_by_signals(asked, told.append):
+        with stop_study_on_signals(asked, told.append):
             assert asked.stopping == "interrupted"
-        assert told == [STOPPING]
+        assert told == [STOPPING_MESSAGE]
     finally:
         sys.unraisablehook = hook
         for each, handler in before.items():

@@ -72,7 +72,7 @@ spec = load_study("quickstart", [
 ])
 folder = Home.locate().create_study(spec)
 record = StudyRecord.load_without_closing(folder.ledger_file)
-driver.drive(folder, spec, data.load_all(spec.data_sections), Ledger(folder.ledger_file), record)
+driver.drive(folder, spec, data.load_datasets(spec.data_sections), Ledger(folder.ledger_file), record)
 """
 
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 
 from study.cli import app
 from study.data import label_files
-from study.data.image_files import decode_readable
+from study.data.image_files import decode_readable_images
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.text import plain_cell
@@ -136,7 +136,8 @@ def test_images_become_square_as_in_training(
     )
     seen = []
     monkeypatch.setattr(
-        "study.trained.prediction.decode_readable", lambda *given: seen.append(given) or decode_readable(*given)
+        "study.trained.prediction.decode_readable_images",
+        lambda *given: seen.append(given) or decode_readable_images(*given),
     )
     description = Description.read(model)
     for section, frame in (({"name": "waterbirds"}, "squash"), ({"name": "cub"}, "crop")):
@@ -209,5 +210,5 @@ def test_class_names_are_no_formulas(folder: StudyFolder, here: Path, monkeypatc
     exact = [row["class"] for row in json.loads(predict(folder, ".", "--json").stdout)]
     assert [plain_cell(line[1]) for line in lines] == exact
     assert not [line[1] for line in lines if line[1][0] in "=@"]
-    table = label_files.read_text_table(here / "classes.csv", ("file", "class"))
+    table = label_files.read_table_as_text(here / "classes.csv", ("file", "class"))
     assert label_files.distinct_classes(table["class"]) == sorted(set(exact)), "it is a table of labels, too"

@@ -355,17 +355,17 @@ def test_folds_are_views_of_features_that_are_made_once_and_scaled_by_their_own_
     assert len(list(root.rglob("features-*/train.npy"))) == 1
     assert len({part.fingerprint for part in parts.values()}) == 4
     assert whole.folds is not None
-    of_all = parts[None].splits["train"].samples
+    of_all = parts[None].splits["train"].sample_inputs
     for fold in range(3):
         for name, held in (("train", False), ("val", True)):
             own = parts[fold].splits[name]
             assert own.inputs is parts[fold].splits["train"].inputs
-            assert np.array_equal(own.samples, of_all[(whole.folds.fold_of_sample == fold) == held])
+            assert np.array_equal(own.sample_inputs, of_all[(whole.folds.fold_of_sample == fold) == held])
         own = config({**METHOD, "bias_source": "early_layers"}, epochs=1, batch_size=4)
         trial = Trial(replace(own, model={**MODEL, "adapter": 0}), select_fold(whole, fold), "cpu")
         list(trial.run())
         mean, encoder = (
-            parts[fold].splits["train"].samples[:, -1280:].mean(0, dtype=np.float64),
+            parts[fold].splits["train"].sample_inputs[:, -1280:].mean(0, dtype=np.float64),
             trial.method.encoders(),
         )
         assert np.allclose(cast(frozen_networks.LayersOnFrozen, encoder["encoder"]).mean.numpy(), mean, atol=1e-4)

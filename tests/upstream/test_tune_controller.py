@@ -14,7 +14,7 @@ from ray.exceptions import RayTaskError
 from ray.tune.experiment import Trial
 from ray.tune.registry import register_trainable
 
-from study.sweep.failures import PROCESS_DIED, TrialFailedError
+from study.sweep.failures import PROCESS_DIED_FAILURE, TrialFailedError
 from study.sweep.tune_adapters import actor_handle, trial_error
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_ray")]
@@ -37,11 +37,11 @@ def test_a_trial_of_tune_knows_its_process_and_its_error(trial: Trial) -> None:
         trial.init_local_path()
         trial.handle_error(ValueError("it broke"))
         assert "it broke" in str(trial_error(trial))
-        trial.handle_error(RayTaskError("train", "Traceback", TrialFailedError(PROCESS_DIED, "it broke")))
+        trial.handle_error(RayTaskError("train", "Traceback", TrialFailedError(PROCESS_DIED_FAILURE, "it broke")))
         error = trial_error(trial)
         assert isinstance(error, RayTaskError)
         assert isinstance(error.cause, TrialFailedError)
-        assert error.cause.failure == PROCESS_DIED
+        assert error.cause.failure == PROCESS_DIED_FAILURE
     with contract("ray", "handles of one actor are equal, and have one hash", SCHEDULER):
         assert {"__eq__", "__hash__"} <= vars(ActorHandle).keys()
 
