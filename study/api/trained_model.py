@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from study.api.argument_names import naming_arguments
 from study.trained import Classifier
-from study.trained.prediction import predict, predict_rows
+from study.trained.prediction import predict_inputs, predict_rows
 
 
 class TrainedModel:
@@ -54,7 +54,7 @@ class TrainedModel:
             found = predict_rows(self.classifier, inputs, "the data frame")
         else:
             paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
-            found = predict(self.classifier, [Path(path) for path in paths], column)
+            found = predict_inputs(self.classifier, [Path(path) for path in paths], column)
         frame = found.frame()
         frame.attrs["unreadable"] = {str(sample): reason for sample, reason in found.unreadable.items()}
         frame.attrs["warning"] = found.warning

@@ -11,7 +11,7 @@ from study.text import tell, typed
 
 if TYPE_CHECKING:
     from study.cluster.driver_job import DriverJob
-    from study.cluster.job_client import JobClient, Submission
+    from study.cluster.job_client import JobClient, SubmissionResult
     from study.home.folder import StudyFolder
 
 Follow = Annotated[
@@ -70,7 +70,7 @@ def resume_on_cluster(
     show_submitted(remote, name, remote.resume_driver(command[0], name, command[1:]), follow, as_json)
 
 
-def show_submitted(remote: "JobClient", name: str, done: "Submission", follow: bool, as_json: bool = False) -> None:
+def show_submitted(remote: "JobClient", name: str, done: "SubmissionResult", follow: bool, as_json: bool = False) -> None:
     """Show a driver that was submitted: as a document, or with its log, or with how to see it.
 
     Raises:
@@ -114,12 +114,12 @@ def _shown_to_its_end(remote: "JobClient", job: str, study: str, detached: str) 
         Exit: Ctrl-C detached.
         StudyStoppedError: the connection was lost.
     """
-    from study.cluster.job_log import follow_log, wait_for_end
+    from study.cluster.job_log import follow_job_log, wait_for_job_end
 
     try:
-        for text in follow_log(remote, job, study):
+        for text in follow_job_log(remote, job, study):
             tell(text, end="")
-        return wait_for_end(remote, job, study)
+        return wait_for_job_end(remote, job, study)
     except KeyboardInterrupt:
         tell(f"\ndetached; {detached}")
         raise typer.Exit(130) from None
@@ -185,7 +185,7 @@ def logs(
 ) -> None:
     """Show a study's log, or what became of a trial. Example: study logs quickstart --trial 3"""
     from study.cluster.job_client import JobClient
-    from study.cluster.job_log import ANSI_COLOURS
+    from study.cluster.job_log import ANSI_COLOUR_PATTERN
     from study.commands import logs as history
     from study.commands.on_cluster import RemoteStudies
     from study.home.folder import Home
@@ -199,7 +199,7 @@ def logs(
         if follow:
             follow_driver(remote, name, job)
             return
-        log = ANSI_COLOURS.sub("", remote.head.log(job))
+        log = ANSI_COLOUR_PATTERN.sub("", remote.head.log(job))
         print_json({"name": name, "job": job, "log": log}) if as_json else tell(log, end="")
         return
     home = Home.locate() if address is None else RemoteStudies(address).home([name])
@@ -229,7 +229,7 @@ def share_logs(name: Name, as_json: Json = False) -> None:
     from study.cluster import log_share
     from study.home.folder import Home
 
-    document = log_share.share_study(Home.locate(), name)
+    document = log_share.create_share_of_study(Home.locate(), name)
     print_json(document) if as_json else tell(document["folder"])
 
 

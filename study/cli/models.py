@@ -119,7 +119,7 @@ def train(
     if study.folds:
         how_long = "fitted once" if is_fitted(study) else counted(study.epochs, "epoch")
         tell(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
-    show_run_end(running.train(Home.locate(), study, view(quiet), address, whole))
+    show_run_end(running.train_final(Home.locate(), study, view(quiet), address, whole))
 
 
 def predict(
@@ -151,13 +151,13 @@ def predict(
     from study.files import check_output, write_output
     from study.home.folder import Home
     from study.trained import Classifier
-    from study.trained.prediction import predict
+    from study.trained.prediction import predict_inputs
     from study.trained.prediction_table import predictions_csv, unreadable_lines
 
     if out is not None:
         check_output(out)
     with find_model(Home.locate(), model, seed) as description:
-        predictions = predict(Classifier.load(description, device), inputs, file, id_column)
+        predictions = predict_inputs(Classifier.load(description, device), inputs, file, id_column)
     if strict and predictions.unreadable:
         raise UserError("\n".join(["--strict: not everything can be read", *unreadable_lines(predictions)]))
     if out is not None:
@@ -197,10 +197,10 @@ def evaluate(
     from study.trained import evaluate as evaluating
 
     home = Home.locate()
-    split = split or (evaluating.ALL if data is not None and evaluating.is_user_data(data) else "val")
+    split = split or (evaluating.ALL_SAMPLES_SPLIT if data is not None and evaluating.is_path_of_user_data(data) else "val")
     with find_model(home, model, seed) as description:
-        found = evaluating.evaluate(home, description, split, data, assignments or (), device, strict)
-        groups = evaluating.groups_in_words(description, found.metrics)
+        found = evaluating.evaluate_model(home, description, split, data, assignments or (), device, strict)
+        groups = evaluating.group_metrics_in_words(description, found.metrics)
     worst, left_out, foreign = found.worst_group, len(found.left_out), list(found.foreign_bias)
     for line in table_columns.summarise_faults(found.left_out):
         tell(f"left out: {line}", sys.stderr)

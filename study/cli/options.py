@@ -10,7 +10,7 @@ import typer
 from study.cluster import job_answer
 from study.errors import UserError
 from study.text import tell
-from study.upstream.ray_internals import is_job
+from study.upstream.ray_internals import is_ray_job
 
 if TYPE_CHECKING:
     from study.commands.progress_view import ProgressView
@@ -39,7 +39,7 @@ def _cluster_or_here(context: typer.Context, parameter: typer.CallbackParam, giv
     """
     source = context.get_parameter_source(parameter.name or "")
     by_variable = source is not None and source.name == "ENVIRONMENT"
-    return None if given == HERE or (by_variable and is_job()) else given
+    return None if given == HERE or (by_variable and is_ray_job()) else given
 
 
 def _required_cluster(context: typer.Context, parameter: typer.CallbackParam, given: str) -> str:
@@ -93,7 +93,7 @@ def print_json(document: Any) -> None:
 
     document = _finite(to_plain(document))
     print(json.dumps(document, indent=2, allow_nan=False))
-    job_answer.write_answer(document)
+    job_answer.write_answer_to_log(document)
 
 
 def _finite(value: Any) -> Any:

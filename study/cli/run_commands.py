@@ -46,34 +46,34 @@ def run(
     detach: Detach = False,
 ) -> None:
     """Run a study here, or on a cluster. Example: study run quickstart --set search.trials=50"""
-    from study.driver.run import File, begin
+    from study.driver.run import StudyFileRequest, run_from_file
     from study.home.folder import Home
 
-    home, given = Home.locate(), File(spec, tuple(assignments or ()), profile, name)
+    home, given = Home.locate(), StudyFileRequest(spec, tuple(assignments or ()), profile, name)
     if detach:
-        _detached(home, quiet, begin, given, address=address, or_resume=or_resume)
+        _detached(home, quiet, run_from_file, given, address=address, or_resume=or_resume)
         return
-    show_run_end(begin(home, given, view(quiet), address, or_resume=or_resume))
+    show_run_end(run_from_file(home, given, view(quiet), address, or_resume=or_resume))
 
 
 def _detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: Any, **named: Any) -> None:
     """Have a separate driver do something, and say where to look at it."""
-    from study.driver.driver_process import LOG, start_detached
+    from study.driver.driver_process import DETACHED_DRIVER_LOG, start_detached_driver
 
-    folder, pid = start_detached(view(quiet), home, task, *given, **named)
+    folder, pid = start_detached_driver(view(quiet), home, task, *given, **named)
     if pid is None:
         tell(f"{folder.name}: no trial was left to run. Its state: {typed('status', folder.name)}")
         return
-    tell(f"{folder.name} runs in process {pid}, which goes on by itself and prints into {folder.path / LOG}")
+    tell(f"{folder.name} runs in process {pid}, which goes on by itself and prints into {folder.path / DETACHED_DRIVER_LOG}")
     tell(f"look at it: {typed('attach', folder.name)}\nstop it:    {typed('stop', folder.name)}")
 
 
 def attach(name: Name, quiet: Quiet = False) -> None:
     """Follow a running study until it ends; Ctrl-C leaves it running. Example: study attach quickstart"""
-    from study.driver.driver_process import follow_running
+    from study.driver.driver_process import follow_running_study
     from study.home.folder import Home
 
-    show_run_end(follow_running(view(quiet), Home.locate().find_study(name)))
+    show_run_end(follow_running_study(view(quiet), Home.locate().find_study(name)))
 
 
 def resume(
@@ -113,9 +113,9 @@ def resume(
 
     home, asked = Home.locate(), {"trials": trials, "address": address, "failed": failed}
     if detach:
-        _detached(home, quiet, running.resume, name, **asked, assignments=assignments or ())
+        _detached(home, quiet, running.resume_study, name, **asked, assignments=assignments or ())
         return
-    show_run_end(running.resume(home, name, view(quiet), trials, address, assignments=assignments or (), failed=failed))
+    show_run_end(running.resume_study(home, name, view(quiet), trials, address, assignments=assignments or (), failed=failed))
 
 
 def confirm(
@@ -147,7 +147,7 @@ def confirm(
     from study.driver import run as running
     from study.home.folder import Home
 
-    show_run_end(running.confirm(Home.locate(), name, view(quiet), top, seeds, rules, address))
+    show_run_end(running.confirm_study(Home.locate(), name, view(quiet), top, seeds, rules, address))
 
 
 def ablate(
@@ -200,7 +200,7 @@ def ablate(
         return
     if not as_json:
         show_plan(plan)
-    outcome = running.ablate(home, name, view(quiet or as_json), request, address)
+    outcome = running.run_ablation(home, name, view(quiet or as_json), request, address)
     result = ablate_study.result(home.find_study(name))
     print_json(result) if as_json else tell(f"\n{ablate_study.effects_table(result)}")
     if outcome is not None:
@@ -299,31 +299,31 @@ def suite(
     """Run methods x data sets x searches, and print the table. Example: study suite quickstart_suite --plan"""
     from study.analysis.tables import suite_tables
     from study.driver import run_suite as suites
-    from study.driver.run_suite import plan_suite, plan_text
+    from study.driver.run_suite import plan_suite, suite_plan_text
     from study.home.folder import Home
     from study.spec.suite import load_suite
 
     if plan and only_report:
         raise UserError("--plan, --report: give one of them")
-    suites.check_out(out)
+    suites.check_output_file(out)
     home, wanted = Home.locate(), load_suite(file)
     if plan:
         planned = plan_suite(home, wanted)
-        print_json(planned) if as_json else tell(plan_text(planned))
+        print_json(planned) if as_json else tell(suite_plan_text(planned))
         return
     silent = quiet or as_json
     end = None
     if only_report:
-        suites.check_same_settings(home, wanted)
+        suites.check_suite_unchanged(home, wanted)
     else:
-        end = suites.run(home, wanted, file, view(silent), (lambda _: None) if silent else tell, address)
-    found = suites.tables(home, wanted)
+        end = suites.run_suite(home, wanted, file, view(silent), (lambda _: None) if silent else tell, address)
+    found = suites.suite_tables_so_far(home, wanted)
     if out is not None:
-        suites.write_out(found, out)
+        suites.write_tables_to_file(found, out)
     print_json(suite_tables.to_json(found)) if as_json else tell(suite_tables.markdown(found), end="")
     if end is not None:
         if not silent:
-            tell(f"\nwritten: table.md, table.tex and table.csv in {suites.folder(home, wanted)}")
+            tell(f"\nwritten: table.md, table.tex and table.csv in {suites.suite_folder(home, wanted)}")
         _show_suite_end(end, file)
 
 
@@ -348,4 +348,4 @@ def drive(number: Annotated[int, typer.Argument(help="Of the pipe's end.")]) -> 
     """Do the task that another process sends through a pipe; see `study.driver.driver_process`."""
     from study.driver import driver_process
 
-    raise typer.Exit(driver_process.drive(number))
+    raise typer.Exit(driver_process.run_piped_task(number))

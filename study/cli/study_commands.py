@@ -274,12 +274,12 @@ def stop(
             _show_remote(JobClient(address).ask(name, "stop", name, *given), as_json)
             return
         folder = Home.locate().find_study(name)
-        done = ask_driver.stop_trials(folder, trial) if trial else [ask_driver.end_search(folder)]
+        done = ask_driver.request_trials_end(folder, trial) if trial else [ask_driver.request_search_end(folder)]
         documents = [one.to_document() for one in done]
         print_json({"name": name, "asked": documents}) if as_json else tell("\n".join(one.words for one in done))
         return
     how = typed("resume", name, *(("--address", address) if address else ()))
-    stopped = ask_driver.stop(Home.locate(), name) if address is None else f"job {JobClient(address).stop(name).id}"
+    stopped = ask_driver.stop_driver(Home.locate(), name) if address is None else f"job {JobClient(address).stop(name).id}"
     print_json({"name": name, "stopped": stopped}) if as_json else tell(
         f"{name}: stopped, {stopped}. Go on with it: {how}"
     )
@@ -307,7 +307,7 @@ def enqueue(
         given = [*(assignments or ()), *(("--like", str(like)) if like is not None else ())]
         _show_remote(JobClient(address).ask(name, "enqueue", name, *given), as_json)
         return
-    done = ask_driver.enqueue(Home.locate().find_study(name), assignments or (), like)
+    done = ask_driver.request_configuration(Home.locate().find_study(name), assignments or (), like)
     print_json({"name": name, "asked": [done.to_document()]}) if as_json else tell(done.words)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
-from study.spec.load import check_name
+from study.spec.load import check_study_name
 from study.text import printed
 
 
@@ -146,7 +146,7 @@ def _milliseconds_to_seconds(told: Any) -> float | None:
 def _check_study_name(job: str, name: str) -> None:
     """Refuse a study's name that would be a path: it becomes the name of a folder here."""
     try:
-        check_name(name)
+        check_study_name(name)
     except UserError as error:
         raise UserError(
             f"job {job[:MAX_SHOWN_CHARACTERS]!r} on the cluster: {str(error)[: 10 * MAX_SHOWN_CHARACTERS]}"

@@ -36,7 +36,7 @@ CODE_SUFFIXES = (".py", ".yaml", ".j2", ".html", ".css", ".js")
 
 
 @contextmanager
-def upload_folder(spec: StudySpec | None) -> Iterator[Path]:
+def make_upload_folder(spec: StudySpec | None) -> Iterator[Path]:
     """Make a folder of what a job needs, until the block is left.
 
     It has this package, the shipped study files and the study file. Ray uploads at most 500 MiB; this is about 2.5.
@@ -59,8 +59,8 @@ def upload_folder(spec: StudySpec | None) -> Iterator[Path]:
             )
     folder = Path(tempfile.mkdtemp(prefix="study-upload-"))
     try:
-        _copy_code(Path(study.__file__).parent, folder / "study")
-        _copy_code(shipped_files_folder(), folder / "search_spaces")
+        _copy_package_code(Path(study.__file__).parent, folder / "study")
+        _copy_package_code(shipped_files_folder(), folder / "search_spaces")
         if spec is not None:
             (folder / SUBMITTED_STUDY_FILE).write_text(spec.to_yaml(), encoding="utf-8")
         yield folder
@@ -68,13 +68,13 @@ def upload_folder(spec: StudySpec | None) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def folder_size(folder: Path) -> tuple[int, int]:
+def count_files_and_bytes(folder: Path) -> tuple[int, int]:
     """Return the number of files in a folder, and their bytes."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return len(files), sum(path.stat().st_size for path in files)
 
 
-def _copy_code(source: Path, target: Path) -> None:
+def _copy_package_code(source: Path, target: Path) -> None:
     for path in sorted(source.rglob("*")):
         inside = path.relative_to(source)
         hidden = any(part.startswith((".", "__pycache__")) for part in inside.parts)
@@ -84,7 +84,7 @@ def _copy_code(source: Path, target: Path) -> None:
 
 
 @contextmanager
-def as_user_errors(address: str) -> Iterator[None]:
+def convert_ray_errors(address: str) -> Iterator[None]:
     """Raise what Ray's job client raises in the block as an error that a user can act on."""
     from ray.exceptions import RayError
 
@@ -102,15 +102,15 @@ def as_user_errors(address: str) -> Iterator[None]:
         raise UserError(f"--address {address}: {last}") from None
 
 
-POLL_INTERVAL_S = 0.5
+JOB_POLL_INTERVAL_S = 0.5
 """Seconds between two looks at a job that is waited for."""
 
-ANSWER_TIMEOUT_S = 180.0
+COMMAND_ANSWER_TIMEOUT_S = 180.0
 """Seconds that a command's answer may take: a job has to start for it, and all cores of the head may be busy."""
 
 
 @dataclass(frozen=True)
-class Submission:
+class SubmissionResult:
     """The outcome of `study submit`.
 
     Attributes:
@@ -139,8 +139,8 @@ class JobClient:
             os.environ.pop(name, None)
         from ray.job_submission import JobSubmissionClient
 
-        hide_library_messages(*ray_internals.CLIENT_LOGGERS)
-        with as_user_errors(address):
+        hide_library_messages(*ray_internals.JOB_CLIENT_LOGGERS)
+        with convert_ray_errors(address):
             self._client = JobSubmissionClient(address)
 
     def all(self) -> list[DriverJob]:
@@ -165,7 +165,7 @@ class JobClient:
             "A restarted head has forgotten its jobs: study submit of the same file continues the study"
         )
 
-    def submit(self, spec: StudySpec, python: str, environment: Mapping[str, str]) -> Submission:
+    def submit(self, spec: StudySpec, python: str, environment: Mapping[str, str]) -> SubmissionResult:
         """Run a study, or resume it where its last driver failed or was stopped, perhaps before it made the study.
 
         Args:
@@ -201,7 +201,7 @@ class JobClient:
             f"{spec.name}: {ran} ({last.id}, {last.state}). {what}: {how}; to run it anew, under another name: --name"
         )
 
-    def resume_driver(self, command: str, name: str, options: Sequence[str] = ()) -> Submission:
+    def resume_driver(self, command: str, name: str, options: Sequence[str] = ()) -> SubmissionResult:
         """Continue a study by another driver, with the variables of the last one.
 
         Args:
@@ -239,7 +239,7 @@ class JobClient:
         last = self.last(name)
         if last.is_over:
             raise UserError(f"{name}: does not run ({last.id}, {last.state})")
-        with as_user_errors(self.address):
+        with convert_ray_errors(self.address):
             self._client.stop_job(last.id)
         return self.wait(last.id, patience)
 
@@ -255,7 +255,7 @@ class JobClient:
         """
         deadline = None if patience is None else time.monotonic() + patience
         while True:
-            with as_user_errors(self.address):
+            with convert_ray_errors(self.address):
                 latest = DriverJob.from_ray(self._client.get_job_info(job))
             if latest.is_over:
                 return latest
@@ -263,11 +263,11 @@ class JobClient:
                 of_study = f"Its log: {typed('logs', latest.study, '--address', self.address)}"
                 log = of_study if latest.study else latest.message
                 raise UserError(f"{job}: did not {expected} within {patience:.0f} s, is {latest.state}. {log}")
-            time.sleep(POLL_INTERVAL_S)
+            time.sleep(JOB_POLL_INTERVAL_S)
 
     def follow(self, job: str) -> Iterator[str]:
         """Yield the log of a job as it is written, until the job is over; see `study.cluster.job_log`."""
-        yield from job_log.log_chunks(self._client.tail_job_logs(job), self.address)
+        yield from job_log.iterate_log_chunks(self._client.tail_job_logs(job), self.address)
 
     def ask(self, name: str, *command: str) -> Any:
         """Return the answer, a JSON document, of a short command about a study, run on the cluster where its home is.
@@ -276,7 +276,7 @@ class JobClient:
             UserError, StudyStoppedError, StartInterruptedError: see `answer`.
         """
         last = self.last(name)
-        return self._run_and_answer(self.begin([*command, "--json"], last.python, last.environment), ANSWER_TIMEOUT_S)
+        return self._run_and_answer(self.begin([*command, "--json"], last.python, last.environment), COMMAND_ANSWER_TIMEOUT_S)
 
     def compute(self, name: str, *command: str) -> Any:
         """Return the answer as `ask` does, without a time limit, also if the head has forgotten the drivers."""
@@ -307,11 +307,11 @@ class JobClient:
         ended = self.wait(job, patience, "answer")
         log = self.head.log(job)
         self.forget(job)
-        return job_answer.read_answer(ended, log)
+        return job_answer.read_answer_from_log(ended, log)
 
     def forget(self, job: str) -> None:
         """Remove a job that is over from the cluster's list."""
-        with as_user_errors(self.address):
+        with convert_ray_errors(self.address):
             self._client.delete_job(job)
 
     def start(
@@ -321,7 +321,7 @@ class JobClient:
         metadata: dict[str, str],
         environment: Mapping[str, str],
         spec: StudySpec | None = None,
-    ) -> Submission:
+    ) -> SubmissionResult:
         """Submit a command of `study`.
 
         Args:
@@ -333,16 +333,16 @@ class JobClient:
         """
         module = DRIVER_MODULE if "study" in metadata else "study"  # a driver starts only if there is memory for it
         line = shlex.join([metadata["python"], "-m", module, *command])
-        with upload_folder(spec) as folder, as_user_errors(self.address):
-            files, bytes_ = folder_size(folder)
+        with make_upload_folder(spec) as folder, convert_ray_errors(self.address):
+            files, bytes_ = count_files_and_bytes(folder)
             runtime = {"working_dir": str(folder), "env_vars": dict(environment)}
             self._client.submit_job(entrypoint=line, submission_id=job, runtime_env=runtime, metadata=metadata)
-        return Submission(job, files, bytes_)
+        return SubmissionResult(job, files, bytes_)
 
 
 def submit_final_training(
     jobs: JobClient, spec: StudySpec, final: StudySpec, options: Sequence[str], environment: Mapping[str, str]
-) -> Submission:
+) -> SubmissionResult:
     """Train a configuration on the cluster, or further seeds of a training that is there.
 
     The job runs with the interpreter and the variables of the training's last driver; a first one with those of the

@@ -12,7 +12,7 @@ from study.cluster.driver_job import DriverJob
 from study.errors import StudyStoppedError, UserError
 from study.text import typed
 
-ANSI_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+ANSI_COLOUR_PATTERN = re.compile(r"\x1b\[[0-9;]*m")
 """Escape codes that Ray writes around the names of its processes."""
 
 MAX_SILENCE_S = 30.0
@@ -30,7 +30,7 @@ class JobFollower(Protocol):
     def wait(self, job: str) -> DriverJob: ...
 
 
-def log_chunks(log: AsyncIterator[str], address: str) -> Iterator[str]:
+def iterate_log_chunks(log: AsyncIterator[str], address: str) -> Iterator[str]:
     """Yield what comes of a log, until it ends.
 
     Raises:
@@ -55,7 +55,7 @@ def log_chunks(log: AsyncIterator[str], address: str) -> Iterator[str]:
             yield text
 
 
-def follow_log(jobs: JobFollower, job: str, study: str = "") -> Iterator[str]:
+def follow_job_log(jobs: JobFollower, job: str, study: str = "") -> Iterator[str]:
     """Yield the log of a job as it is written, without colours.
 
     Args:
@@ -68,12 +68,12 @@ def follow_log(jobs: JobFollower, job: str, study: str = "") -> Iterator[str]:
 
     try:
         for piece in jobs.follow(job):
-            yield ANSI_COLOURS.sub("", piece)
+            yield ANSI_COLOUR_PATTERN.sub("", piece)
     except (ClientError, RuntimeError, OSError):
         raise _connection_lost_error(jobs.address, job, study) from None
 
 
-def wait_for_end(jobs: JobFollower, job: str, study: str = "") -> DriverJob:
+def wait_for_job_end(jobs: JobFollower, job: str, study: str = "") -> DriverJob:
     """Return the end of a job whose log has ended.
 
     Raises:

@@ -15,8 +15,14 @@ from urllib.parse import urlsplit
 from study import __version__
 from study.cluster.driver_job import DriverJob
 from study.cluster.head import ClusterHead, NodeNotFoundError, RemoteFileNotFoundError
-from study.cluster.log_share import MANIFEST, RENEWAL_INTERVAL_S, SHARED_FILES, SHARED_FOLDERS, SHARES_FOLDER
-from study.cluster.log_share import STUDY_LINK as WINDOW
+from study.cluster.log_share import (
+    LOG_SHARES_FOLDER,
+    MANIFEST_FILE,
+    MANIFEST_RENEWAL_INTERVAL_S,
+    SHARED_FILES,
+    SHARED_FOLDERS,
+)
+from study.cluster.log_share import STUDY_LINK_NAME as WINDOW
 from study.errors import StudyNotFoundError, UserError, of_disk
 from study.files import digest_of_file, is_plain_name, path_below, whole, write_whole
 from study.home.folder import FORMAT, FetchOrigin, Home, StudyFolder, fetch_origin, write_format
@@ -25,10 +31,10 @@ from study.home.ledger import lease_file
 from study.home.ledger_line import LineChain, last_line
 from study.text import printed, typed
 
-ReadFile = Callable[[str, int, int], Iterator[bytes]]
+RemoteFileReader = Callable[[str, int, int], Iterator[bytes]]
 """Yields a file of the study, by its name, in blocks: its last `lines` lines (-1: all of it), at most so many bytes."""
 
-STUDY_FILE, LEDGER_FILE = "study.yaml", "ledger.jsonl"
+STUDY_FILE_NAME, LEDGER_FILE_NAME = "study.yaml", "ledger.jsonl"
 
 RECENT_LEDGER_LINES = 50
 """Lines of a ledger that are asked for first where some are here, and in addition to those that are known to be new."""
@@ -46,7 +52,7 @@ class LedgerMismatchError(UserError):
 
 
 @dataclass(frozen=True)
-class Manifest:
+class ShareManifest:
     """The list of files that a log share offers.
 
     Attributes:
@@ -59,7 +65,7 @@ class Manifest:
     files: Mapping[str, tuple[int, str]]
 
     @classmethod
-    def of(cls, name: str, document: Any) -> "Manifest":
+    def of(cls, name: str, document: Any) -> "ShareManifest":
         """Build a manifest from a log share's file.
 
         Raises:
@@ -73,7 +79,7 @@ class Manifest:
                     f"{__version__}, which reads form {FORMAT}. Install study {maker} here"
                 )
             files = {
-                _checked_name(key): (int(told["bytes"]), str(told["sha256"])) for key, told in document["files"].items()
+                _check_file_name(key): (int(told["bytes"]), str(told["sha256"])) for key, told in document["files"].items()
             }
             host, folder = printed(str(document["host"])), printed(str(document["folder"]))
             return cls(host, folder, float(document["written"]), files)
@@ -81,7 +87,7 @@ class Manifest:
             raise UserError(f"{name}: what the cluster says of its files cannot be read") from None
 
 
-def _checked_name(name: str) -> str:
+def _check_file_name(name: str) -> str:
     """Return the name of a file if it may be downloaded.
 
     Raises:
@@ -94,7 +100,7 @@ def _checked_name(name: str) -> str:
     return name
 
 
-READ_FOLDERS = ("errors", "output", "requests")
+FOLDERS_READ_BY_DEFAULT = ("errors", "output", "requests")
 """Folders of a study that commands read which look at it from afar."""
 
 
@@ -114,7 +120,7 @@ class FetchOptions:
     change: Callable[[Path], None] | None = None
 
 
-def download_study(read: ReadFile, manifest: Manifest, folder: Path, wish: FetchOptions) -> list[str]:
+def download_study(read: RemoteFileReader, manifest: ShareManifest, folder: Path, wish: FetchOptions) -> list[str]:
     """Download what is new into a folder; return the names of the files that came.
 
     The ledger comes first: where it is refused, nothing else comes. Each file is whole and as the cluster announced, or
@@ -125,17 +131,17 @@ def download_study(read: ReadFile, manifest: Manifest, folder: Path, wish: Fetch
         LedgerMismatchError: the ledger here and that on the cluster have events of their own; nothing was written.
         UserError: the ledger on the cluster is damaged, or a file cannot be had.
     """
-    for needed in (STUDY_FILE, LEDGER_FILE):
+    for needed in (STUDY_FILE_NAME, LEDGER_FILE_NAME):
         if needed not in manifest.files:
             raise UserError(f"{folder.name}: has no {needed} on the cluster, in {manifest.folder}")
     folder.mkdir(parents=True, exist_ok=True)
-    came = [LEDGER_FILE] if _download_ledger(read, manifest, folder / LEDGER_FILE, wish.own) else []
-    if _download_file(read, manifest, folder, STUDY_FILE, wish.change):
-        came.append(STUDY_FILE)
-    for name in sorted({*manifest.files} - {STUDY_FILE, LEDGER_FILE}):
+    came = [LEDGER_FILE_NAME] if _download_ledger(read, manifest, folder / LEDGER_FILE_NAME, wish.own) else []
+    if _download_file(read, manifest, folder, STUDY_FILE_NAME, wish.change):
+        came.append(STUDY_FILE_NAME)
+    for name in sorted({*manifest.files} - {STUDY_FILE_NAME, LEDGER_FILE_NAME}):
         if wish.files(name) and _download_file(read, manifest, folder, name):
             came.append(name)
-    for part in (part for part in READ_FOLDERS if wish.files(f"{part}/")):
+    for part in (part for part in FOLDERS_READ_BY_DEFAULT if wish.files(f"{part}/")):
         for path in (folder / part).glob("[!.]*"):
             if f"{part}/{path.name}" not in manifest.files:
                 path.unlink(missing_ok=True)
@@ -143,7 +149,7 @@ def download_study(read: ReadFile, manifest: Manifest, folder: Path, wish: Fetch
 
 
 def _download_file(
-    read: ReadFile, manifest: Manifest, folder: Path, name: str, change: Callable[[Path], None] | None = None
+    read: RemoteFileReader, manifest: ShareManifest, folder: Path, name: str, change: Callable[[Path], None] | None = None
 ) -> bool:
     path, (size, digest) = path_below(folder, name), manifest.files[name]
     if path.is_file() and path.stat().st_size == size and digest_of_file(path) == digest:
@@ -165,7 +171,7 @@ def _download_file(
     return True
 
 
-def _download_ledger(read: ReadFile, manifest: Manifest, path: Path, own: bool) -> bool:
+def _download_ledger(read: RemoteFileReader, manifest: ShareManifest, path: Path, own: bool) -> bool:
     """Download the new lines of the ledger, which grows meanwhile; return whether there were any.
 
     The chain of check values (`study.home.ledger_line`) and the cluster's digest prove that they follow those that
@@ -174,11 +180,11 @@ def _download_ledger(read: ReadFile, manifest: Manifest, path: Path, own: bool) 
     Raises:
         RemoteFileChangedError, LedgerMismatchError: see `download_study`.
     """
-    size, digest = manifest.files[LEDGER_FILE]
+    size, digest = manifest.files[LEDGER_FILE_NAME]
     here = _whole_lines(path.read_bytes()) if path.exists() else b""
-    new = _new_lines(read, here, size + MAX_LEDGER_GROWTH_BYTES) if here else None
+    new = _download_new_lines(read, here, size + MAX_LEDGER_GROWTH_BYTES) if here else None
     if new is None:
-        there = _whole_lines(b"".join(read(LEDGER_FILE, -1, size + MAX_LEDGER_GROWTH_BYTES)))
+        there = _whole_lines(b"".join(read(LEDGER_FILE_NAME, -1, size + MAX_LEDGER_GROWTH_BYTES)))
         if not there.startswith(here):
             if own and here.startswith(there):
                 return False
@@ -190,20 +196,20 @@ def _download_ledger(read: ReadFile, manifest: Manifest, path: Path, own: bool) 
     data = here + new
     if len(data) < size or hashlib.sha256(data[:size]).hexdigest() != digest:
         raise RemoteFileChangedError(
-            f"{LEDGER_FILE}: what came is not what the cluster says of it ({len(data)} bytes, {size} or more)"
+            f"{LEDGER_FILE_NAME}: what came is not what the cluster says of it ({len(data)} bytes, {size} or more)"
         )
-    _check_chain(new, here)
+    _check_ledger_lines_follow(new, here)
     if new:
         with whole(path) as part:
             part.write_bytes(data)
     return bool(new)
 
 
-def _new_lines(read: ReadFile, here: bytes, most: int) -> bytes | None:
+def _download_new_lines(read: RemoteFileReader, here: bytes, most: int) -> bytes | None:
     """Return the lines after those that are here; None: they do not follow, or too many are new to ask for a part."""
     last, asked = last_line(here), RECENT_LEDGER_LINES
     for _ in range(2):
-        lines = _whole_lines(b"".join(read(LEDGER_FILE, asked, most))).splitlines(keepends=True)
+        lines = _whole_lines(b"".join(read(LEDGER_FILE_NAME, asked, most))).splitlines(keepends=True)
         if last in lines:
             return b"".join(lines[lines.index(last) + 1 :])
         if not lines:
@@ -212,7 +218,7 @@ def _new_lines(read: ReadFile, here: bytes, most: int) -> bytes | None:
     return None
 
 
-def _check_chain(new: bytes, here: bytes) -> None:
+def _check_ledger_lines_follow(new: bytes, here: bytes) -> None:
     """Check that lines follow one another, and those that are here.
 
     Raises:
@@ -226,7 +232,7 @@ def _check_chain(new: bytes, here: bytes) -> None:
     for line in new.splitlines(keepends=True):
         if not chain.accepts(line):
             raise RemoteFileChangedError(
-                f"{LEDGER_FILE}: is damaged on the cluster at event {chain.number}, or was on the way"
+                f"{LEDGER_FILE_NAME}: is damaged on the cluster at event {chain.number}, or was on the way"
             )
 
 
@@ -234,7 +240,7 @@ def _whole_lines(data: bytes) -> bytes:
     return data[: data.rfind(b"\n") + 1]
 
 
-DOWNLOAD_TRIES = 3
+MAX_DOWNLOAD_ATTEMPTS = 3
 """Downloads of files that are not what the cluster says, as they may be changing."""
 
 SHARE_JOB_TIMEOUT_S = 180.0
@@ -270,7 +276,7 @@ class RemoteStudy:
             UserError: see `study.cluster.mirror.download_study`, or the cluster does not answer.
         """
         manifest = self._find_or_make_manifest()
-        for left in reversed(range(DOWNLOAD_TRIES)):
+        for left in reversed(range(MAX_DOWNLOAD_ATTEMPTS)):
             try:
                 came = download_study(self._read, manifest, folder, wish)
                 break
@@ -293,9 +299,9 @@ class RemoteStudy:
             node=self._node,
             folder=manifest.folder,
             python=self._interpreter,
-            events=LineChain.after_line(last_line((folder / LEDGER_FILE).read_bytes())).number + 1,
+            events=LineChain.after_line(last_line((folder / LEDGER_FILE_NAME).read_bytes())).number + 1,
         )
-        if self._known and LEDGER_FILE not in came and self._known.events:
+        if self._known and LEDGER_FILE_NAME not in came and self._known.events:
             found = replace(found, events=self._known.events)  # the ledger here has had its own events since
         found.save(folder)
         return found, came
@@ -305,9 +311,9 @@ class RemoteStudy:
         return self._last.python if self._last else self._known.python if self._known else "python"
 
     def _read(self, name: str, lines: int, most: int) -> Iterator[bytes]:
-        return self._head.file(self._node, f"{SHARES_FOLDER}/{self._name}/{WINDOW}/{name}", lines, most)
+        return self._head.file(self._node, f"{LOG_SHARES_FOLDER}/{self._name}/{WINDOW}/{name}", lines, most)
 
-    def _find_or_make_manifest(self) -> Manifest:
+    def _find_or_make_manifest(self) -> ShareManifest:
         """Return what there is to download; where no living node shares its files, start a job that does."""
         lost = not self._nodes and (self._last is None or self._last.is_over)
         for node in self._nodes:
@@ -326,22 +332,22 @@ class RemoteStudy:
             raise RemoteStudyNotFoundError(f"{self._name}: {why} ({what})")
         return self._manifest_by_job()
 
-    def _renewed_manifest(self) -> Manifest:
+    def _renewed_manifest(self) -> ShareManifest:
         """Return the manifest after a while: of the driver, where one runs, else of a job."""
         if self._last and not self._last.is_over:
-            time.sleep(1.5 * RENEWAL_INTERVAL_S)
+            time.sleep(1.5 * MANIFEST_RENEWAL_INTERVAL_S)
             return self._read_manifest()
         return self._manifest_by_job()
 
-    def _read_manifest(self) -> Manifest:
-        data = b"".join(self._head.file(self._node, f"{SHARES_FOLDER}/{self._name}/{MANIFEST}"))
+    def _read_manifest(self) -> ShareManifest:
+        data = b"".join(self._head.file(self._node, f"{LOG_SHARES_FOLDER}/{self._name}/{MANIFEST_FILE}"))
         try:
             document: Any = json.loads(data)
         except (ValueError, RecursionError):
             document = None
-        return Manifest.of(self._name, document)
+        return ShareManifest.of(self._name, document)
 
-    def _manifest_by_job(self) -> Manifest:
+    def _manifest_by_job(self) -> ShareManifest:
         """Return the manifest of a job that shares the study's files.
 
         Raises:
@@ -355,7 +361,7 @@ class RemoteStudy:
         )
         self._node = jobs.wait(job, SHARE_JOB_TIMEOUT_S, "answer").node or ""
         try:
-            return Manifest.of(self._name, jobs.answer(job))
+            return ShareManifest.of(self._name, jobs.answer(job))
         except StudyNotFoundError as error:
             submit = typed("submit", "FILE", "--address", self._head.address)
             raise RemoteStudyNotFoundError(f"{error} (on the cluster). A first one: {submit}") from None
@@ -366,10 +372,10 @@ MIRRORS_FOLDER = ".clusters"
 
 def is_read_by_default(name: str) -> bool:
     """Return whether a file of this name is read besides study file and ledger."""
-    return name.startswith(tuple(f"{part}/" for part in READ_FOLDERS))
+    return name.startswith(tuple(f"{part}/" for part in FOLDERS_READ_BY_DEFAULT))
 
 
-class Mirror:
+class StudyMirror:
     """The local copy of one cluster's studies, in a folder of the local home, `.clusters/HOST_PORT`.
 
     It is a home itself, in which everything that reads a study works. It stays when the head has gone.

@@ -8,7 +8,7 @@ from study.home.folder import StudyFolder
 from study.home.record import StudyRecord
 from study.knobs import Scalar
 from study.ranking import Results
-from study.spec.load import check_and_complete
+from study.spec.load import check_and_complete_document
 from study.spec.study_spec import PLACEMENT_KEYS
 from study.spec.yaml_document import apply_profile, parse_assignment, read_study_file
 
@@ -41,7 +41,7 @@ def next_placement(folder: StudyFolder, record: StudyRecord, assignments: Iterab
     for key, value, place in [*last, *changed]:
         document.set(key, value, place)
     apply_profile(document, None)
-    told = check_and_complete(document)
+    told = check_and_complete_document(document)
     if (told.resources.gpu > 0) is not (spec.resources.gpu > 0):
         one, other = ("a GPU", "the CPU") if spec.resources.gpu else ("the CPU", "a GPU")
         raise UserError(

@@ -179,19 +179,19 @@ def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[st
     Raises:
         UserError: a name or key is not known, or a key cannot have its value.
     """
-    from study.spec.key_errors import Problems, check_section
-    from study.spec.section_models import section_model
-    from study.spec.yaml_document import Document, apply_overrides
+    from study.spec.key_errors import ProblemCollector, validate_section
+    from study.spec.section_models import make_section_model
+    from study.spec.yaml_document import YamlDocument, apply_overrides
 
     if name not in data.dataset_names():
         raise UserError(
             f"{name!r}: no such data set. {nearest(name, data.dataset_names())}Known: {', '.join(data.dataset_names())}"
         )
-    document = Document(f"study data {verb} {name}", {})
+    document = YamlDocument(f"study data {verb} {name}", {})
     apply_overrides(document, assignments)
-    problems = Problems(document)
-    values = check_section(
-        section_model("data", knobs(data.find_dataset_module(name).Options)), document.values, (), problems
+    problems = ProblemCollector(document)
+    values = validate_section(
+        make_section_model("data", knobs(data.find_dataset_module(name).Options)), document.values, (), problems
     )
     problems.raise_any()
     return {"name": name, **(values or {})}

@@ -9,8 +9,8 @@ from study.data import Facts
 from study.errors import UserError
 from study.knobs import Params, Scalar, Section, Value
 from study.metrics import METRICS, available_metrics, lower_is_better
-from study.spec.load import check_and_complete
-from study.spec.yaml_document import apply_profile, dump_flow, parse_yaml
+from study.spec.load import check_and_complete_document
+from study.spec.yaml_document import apply_profile, dump_flow, parse_study_yaml
 from study.text import typed
 from study.training import augment
 
@@ -232,7 +232,7 @@ def default_augmentation(facts: Facts, views: bool, bias: BiasKnowledge) -> str 
     """Return the augmentation of the file: one that gives different views if the methods need them; None: none."""
     if views:
         wishes = ("corrupt_columns",) if facts.is_table else ("simclr", "crop_flip")
-        return next((name for name in wishes if augment.why_unsuited(name, facts) is None), wishes[-1])
+        return next((name for name in wishes if augment.why_augmentation_unsuited(name, facts) is None), wishes[-1])
     return "bias_con" if next(_colours(facts, views, bias), None) else None
 
 
@@ -374,7 +374,7 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
     model = dict(wishes.network) if wishes.network else _model(facts, wishes.gpu, views)
     model |= {"adapter": 1} if wishes.network and shapes else {}
     model |= {"head": "mlp"} if views else {}
-    trained = models.facts_of_inputs(model, facts)
+    trained = models.facts_of_network_inputs(model, facts)
     epochs = 60 if wishes.gpu and not wishes.network else 20
     batch = next((size for size in BATCHES if wishes.images is None or wishes.images >= STEPS * size), BATCHES[-1])
     train: dict[str, Value] = {"epochs": epochs, "batch_size": batch, "learning_rate": 0.001}
@@ -431,9 +431,9 @@ def draft(wishes: DraftAnswers, file: str, schema: str | None = None) -> str:
         overrides=OVERRIDES[profile],
     )
     for chosen in (None, profile):
-        document = parse_yaml(text, file)
+        document = parse_study_yaml(text, file)
         apply_profile(document, chosen)
-        check_and_complete(document)
+        check_and_complete_document(document)
     return text
 
 

@@ -17,7 +17,7 @@ from study.home import ledger
 from study.home.folder import FetchOrigin, Home, StudyFolder, fetch_origin, write_format
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.spec.load import check_name
+from study.spec.load import check_study_name
 from study.spec.yaml_document import dump, read_study_file
 from study.text import typed
 
@@ -56,7 +56,7 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
         UserError: there is no such study there; or another one has its name here, or this one went on by itself.
     """
     local = rename or name
-    check_name(local)
+    check_study_name(local)
     folder = StudyFolder(path_below(home.path, local))
     head = ClusterHead(address)
     drivers = [job for job in head.jobs() if job.study == name]

@@ -36,9 +36,15 @@ from study.errors import UserError, nearest
 from study.files import check_output, write_output
 from study.knobs import Knob, Section, Value, options, texts
 from study.spec.json_schema import SCHEMA_FILE_NAME
-from study.spec.key_errors import find_fault
-from study.spec.load import check_and_complete, check_name
-from study.spec.yaml_document import UNBROKEN_WIDTH, Document, apply_overrides, parse_yaml, shipped_files_folder
+from study.spec.key_errors import fault_of_value
+from study.spec.load import check_and_complete_document, check_study_name
+from study.spec.yaml_document import (
+    UNBROKEN_WIDTH,
+    YamlDocument,
+    apply_overrides,
+    parse_study_yaml,
+    shipped_files_folder,
+)
 from study.text import few_names, is_utf8, quoted
 
 if TYPE_CHECKING:
@@ -103,7 +109,7 @@ def allowed_by(knob: Knob) -> Check:
     """Return a check that a key of a data set can have this value."""
 
     def check(value: str) -> None:
-        if why := find_fault(knob, value):
+        if why := fault_of_value(knob, value):
             raise UserError(f"data.{knob.key}: {why}")
 
     return check
@@ -111,7 +117,7 @@ def allowed_by(knob: Knob) -> Check:
 
 def check_methods(answer: str) -> None:
     """Check that these methods exist, one or several."""
-    allowed = methods.names()
+    allowed = methods.method_names()
     if not split_names(answer):
         raise UserError(f"no method given. Allowed: {', '.join(allowed)}")
     for named in split_names(answer):
@@ -145,12 +151,12 @@ def with_other_keys(text: str, assignments: Sequence[str], file: str) -> str:
     yaml = YAML()
     yaml.width = UNBROKEN_WIDTH
     tree = yaml.load(text)
-    apply_overrides(Document(file, tree), others)
+    apply_overrides(YamlDocument(file, tree), others)
     stream = io.StringIO()
     yaml.dump(tree, stream)
-    document = parse_yaml(stream.getvalue(), file)
+    document = parse_study_yaml(stream.getvalue(), file)
     document.values.pop("profiles", None)
-    check_and_complete(document)
+    check_and_complete_document(document)
     return stream.getvalue()
 
 
@@ -261,7 +267,7 @@ def write(flags: Flags, out: Path | None, force: bool, asker: Asker) -> Path:
         raise UserError(
             f"{flags.name} is a file or folder; the study needs a name: study init NAME --data {flags.name}"
         )
-    name = asker("NAME", flags.name, "Name of the study", None, check_name)
+    name = asker("NAME", flags.name, "Name of the study", None, check_study_name)
     path = out or Path(f"{name}.yaml")
     if path.exists() and not force:
         raise UserError(f"{path}: is there already. Another name: -o FILE; to replace it: --force")

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from study.address import mlflow_experiments_page
-from study.cluster.local import MLFLOW_USER, LocalCluster, LocalState, TellLine
+from study.cluster.local import MLFLOW_USER, LocalCluster, LocalClusterState, ProgressCallback
 from study.commands.progress import clock_text
 from study.errors import UserError
 from study.home.folder import Home
 from study.text import typed
-from study.tracking.connection import prepare_database
-from study.upstream.environment import LOOPBACK_ALONE
+from study.tracking.connection import prepare_mlflow_database
+from study.upstream.environment import KEEP_LOOPBACK_VARIABLES
 
 
 def up(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) -> LocalCluster:
@@ -30,7 +30,7 @@ def up(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) ->
         UserError: there is one already, or this machine has fewer cards or none that can be used.
         StudyStoppedError, StartInterruptedError: see `LocalCluster.start`.
     """
-    prepare_database(home)
+    prepare_mlflow_database(home)
     chosen = visible_gpus(gpus) if gpus else []
     cluster = LocalCluster.of(home)
     cluster.start(home, nodes, cpus, chosen, step_printer(console))
@@ -43,10 +43,10 @@ def visible_gpus(count: int) -> list[str]:
     Raises:
         UserError: there are fewer, or they cannot be used.
     """
-    from study.sweep.ray_runtime import gpus
+    from study.sweep.ray_runtime import count_gpus
     from study.training.device import why_no_gpu
 
-    there = gpus()
+    there = count_gpus()
     if count > there:
         raise UserError(f"--gpus {count}: this machine has {there}")
     if why := why_no_gpu():
@@ -55,7 +55,7 @@ def visible_gpus(count: int) -> list[str]:
     return (named or [str(number) for number in range(there)])[:count]
 
 
-def step_printer(console: Console | None) -> TellLine:
+def step_printer(console: Console | None) -> ProgressCallback:
     """Return a function that shows each step of a start as a line on a console; None: it shows nothing."""
     if console is None:
         return bool
@@ -103,13 +103,13 @@ class ClusterStatus:
     processes: Sequence[ProcessStatus]
 
 
-def document(cluster: LocalState) -> ClusterStatus:
+def document(cluster: LocalClusterState) -> ClusterStatus:
     """Return what runs of a cluster."""
     processes = [ProcessStatus(part.name, part.pid, part.is_alive) for part in cluster.processes]
     return ClusterStatus(cluster.address, cluster.dashboard, cluster.mlflow, str(cluster.token_file), processes)
 
 
-def lines(cluster: LocalState) -> list[str]:
+def lines(cluster: LocalClusterState) -> list[str]:
     """Return the lines that tell a user what runs of a cluster, and what to type."""
     if not cluster.processes:
         return ["no cluster runs here; a first one: study cluster up --nodes 2"]
@@ -130,11 +130,11 @@ def lines(cluster: LocalState) -> list[str]:
     return [*lines, "", "its end: study cluster down"]
 
 
-def _shell_variables(cluster: LocalState) -> dict[str, str]:
+def _shell_variables(cluster: LocalClusterState) -> dict[str, str]:
     """Return the variables for programs that talk to the cluster, quoted for a shell; the password is in its file.
 
     Those of `LOOPBACK_ALONE` are for Ray's own tools, which otherwise take 127.0.0.1 for a mistake.
     """
     password = f'"$(cat {shlex.quote(str(cluster.password_file))})"'
-    plain = {key: shlex.quote(value) for key, value in (cluster.environment() | LOOPBACK_ALONE).items()}
+    plain = {key: shlex.quote(value) for key, value in (cluster.environment() | KEEP_LOOPBACK_VARIABLES).items()}
     return {**plain, "MLFLOW_TRACKING_PASSWORD": password, "STUDY_ADDRESS": cluster.dashboard}

@@ -8,7 +8,7 @@ from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.home.ledger import read_entries
 from study.home.ledger_line import Entry
-from study.spec.yaml_document import as_mapping
+from study.spec.yaml_document import mapping_or_empty
 from study.text import moment
 
 FEW_METRICS = 5
@@ -78,7 +78,7 @@ def text(history: History) -> str:
 def _event_line(event: Entry, looked_at: Sequence[str]) -> str:
     left_out = ("event", "time", "libraries", "metrics", "device", "chain")
     values = [f"{key} {value}" for key, value in event.items() if key not in left_out and not _is_long(value)]
-    device, measured = (as_mapping(event.get(key)) for key in ("device", "metrics"))
+    device, measured = (mapping_or_empty(event.get(key)) for key in ("device", "metrics"))
     values += [f"device {device['name']}"] if "name" in device else []
     there = {name: value for name, value in measured.items() if isinstance(value, (int, float))}
     shown = [name for name in there if name in looked_at] if len(there) > FEW_METRICS else list(there)

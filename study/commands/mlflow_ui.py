@@ -13,9 +13,9 @@ from http.client import HTTPConnection, HTTPException
 from study.errors import UserError
 from study.home.folder import Home
 from study.text import tell, without_password
-from study.tracking.connection import prepare_database
-from study.tracking.tracking_state import TrackingState, experiments_page, is_server, trials_page
-from study.upstream.environment import ProcessKind, variables
+from study.tracking.connection import prepare_mlflow_database
+from study.tracking.tracking_state import TrackingState, experiments_page_url, is_mlflow_server, trials_page_url
+from study.upstream.environment import ProcessKind, variables_of_processes
 
 
 def serve_ui(home: Home, port: int) -> None:
@@ -27,7 +27,7 @@ def serve_ui(home: Home, port: int) -> None:
     """
     if not home.owns_tracking:
         uri = home.tracking_uri
-        instead = f"open {experiments_page(uri)} in a browser" if is_server(uri) else f"it is {without_password(uri)}"
+        instead = f"open {experiments_page_url(uri)} in a browser" if is_mlflow_server(uri) else f"it is {without_password(uri)}"
         raise UserError(f"MLFLOW_TRACKING_URI is set: {instead}; without it, study ui serves this home's own database")
     if not home.database_file.exists():
         raise UserError(f"{home.path}: nothing to show yet; a first study: study run quickstart")
@@ -37,7 +37,7 @@ def serve_ui(home: Home, port: int) -> None:
             probe.bind(("127.0.0.1", port))
         except OSError:
             raise UserError(f"--port {port}: taken on this machine; another one: study ui --port {port + 1}") from None
-    prepare_database(home)
+    prepare_mlflow_database(home)
     uri = f"http://127.0.0.1:{port}"
     tell("starting MLflow's server", sys.stderr)
     database = home.tracking_uri
@@ -46,7 +46,7 @@ def serve_ui(home: Home, port: int) -> None:
     artifacts = home.artifacts_folder.as_uri()  # also where `study cluster up` made the experiments of this home
     command += ["--default-artifact-root", artifacts, "--artifacts-destination", artifacts]
     command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1", "--uvicorn-opts", "--log-level warning"]
-    environment = os.environ | variables(ProcessKind.MLFLOW_SERVER) | {"PYTHONWARNINGS": "ignore"}
+    environment = os.environ | variables_of_processes(ProcessKind.MLFLOW_SERVER) | {"PYTHONWARNINGS": "ignore"}
     server = subprocess.Popen(command, env=environment, start_new_session=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -54,7 +54,7 @@ def serve_ui(home: Home, port: int) -> None:
             time.sleep(0.2)
         if server.returncode is None:
             lines = (
-                f"MLflow UI of {home.path}: {experiments_page(uri)}",
+                f"MLflow UI of {home.path}: {experiments_page_url(uri)}",
                 _newest_trials_line(home, uri),
                 "Ctrl-C ends it",
             )
@@ -72,7 +72,7 @@ def _newest_trials_line(home: Home, server: str) -> str | None:
     """Return a line with the address of the trials of the newest study that MLflow has; None: it has none."""
     for folder in reversed(home.studies()):
         if experiment := TrackingState.load(folder.tracking_file, home.tracking_uri).experiment:
-            return f"trials of {folder.name}: {server}/{trials_page(experiment)}"
+            return f"trials of {folder.name}: {server}/{trials_page_url(experiment)}"
     return None
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from study.cluster.driver_job import FINAL_TRAINING_KIND, DriverJob
 from study.cluster.head import ClusterHead, ClusterNodes, DashboardUnreachableError
 from study.cluster.job_client import JobClient
-from study.cluster.mirror import Mirror, RemoteStudyNotFoundError
+from study.cluster.mirror import RemoteStudyNotFoundError, StudyMirror
 from study.commands import final_training, status
 from study.commands.status import StudyRow
 from study.errors import StudyNotFoundError, UserError, nearest
@@ -172,7 +172,7 @@ def delete(jobs: JobClient, name: str) -> int:
             raise
     for driver in drivers:
         jobs.forget(driver.id)
-    Mirror(Home.locate(), jobs.address).forget(name)
+    StudyMirror(Home.locate(), jobs.address).forget(name)
     return len(drivers)
 
 
@@ -187,7 +187,7 @@ class RemoteStudies:
     """
 
     def __init__(self, address: str) -> None:
-        self._head, self._mirror = ClusterHead(address), Mirror(Home.locate(), address)
+        self._head, self._mirror = ClusterHead(address), StudyMirror(Home.locate(), address)
         self.address = self._head.address
 
     def home(self, names: Sequence[str]) -> Home:

@@ -12,9 +12,15 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.knobs import Value, texts
 from study.spec import StudySpec
-from study.training.function_loading import FILE, PICKLE, check_fold_argument, import_place, pickle_digest
+from study.training.function_loading import (
+    PICKLE_PREFIX,
+    PICKLED_FUNCTION_FILE,
+    check_takes_fold,
+    function_import_folder,
+    pickle_digest,
+)
 from study.upstream.child_process import python_command
-from study.upstream.environment import ProcessKind, variables
+from study.upstream.environment import ProcessKind, variables_of_processes
 
 if TYPE_CHECKING:
     from study.training import FunctionTrial
@@ -50,7 +56,7 @@ def accepted_arguments(function: str, where: str) -> list[str]:
     with open(answers, "rb") as told, tempfile.TemporaryDirectory() as folder:
         try:
             command = python_command(CHECKING_PROGRAM, json.dumps([function, where, answer]))
-            runs = variables(ProcessKind.FUNCTION) | {"MLFLOW_TRACKING_URI": Path(folder).as_uri()}
+            runs = variables_of_processes(ProcessKind.FUNCTION) | {"MLFLOW_TRACKING_URI": Path(folder).as_uri()}
             ended = subprocess.run(command, pass_fds=[answer], env=os.environ | runs)
         finally:
             os.close(answer)
@@ -72,13 +78,13 @@ def checked_function(home: Home, spec: StudySpec, given: bytes | None = None) ->
     """
     if spec.function is None:
         return None
-    if given is not None and spec.function == f"{PICKLE}{pickle_digest(given)}":
+    if given is not None and spec.function == f"{PICKLE_PREFIX}{pickle_digest(given)}":
         return given
     folder = _folder_of_function(home, spec.function)
-    check_fold_argument(
-        spec.function, accepted_arguments(spec.function, import_place(spec.function, folder)), spec.folds
+    check_takes_fold(
+        spec.function, accepted_arguments(spec.function, function_import_folder(spec.function, folder)), spec.folds
     )
-    return (folder / FILE).read_bytes() if spec.function_is_pickled else None
+    return (folder / PICKLED_FUNCTION_FILE).read_bytes() if spec.function_is_pickled else None
 
 
 def function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = None) -> "FunctionTrial":
@@ -93,7 +99,7 @@ def function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = 
     from study.training import FunctionTrial
 
     assert spec.function is not None
-    where = import_place(spec.function, _folder_of_function(home, spec.function))
+    where = function_import_folder(spec.function, _folder_of_function(home, spec.function))
     if fold is not None:
         check_fold_exists(fold, spec.folds)
     fold = 0 if fold is None and spec.folds else fold
@@ -102,11 +108,11 @@ def function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = 
 
 def _folder_of_function(home: Home, function: str) -> Path:
     """Return the folder of the first study of a home that has a pickled function."""
-    if not function.startswith(PICKLE):
+    if not function.startswith(PICKLE_PREFIX):
         return home.path
     for folder in home.studies():
-        file = folder.path / FILE
-        if file.is_file() and f"{PICKLE}{pickle_digest(file.read_bytes())}" == function:
+        file = folder.path / PICKLED_FUNCTION_FILE
+        if file.is_file() and f"{PICKLE_PREFIX}{pickle_digest(file.read_bytes())}" == function:
             return folder.path
     raise UserError(
         f"method.function: {function!r}: no study in {home.path} has this function, which was defined in a notebook or "

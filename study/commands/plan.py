@@ -20,10 +20,10 @@ from study.ranking import epochs
 from study.ranking.documents import FLATTENED
 from study.ranking.picks import max_picked_configurations
 from study.spec import StudySpec, search_checks
-from study.spec.configuration import is_same_configuration
-from study.spec.reference_models import requested_references
-from study.spec.rungs import Schedule
-from study.spec.schema import Confirm
+from study.spec.configuration import are_same_configuration
+from study.spec.reference_models import requested_reference_names
+from study.spec.rungs import RungSchedule
+from study.spec.schema import ConfirmOptions
 from study.text import ends, parameter
 
 FEW_SAMPLES = 10
@@ -303,7 +303,7 @@ def plan(spec: StudySpec) -> Plan:
         epoch=epochs.chosen_epoch_text(goal),
         limits=[f"{name} {value}" for name in ENDING if (value := getattr(search, name))],
         sampler=search.sampler,
-        early_stopping=stopping.model_dump() | {"words": Schedule(stopping, spec.epochs).words},
+        early_stopping=stopping.model_dump() | {"words": RungSchedule(stopping, spec.epochs).words},
         budget=budget(spec),
         epochs_per_trial=spec.epochs,
         resources_per_trial=spec.resources.model_dump() | {"threads": threads},
@@ -315,14 +315,14 @@ def budget(spec: StudySpec) -> Budget:
 
     Expected is that early stopping prunes as many as it means to (`study.spec.rungs.Schedule`).
     """
-    search, rungs, seeds = spec.search, Schedule(spec.search.early_stopping, spec.epochs), len(spec.runs())
+    search, rungs, seeds = spec.search, RungSchedule(spec.search.early_stopping, spec.epochs), len(spec.runs())
     baseline = int(search.baseline is not None)
     confirm = confirm_trials(spec, search.confirm, spec.trials)
     reported = [f"val/{name}" for name in spec.available_metrics[0]]
     others = [
         params
         for params in spec.incumbents
-        if search.baseline is None or not is_same_configuration(params, search.baseline)
+        if search.baseline is None or not are_same_configuration(params, search.baseline)
     ]
     whole = baseline + len(others)  # what has to be beaten runs whole
     complete = whole + round((spec.trials - whole) * rungs.expected_complete)
@@ -338,7 +338,7 @@ def budget(spec: StudySpec) -> Budget:
         },
         spec.folds,
         spec.margin_rule,
-        list(requested_references(spec)),
+        list(requested_reference_names(spec)),
         search.confirm.front if search.confirm.top and spec.objective.has_several_metrics else None,
         {"most": most, "expected": expected},
         {
@@ -365,24 +365,24 @@ def _features(spec: StudySpec, counted: Sequence[DatasetCounts]) -> list[str]:
 
     from study.models import frozen_networks, published_weights
     from study.training import features
-    from study.training.device import best_device
+    from study.training.device import best_available_device
 
     trunks = [frozen_networks.frozen_network_section(model) for model in spec.model_sections if model.get("frozen")]
     sections = [model for at, model in enumerate(trunks) if model not in trunks[:at]]
-    device, found = best_device() if spec.resources.gpu else torch.device("cpu"), []
+    device, found = best_available_device() if spec.resources.gpu else torch.device("cpu"), []
     for section, counts in zip(spec.data_sections, counted, strict=True):
         facts = spec.describe(section)
         if counts.unknown or facts.is_table:
             continue
         pictures = sum(split.samples for split in counts.splits.values())
         for model in sections:
-            network = published_weights.architecture(model)
+            network = published_weights.architecture_name(model)
             network += " with the maps of its trained stages" if models.has_trained_stages(model) else ""
-            found.append(features.estimate_cost(model, facts, pictures, device).words(network))
+            found.append(features.estimate_feature_cost(model, facts, pictures, device).words(network))
     return found
 
 
-def confirm_trials(spec: StudySpec, confirm: Confirm, configurations: int) -> int:
+def confirm_trials(spec: StudySpec, confirm: ConfirmOptions, configurations: int) -> int:
     """Return the number of confirm trials for the best of `configurations`, the best incumbent and the baseline.
 
     With several metrics, or where an incumbent is enqueued, it is the most that there can be.
@@ -395,7 +395,7 @@ def confirm_trials(spec: StudySpec, confirm: Confirm, configurations: int) -> in
     return (most + baseline) * confirm.seeds * (spec.folds or 1) if confirm.top else 0
 
 
-def rule_trials(spec: StudySpec, confirm: Confirm, configurations: int, reported: Collection[str]) -> int:
+def rule_trials(spec: StudySpec, confirm: ConfirmOptions, configurations: int, reported: Collection[str]) -> int:
     """Return the number of trials for the picks of other rules, at most: several rules may pick the same.
 
     Args:

@@ -12,8 +12,8 @@ from study.metrics import format_value, searchable_metrics
 from study.ranking import Candidate, Results, ablation_steps
 from study.ranking.summary import first_failure
 from study.spec import StudySpec, objective
-from study.spec.objective import Score
-from study.sweep import LOADING, STARTING_RAY_STEP, DRIVER_STEPS, STOPPING_MESSAGE
+from study.spec.objective import TrialScore
+from study.sweep import DRIVER_STEPS, LOADING, STARTING_RAY_STEP, STOPPING_MESSAGE
 from study.text import counted
 
 SEARCHING = "searching"
@@ -139,7 +139,7 @@ class StudyProgress:
         of_front = f"first of a front of {len(objective.front_positions(scores))}"
         return f"{values} (trial {best.trial.number}, {self._breaks(best.score) or of_front})"
 
-    def _breaks(self, score: Score) -> str:
+    def _breaks(self, score: TrialScore) -> str:
         """Return which limits a score misses, as `breaks val/equalized_odds <= 0.1`; empty where it keeps all."""
         broken = self._spec.objective.broken_constraints(score)
         return f"breaks {' and '.join(map(str, broken))}" if broken else ""

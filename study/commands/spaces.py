@@ -87,7 +87,7 @@ def _comment_lines(text: str) -> Iterator[str]:
 def _name_rows(section: str, catalogue: Catalogue) -> Iterator[NameRow]:
     for name in catalogue.names():
         problem = catalogue.problem(name)
-        words = "" if problem else methods.describe(name) if section == "method" else catalogue.about(name)
+        words = "" if problem else methods.describe_method(name) if section == "method" else catalogue.about(name)
         yield NameRow(name, words, catalogue.origin(name), problem)
 
 

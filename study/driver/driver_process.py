@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from study.driver.session import NOT_BEGUN, RunEnd, View, closing_lines
+from study.driver.session import STOPPED_BEFORE_BEGIN_MESSAGE, RunEnd, StudyView, closing_lines
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.home import ledger
 from study.home.folder import Home, StudyFolder
@@ -52,12 +52,12 @@ class DriverTask:
 
 
 @dataclass(frozen=True)
-class Listening:
+class SignalsHandledMessage:
     """Message of a driver: from now on a signal stops it cleanly."""
 
 
 @dataclass(frozen=True)
-class StudyShown:
+class StudyShownMessage:
     """Message of a driver: it shows a study from now on, which is in its home where `is_there`."""
 
     spec: StudySpec
@@ -72,38 +72,38 @@ class LineMessage:
 
 
 @dataclass(frozen=True)
-class StudyHidden:
+class StudyHiddenMessage:
     """Message of a driver: it shows the study no more."""
 
 
 @dataclass(frozen=True)
-class Ended:
+class ResultMessage:
     """Message of a driver: what its task returned; for a run, the study's folder."""
 
     result: Any
 
 
 @dataclass(frozen=True)
-class Failed:
+class ErrorMessage:
     """Message of a driver: what its task raised."""
 
     error: Exception
 
 
 @dataclass(frozen=True)
-class PipeClosed:
+class PipeClosedMessage:
     """Stands for the end of a driver's messages: its end of the pipe is closed."""
 
 
-Message = Listening | StudyShown | LineMessage | StudyHidden | Ended | Failed | PipeClosed
+DriverMessage = SignalsHandledMessage | StudyShownMessage | LineMessage | StudyHiddenMessage | ResultMessage | ErrorMessage | PipeClosedMessage
 
 DRIVER_PROGRAM = "import runpy; runpy.run_module('study.driver', run_name='__main__', alter_sys=True)"
 """What a driver's process runs. It finds a study's function where this process does."""
 
-POLL_INTERVAL_S = 0.25
+LEDGER_POLL_INTERVAL_S = 0.25
 """Seconds between two looks at the ledger."""
 
-LEAVES = 30.0
+EXIT_TIMEOUT_S = 30.0
 """Seconds that a driver has to end once it has answered; a library may wait for ever for one of its own threads."""
 
 
@@ -125,7 +125,7 @@ class LedgerFollower:
                 self.record.apply_entry(line)
 
 
-class Driver:
+class DriverProcess:
     """Process of a driver, from its start on.
 
     A KeyboardInterrupt may come between any two instructions of the main thread. So a thread receives the messages and
@@ -140,7 +140,7 @@ class Driver:
 
     def __init__(self, work: DriverTask) -> None:
         self._home = work.home
-        self._messages: list[tuple[Message, StudyRecord]] = []
+        self._messages: list[tuple[DriverMessage, StudyRecord]] = []
         self._taken = self._stops = 0
         self._news, self._left = threading.Event(), threading.Event()
         self._followed: LedgerFollower | None = None
@@ -160,9 +160,9 @@ class Driver:
             threading.Thread(target=self._exchange_messages, args=given, name="driver", daemon=True).start()
         except KeyboardInterrupt:
             self.close()  # the closed pipe stops it; it has begun nothing
-            raise StartInterruptedError(NOT_BEGUN) from None
+            raise StartInterruptedError(STOPPED_BEFORE_BEGIN_MESSAGE) from None
 
-    def follow(self, view: View, until: Callable[[Message], bool] = lambda _: False) -> Any:
+    def follow(self, view: StudyView, until: Callable[[DriverMessage], bool] = lambda _: False) -> Any:
         """Show what the driver does until it has answered, and return what its task returned.
 
         Ctrl-C stops the driver cleanly, a second one at once, and a third one kills it.
@@ -182,24 +182,24 @@ class Driver:
                     if (next_one := self._next_message()) is None:
                         continue
                     message, record = next_one
-                    if isinstance(message, StudyShown | StudyHidden | Ended | Failed | PipeClosed):
+                    if isinstance(message, StudyShownMessage | StudyHiddenMessage | ResultMessage | ErrorMessage | PipeClosedMessage):
                         shown.close()
-                    if isinstance(message, StudyShown):
+                    if isinstance(message, StudyShownMessage):
                         say = shown.enter_context(view(message.spec, record))
                     elif isinstance(message, LineMessage):
                         say(message.text)
-                    if isinstance(message, Ended | Failed | PipeClosed) or until(message):
+                    if isinstance(message, ResultMessage | ErrorMessage | PipeClosedMessage) or until(message):
                         break
                     self._taken += 1
                 except KeyboardInterrupt:
                     self._stop()
-        if isinstance(message, Ended | Failed | PipeClosed):
+        if isinstance(message, ResultMessage | ErrorMessage | PipeClosedMessage):
             self._wait()
-        if isinstance(message, Failed):
+        if isinstance(message, ErrorMessage):
             raise message.error
-        if isinstance(message, PipeClosed):
+        if isinstance(message, PipeClosedMessage):
             raise self._ended_error()
-        return message.result if isinstance(message, Ended) else None
+        return message.result if isinstance(message, ResultMessage) else None
 
     def close(self) -> None:
         """Close the pipe: a driver that is not detached and has not ended then stops cleanly."""
@@ -210,7 +210,7 @@ class Driver:
         """Number of the process."""
         return self._process.pid
 
-    def _next_message(self) -> tuple[Message, StudyRecord] | None:
+    def _next_message(self) -> tuple[DriverMessage, StudyRecord] | None:
         """Return the first message that was not handled, and the record of its study; None: there is none yet."""
         if self._taken == len(self._messages):
             self._news.wait(1.0)
@@ -223,16 +223,16 @@ class Driver:
             try:
                 pipe.send_bytes(work)
                 while not self._left.is_set():
-                    there = pipe.poll(POLL_INTERVAL_S)
+                    there = pipe.poll(LEDGER_POLL_INTERVAL_S)
                     if self._followed:
                         self._followed.look()
                     if there:
                         self._take_in(pipe.recv())
             except Exception:  # the pipe is closed, or an answer cannot be unpickled: the driver stops then
-                self._take_in(PipeClosed())
+                self._take_in(PipeClosedMessage())
 
-    def _take_in(self, message: Message) -> None:
-        if isinstance(message, StudyShown):
+    def _take_in(self, message: DriverMessage) -> None:
+        if isinstance(message, StudyShownMessage):
             self._spec = message.spec
             self._followed = (
                 LedgerFollower(StudyFolder(self._home.path / message.spec.name)) if message.is_there else None
@@ -251,7 +251,7 @@ class Driver:
     def _wait(self) -> None:
         """Wait until the driver has ended; nothing that it does after its answer is needed."""
         try:
-            self._process.wait(LEAVES)
+            self._process.wait(EXIT_TIMEOUT_S)
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
             self._process.kill()
             self._process.wait()
@@ -260,7 +260,7 @@ class Driver:
         """Return the error for a driver that has ended without an answer."""
         is_there = self._spec is not None and (self._home.path / self._spec.name).exists()
         if self._stops and not is_there:
-            return StartInterruptedError(NOT_BEGUN)
+            return StartInterruptedError(STOPPED_BEFORE_BEGIN_MESSAGE)
         status = self._process.returncode
         how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         told = f"the driver, process {self.pid}, {how}"
@@ -269,7 +269,7 @@ class Driver:
         return StudyStoppedError(f"{told}. Nothing is lost; then go on with it: {typed('resume', self._spec.name)}")
 
 
-def run_in_driver(view: View, home: Home, task: Callable[..., Any], *given: Any, **named: Any) -> Any:
+def run_in_driver_process(view: StudyView, home: Home, task: Callable[..., Any], *given: Any, **named: Any) -> Any:
     """Do something that runs trials in a separate driver, and wait for it.
 
     Args:
@@ -279,15 +279,15 @@ def run_in_driver(view: View, home: Home, task: Callable[..., Any], *given: Any,
     Raises:
         Exception: what the task raised; and as `Driver.follow`.
     """
-    driver = Driver(DriverTask(task, home, given, named, os.getpid(), detached=False))
+    driver = DriverProcess(DriverTask(task, home, given, named, os.getpid(), detached=False))
     try:
         return driver.follow(view)
     finally:
         driver.close()
 
 
-def start_detached(
-    view: View, home: Home, task: Callable[..., Any], *given: Any, **named: Any
+def start_detached_driver(
+    view: StudyView, home: Home, task: Callable[..., Any], *given: Any, **named: Any
 ) -> tuple[StudyFolder, int | None]:
     """Do something that runs trials in a driver that goes on by itself, and wait until its first trials are to start.
 
@@ -300,11 +300,11 @@ def start_detached(
     Raises:
         Exception: see `run_in_driver`; what happened until then.
     """
-    driver = Driver(DriverTask(task, home, given, named, os.getpid(), detached=True))
+    driver = DriverProcess(DriverTask(task, home, given, named, os.getpid(), detached=True))
     names: list[str] = []
 
-    def begins(message: Message) -> bool:
-        if isinstance(message, StudyShown):
+    def begins(message: DriverMessage) -> bool:
+        if isinstance(message, StudyShownMessage):
             names.append(message.spec.name)
         return isinstance(message, LineMessage) and message.text == PREPARING_DATA_STEP
 
@@ -315,7 +315,7 @@ def start_detached(
     return (ended, None) if ended else (StudyFolder(home.path / names[-1]), driver.pid)
 
 
-def follow_running(view: View, folder: StudyFolder) -> RunEnd:
+def follow_running_study(view: StudyView, folder: StudyFolder) -> RunEnd:
     """Show a study that a driver runs, until it has ended.
 
     Raises:
@@ -330,27 +330,27 @@ def follow_running(view: View, folder: StudyFolder) -> RunEnd:
     try:
         with view(spec.with_placement(followed.record.placement), followed.record):
             while ledger.is_driver_running(file):
-                time.sleep(POLL_INTERVAL_S)
+                time.sleep(LEDGER_POLL_INTERVAL_S)
                 followed.look()
     except KeyboardInterrupt:
         raise StartInterruptedError(f"{name} goes on; to stop it: {typed('stop', name)}") from None
     return RunEnd(folder, spec, StudyRecord.load(file), None)
 
 
-LOG = "driver.log"
+DETACHED_DRIVER_LOG = "driver.log"
 """File in a study's folder with what a detached driver printed."""
 
 
-class Channel:
+class ParentChannel:
     """A driver's end of the pipe; once the other end is closed, messages are dropped."""
 
     def __init__(self, number: int) -> None:
         os.set_inheritable(number, False)  # else processes that it starts would keep the pipe open
         self._pipe, self._lock = Connection(number), threading.Lock()
         self._home = Home(Path())
-        self._own: View | None = None
+        self._own: StudyView | None = None
 
-    def send(self, message: Message) -> None:
+    def send(self, message: DriverMessage) -> None:
         """Send a message to the parent, if it still listens."""
         with suppress(OSError), self._lock:
             self._pipe.send(message)
@@ -383,10 +383,10 @@ class Channel:
     def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[Callable[[str], None]]:
         """Show a run at the parent and, where the driver is detached, in a file of the study's folder."""
         with ExitStack() as shown:
-            self.send(StudyShown(spec, is_there=bool(record.id)))
+            self.send(StudyShownMessage(spec, is_there=bool(record.id)))
             says: list[Callable[[str], None]] = [lambda text: self.send(LineMessage(text))]
             if self._own and record.id:
-                self._print_into(self._home.path / spec.name / LOG)
+                self._print_into(self._home.path / spec.name / DETACHED_DRIVER_LOG)
                 says.append(shown.enter_context(self._own(spec, record)))
 
             def tell_all(text: str) -> None:
@@ -396,7 +396,7 @@ class Channel:
             try:
                 yield tell_all
             finally:
-                self.send(StudyHidden())
+                self.send(StudyHiddenMessage())
 
     def _print_into(self, file: Path) -> None:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -405,7 +405,7 @@ class Channel:
         os.close(descriptor)
 
 
-def drive(number: int) -> int:
+def run_piped_task(number: int) -> int:
     """Do the task that comes through a pipe, in this process, and answer; return the exit status.
 
     Args:
@@ -414,15 +414,15 @@ def drive(number: int) -> int:
     Raises:
         Exception: what the task raised, if nobody waits for the answer any more.
     """
-    channel = Channel(number)
-    channel.send(Listening())
+    channel = ParentChannel(number)
+    channel.send(SignalsHandledMessage())
     is_alone = False
     try:
         work = channel.receive()
         is_alone = work.detached
         result = work.task(work.home, *work.given, view=channel, **work.named)
     except (Exception, KeyboardInterrupt) as error:
-        channel.send(Failed(told := _portable_error(error)))
+        channel.send(ErrorMessage(told := _portable_error(error)))
         if is_alone:
             raise told from error
         return (
@@ -436,7 +436,7 @@ def drive(number: int) -> int:
         elif result.untracked:
             channel.send(LineMessage(f"not everything is in MLflow: {result.untracked}"))
         result = result.folder
-    channel.send(Ended(result))
+    channel.send(ResultMessage(result))
     return 0
 
 
@@ -445,7 +445,7 @@ def _portable_error(error: BaseException) -> Exception:
     if isinstance(error, UserError | StudyStoppedError | StartInterruptedError):
         return error
     # a library may turn an interrupt into its own error
-    if not isinstance(error, Exception) or interrupt.has_signal_come():
+    if not isinstance(error, Exception) or interrupt.has_stop_signal_come():
         return StartInterruptedError("stopped")
     copied: Exception = StudyStoppedError(f"{type(error).__name__}: {error}")
     if type(error).__module__.split(".")[0] in ("study", *sys.stdlib_module_names):  # others would import their library

@@ -12,7 +12,7 @@ from study import data
 from study.analysis.report import result_sentences
 from study.analysis.report.result_sentences import wrapped
 from study.analysis.statistics.next_step import NextStep, is_over_baseline
-from study.cluster.log_share import shared_while_running
+from study.cluster.log_share import share_study_while_running
 from study.commands import extend_study, final_training
 from study.commands.export import export
 from study.commands.report import lead_parts, result_files
@@ -24,17 +24,17 @@ from study.home.record import StudyRecord
 from study.ranking import Results, summary
 from study.spec import StudySpec
 from study.sweep import LOADING, WRITING_REPORT_STEP
-from study.sweep.ray_runtime import SharedRay, ray_runtime
+from study.sweep.ray_runtime import SharedRay, start_or_join_ray
 from study.text import tell, typed
 from study.tracking import Tracker
 from study.tracking.registry import register_model_version
 from study.tracking.tracker import MAX_HEAD_START_S
-from study.tracking.tracking_state import experiments_page, is_server
-from study.trained.model_files import best_model, write_descriptions_and_card
-from study.upstream.ray_internals import is_job
+from study.tracking.tracking_state import experiments_page_url, is_mlflow_server
+from study.trained.model_files import best_model_files, write_descriptions_and_card
+from study.upstream.ray_internals import is_ray_job
 
 
-def write_outputs(
+def write_study_outputs(
     folder: StudyFolder, results: Results, datasets: Mapping[str, Dataset] | None = None, report: bool = True
 ) -> dict[Path, str | None]:
     """Write the report and best.yaml, or the descriptions and card of a final training.
@@ -62,12 +62,12 @@ def write_outputs(
 
 def register_model(home: Home, folder: StudyFolder, results: Results) -> str | None:
     """Have MLflow register the model of a final training; return what went wrong, if anything did."""
-    if results.spec.final_seeds is None or not (model := best_model(folder, results)):
+    if results.spec.final_seeds is None or not (model := best_model_files(folder, results)):
         return None
     return register_model_version(home, folder, results.spec.name, model)
 
 
-TRACEBACK = 30
+MAX_TRACEBACK_LINES = 30
 """Lines of a traceback that are shown, counted from its end."""
 
 
@@ -113,7 +113,7 @@ def closing_lines(end: RunEnd) -> list[str]:
 
         lines += ["", markdown_table(printed_comparison(beside))]
     if record.state == "complete":
-        lines += ["", *([] if is_job() else _file_lines(end))]
+        lines += ["", *([] if is_ray_job() else _file_lines(end))]
         if spec.final_seeds is None and end.results.confirm_settings.rules:
             lines.append("rules      what each selection rule would have picked, on fresh seeds: in the report")
         if record.ablation_request is not None:
@@ -124,10 +124,10 @@ def closing_lines(end: RunEnd) -> list[str]:
             *_mlflow_lines(folder.tracking_uri),
             *_failure_lines(end),
             "",
-            *_next_commands(end, told.next, beside is not None),
+            *_next_command_lines(end, told.next, beside is not None),
         ]
     else:
-        lines += [*_first_failure(end), *_how_it_goes_on(end)]
+        lines += [*_first_failure_lines(end), *_resume_commands(end)]
     if end.mended:
         lines += ["", *end.mended]
     if end.untracked:
@@ -147,12 +147,12 @@ def _file_lines(end: RunEnd) -> list[str]:
 
 def _mlflow_lines(uri: str) -> list[str]:
     """Return how to open MLflow's pages; nothing in a job that has a database instead of a server."""
-    if not is_job():
+    if not is_ray_job():
         return ["MLflow UI  study ui"]
-    return [f"MLflow UI  {experiments_page(uri)}"] if is_server(uri) else []
+    return [f"MLflow UI  {experiments_page_url(uri)}"] if is_mlflow_server(uri) else []
 
 
-def _first_failure(end: RunEnd) -> list[str]:
+def _first_failure_lines(end: RunEnd) -> list[str]:
     """Return why the first failed trial failed, its traceback, and where all tracebacks are."""
     folder = end.folder
     if (first := end.record.first_failed_trial) is None:
@@ -160,13 +160,13 @@ def _first_failure(end: RunEnd) -> list[str]:
     lines = [f"trial {first.number} failed, {first.end_reason}"]
     file = folder.error_file(first.number)
     if end.record.state == "failed" and file.exists():
-        lines += ["", *file.read_text(encoding="utf-8").splitlines()[-TRACEBACK:], ""]
-    if is_job():
+        lines += ["", *file.read_text(encoding="utf-8").splitlines()[-MAX_TRACEBACK_LINES:], ""]
+    if is_ray_job():
         return [*lines, f"its traceback: {typed('logs', end.spec.name, '--trial', first.number)}"]
     return [*lines, f"tracebacks: {file.parent}"] if file.parent.exists() else lines
 
 
-def _how_it_goes_on(end: RunEnd) -> list[str]:
+def _resume_commands(end: RunEnd) -> list[str]:
     """Return the commands with which a study that is not complete goes on."""
     spec, record = end.spec, end.record
     if record.state != "failed" or spec.final_seeds is not None:  # a final training tries again what failed
@@ -192,7 +192,7 @@ def _failure_lines(end: RunEnd) -> list[str]:
     return [told, f"           once its cause is mended: study resume {end.spec.name} --failed"]
 
 
-def _next_commands(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -> list[str]:
+def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -> list[str]:
     """Return the next commands: what the numbers ask for, the final training, and that of the baseline.
 
     Args:
@@ -201,11 +201,11 @@ def _next_commands(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -
     folder, spec = end.folder, end.spec
     if spec.final_seeds is not None:
         uses = [] if spec.function else [f"predict {spec.name} INPUTS", f"evaluate {spec.name} --split test"]
-        uses = [f"study {use}" for use in uses] + ([] if has_baseline else _baseline_as_well(folder, spec))
+        uses = [f"study {use}" for use in uses] + ([] if has_baseline else _train_baseline_command(folder, spec))
         return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
     if spec.varied_data_keys:
         return []
-    uses = [typed("train", folder.best_file.name if is_job() else _relative(folder.best_file))]
+    uses = [typed("train", folder.best_file.name if is_ray_job() else _relative_to_working_folder(folder.best_file))]
     is_over = is_over_baseline(end.results)
     if stays := end.results.reference_as_result:
         uses = [f"{uses[0]}   {stays.words}, which needs no search"]
@@ -221,7 +221,7 @@ def _next_commands(end: RunEnd, steps: Sequence[NextStep], has_baseline: bool) -
     return [*why, *(f"{'or:   ' if place else 'next: '}{use}" for place, use in enumerate(uses))]
 
 
-def _baseline_as_well(folder: StudyFolder, spec: StudySpec) -> list[str]:
+def _train_baseline_command(folder: StudyFolder, spec: StudySpec) -> list[str]:
     """Return the command to train the baseline on a final training's seeds; none if that is the baseline's own."""
     origin, seeds = spec.origin or {}, ",".join(map(str, spec.final_seeds or ()))
     if "study" not in origin or final_training.is_of_baseline(Home(folder.path.parent), spec):
@@ -229,7 +229,7 @@ def _baseline_as_well(folder: StudyFolder, spec: StudySpec) -> list[str]:
     return [f"{typed('train', origin['study'], '--baseline', '--seeds', seeds)}   what it is to be compared with"]
 
 
-def _relative(path: Path) -> Path:
+def _relative_to_working_folder(path: Path) -> Path:
     try:
         here = Path.cwd()
     except FileNotFoundError:  # the folder of a job, removed by Ray
@@ -237,13 +237,13 @@ def _relative(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-class View(Protocol):
+class StudyView(Protocol):
     """Shows a study while it runs, reading the record from a thread; yields a function that shows a line at once."""
 
     def __call__(self, spec: StudySpec, record: StudyRecord) -> AbstractContextManager[Callable[[str], None]]: ...
 
 
-def load_datasets(spec: StudySpec, view: View) -> dict[str, Dataset]:
+def load_datasets(spec: StudySpec, view: StudyView) -> dict[str, Dataset]:
     """Load a study's data sets, before anything starts.
 
     Raises:
@@ -256,15 +256,15 @@ def load_datasets(spec: StudySpec, view: View) -> dict[str, Dataset]:
     with view(spec, StudyRecord()) as tell:
         tell(LOADING)
         datasets = data.load_datasets(spec.data_sections)
-        _compute_features(spec, datasets, tell)
+        _compute_frozen_features(spec, datasets, tell)
         return datasets
 
 
-SAID_AGAIN = 10.0
+FEATURE_PROGRESS_INTERVAL_S = 10.0
 """Seconds between lines on how far features are."""
 
 
-def _compute_features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Callable[[str], None]) -> None:
+def _compute_frozen_features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Callable[[str], None]) -> None:
     """Compute the features of frozen networks before trials wait for them.
 
     Where trials take a GPU and this machine has none they are left: to a task of the cluster, else to the trials.
@@ -275,32 +275,32 @@ def _compute_features(spec: StudySpec, datasets: Mapping[str, Dataset], tell: Ca
     import torch
 
     from study.training import features
-    from study.training.device import best_device
+    from study.training.device import best_available_device
 
-    device = best_device() if spec.resources.gpu else torch.device("cpu")
+    device = best_available_device() if spec.resources.gpu else torch.device("cpu")
     if spec.resources.gpu and device.type == "cpu":
         return
-    said = -SAID_AGAIN
+    said = -FEATURE_PROGRESS_INTERVAL_S
 
     def on_rows(done: int, total: int) -> None:
         nonlocal said
-        if done == total or time.monotonic() - said >= SAID_AGAIN:
+        if done == total or time.monotonic() - said >= FEATURE_PROGRESS_INTERVAL_S:
             said = time.monotonic()
             tell(f"features of the pictures, computed once and kept: {done} of {total}")
 
     for model in sections:
         for dataset in datasets.values():
-            features.with_frozen_features(model, dataset, device, on_rows)
+            features.replace_inputs_with_frozen_features(model, dataset, device, on_rows)
 
 
-GO_ON = "stopped. Nothing is lost; then go on with it: study resume {}"
+STOPPED_RESUMABLE_MESSAGE = "stopped. Nothing is lost; then go on with it: study resume {}"
 
 
-NOT_BEGUN = "stopped before the study began; nothing is left behind"
+STOPPED_BEFORE_BEGIN_MESSAGE = "stopped before the study began; nothing is left behind"
 
 
 @contextmanager
-def message_on_interrupt(message: str = NOT_BEGUN, made: Path | None = None) -> Iterator[None]:
+def message_on_interrupt(message: str = STOPPED_BEFORE_BEGIN_MESSAGE, made: Path | None = None) -> Iterator[None]:
     """Raise a KeyboardInterrupt of the block as a StartInterruptedError with this message.
 
     Args:
@@ -309,11 +309,11 @@ def message_on_interrupt(message: str = NOT_BEGUN, made: Path | None = None) -> 
     try:
         yield
     except KeyboardInterrupt:
-        raise StartInterruptedError(GO_ON.format(made.name) if made and made.exists() else message) from None
+        raise StartInterruptedError(STOPPED_RESUMABLE_MESSAGE.format(made.name) if made and made.exists() else message) from None
 
 
 @contextmanager
-def resumable(folder: StudyFolder) -> Iterator[None]:
+def explain_resume_on_disk_error(folder: StudyFolder) -> Iterator[None]:
     """Say how the study goes on where the disk is full or fails.
 
     Raises:
@@ -334,7 +334,7 @@ def run_session(
     home: Home,
     folder: StudyFolder,
     datasets: Mapping[str, Dataset],
-    view: View,
+    view: StudyView,
     address: str | None,
     shared: SharedRay | None = None,
     placement: Mapping[str, Any] | None = None,
@@ -350,9 +350,9 @@ def run_session(
     from study.sweep.driver import drive_study
 
     with (
-        message_on_interrupt(GO_ON.format(folder.name)),
-        shared_while_running(folder),
-        resumable(folder),
+        message_on_interrupt(STOPPED_RESUMABLE_MESSAGE.format(folder.name)),
+        share_study_while_running(folder),
+        explain_resume_on_disk_error(folder),
         closing(Ledger(folder.ledger_file)) as ledger,
     ):
         spec, record = folder.checked_spec(), StudyRecord.load_without_closing(folder.ledger_file)
@@ -366,13 +366,13 @@ def run_session(
             with view(placed, record) as say:
                 sessions = len(record.sessions)
                 try:
-                    drive_study(folder, placed, datasets, ledger, record, address, say, shared or ray_runtime)
+                    drive_study(folder, placed, datasets, ledger, record, address, say, shared or start_or_join_ray)
                 except KeyboardInterrupt:  # which the ledger records
                     if len(record.sessions) == sessions:  # unless it came before this session was recorded
                         raise
                 if record.state == "complete":
                     say(WRITING_REPORT_STEP)
-                    files = write_outputs(folder, Results(spec, record), datasets, report=shared is None)
+                    files = write_study_outputs(folder, Results(spec, record), datasets, report=shared is None)
         finally:
             if ledger.is_taken_over:
                 tracker.abandon()

@@ -20,7 +20,7 @@ from study.errors import StudyNotFoundError, UserError, nearest
 from study.files import PRIVATE, from_json, read_json, write_whole, writing
 from study.home.ledger import Ledger
 from study.spec import StudySpec, load_checked, load_resolved
-from study.spec.load import check_name
+from study.spec.load import check_study_name
 from study.text import moment, typed
 from study.training import function_loading
 
@@ -267,7 +267,7 @@ class Home:
             StudyNotFoundError: there is none; says which there are.
             UserError: the name cannot be a study's, or the home is of another format.
         """
-        check_name(name)
+        check_study_name(name)
         self._refuse_symlink(name)
         names = [folder.name for folder in self.studies()]
         if name not in names:
@@ -282,7 +282,7 @@ class Home:
             UserError: says how to go on with that study, or to run another one beside it; or the name cannot be a
                 study's, or the home is of another format, or it cannot be written.
         """
-        check_name(name)
+        check_study_name(name)
         check_format(self.path)
         self._refuse_symlink(name)
         if self.path / name in (self.database_file, self.artifacts_folder, self.suites_folder, format_file(self.path)):
@@ -323,7 +323,7 @@ class Home:
             try:
                 StudyFolder(draft).write_spec(spec)
                 if function is not None:
-                    write_whole(draft / function_loading.FILE, function, PRIVATE)
+                    write_whole(draft / function_loading.PICKLED_FUNCTION_FILE, function, PRIVATE)
                 Ledger.create(draft / folder.ledger_file.name)
                 draft.chmod(0o755)
                 draft.rename(folder.path)

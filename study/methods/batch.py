@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from study.knobs import Section, Value
-from study.losses.cclk import weight_measures
-from study.losses.debiased import floored_share
+from study.losses.cclk import kernel_weight_diagnostics
+from study.losses.debiased import share_of_floored_rows
 from study.models import Encoder, Network
 
 
-class PerSample(nn.Module):
+class PerSampleBuffer(nn.Module):
     """A value that a method remembers for each training sample, part of its state.
 
     Its length comes with `begin`, or with a state that is loaded: also a method that never began can load one.
@@ -28,14 +28,14 @@ class PerSample(nn.Module):
         super().__init__()
         self.fill = fill
         self.register_buffer("values", torch.full((0,), fill))
-        self.register_load_state_dict_pre_hook(_take_length)
+        self.register_load_state_dict_pre_hook(_resize_to_loaded_state)
 
     def begin(self, samples: int) -> None:
         """Allocate a value for each sample, all `fill`, on the device of the values so far."""
         self.values = torch.full((samples,), self.fill, device=self.values.device)
 
 
-def _take_length(module: PerSample, state: dict[str, Tensor], prefix: str, *_: Value) -> None:
+def _resize_to_loaded_state(module: PerSampleBuffer, state: dict[str, Tensor], prefix: str, *_: Value) -> None:
     if (loaded := state.get(f"{prefix}values")) is not None and loaded.shape != module.values.shape:
         module.begin(len(loaded))
 
@@ -47,27 +47,27 @@ LossInputs = Mapping[str, Tensor | None]
 
 def _floored_diagnostics(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
     hyperparameters = {key: options[key] for key in ("temperature", "tau_plus", "beta") if key in options}
-    return {"floored_share": floored_share(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)}
+    return {"floored_share": share_of_floored_rows(views, extra_positives=inputs.get("extra_positives"), **hyperparameters)}
 
 
-def _weights(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
+def _kernel_weight_diagnostics(views: Tensor, inputs: LossInputs, options: Section) -> dict[str, Tensor]:
     condition = inputs.get("bias") if inputs.get("condition") is None else inputs["condition"]
     if condition is None:
         return {}
     first = condition[0] if condition.ndim == 3 else condition
     hyperparameters = {key: options[key] for key in ("kernel", "sigma2", "degree", "ridge") if key in options}
-    measures = weight_measures(first, **hyperparameters)
+    measures = kernel_weight_diagnostics(first, **hyperparameters)
     if options.get("form") == "paper":  # keeps the diagonal, where the rest of the weight is
         return {"weightless_share": measures["weightless_share"]}
     return measures
 
 
-DIAGNOSTICS: Mapping[str, Callable[[Tensor, LossInputs, Section], dict[str, Tensor]]] = {
+LOSS_DIAGNOSTICS: Mapping[str, Callable[[Tensor, LossInputs, Section], dict[str, Tensor]]] = {
     "debiased_info_nce": _floored_diagnostics,
     "hard_negative_info_nce": _floored_diagnostics,
-    "weakly_supervised_cclk": _weights,
-    "fair_cclk": _weights,
-    "hard_negative_cclk": _weights,
+    "weakly_supervised_cclk": _kernel_weight_diagnostics,
+    "fair_cclk": _kernel_weight_diagnostics,
+    "hard_negative_cclk": _kernel_weight_diagnostics,
 }
 """Diagnosis of a loss, by the loss's name: of unit embeddings of two views (2, B, D), the loss's named tensors and
 hyperparameters.
@@ -125,7 +125,7 @@ class Batch:
     host_index: Tensor | None = None
 
 
-NewNetwork = Callable[[], Network]
+NetworkFactory = Callable[[], Network]
 """Function that builds the trial's network, initialised anew at each call."""
 
 

@@ -9,16 +9,16 @@ from torch.nn import functional
 
 from study.data.dataset import Facts
 from study.knobs import Section, given, options
-from study.losses.loss_catalogue import losses, needs_two_views, required_tensors
+from study.losses.loss_catalogue import losses_by_name, needs_two_views, required_tensors
 from study.losses.sup_con import sup_con
-from study.methods.batch import DIAGNOSTICS, Batch, BatchLabels, Method, PerSample
+from study.methods.batch import LOSS_DIAGNOSTICS, Batch, BatchLabels, Method, PerSampleBuffer
 from study.methods.classifiers import LinearClassifier, build_adversary
-from study.methods.debiasing import LossTerm, RegularisedLoss, TermWeights, build_regulariser, stage_epochs
-from study.methods.needs import BALANCED, PLAIN, UNKNOWN
+from study.methods.debiasing import LossTerm, RegularisedLoss, TermWeights, build_regulariser, classifier_stage_epochs
+from study.methods.needs import BALANCED_CROSS_ENTROPY, PLAIN_CROSS_ENTROPY, UNKNOWN_LABEL
 from study.models import Network
 
 
-class InputMaker(nn.Module):
+class LossInputMaker(nn.Module):
     """The named tensors that a contrastive loss asks for, made from a batch's labels and the network's features.
 
     Args:
@@ -34,7 +34,7 @@ class InputMaker(nn.Module):
         self.bias_classes = bias_classes or 1
         self.clusters = given(method, "clusters", 0)
         self.use_target = given(method, "use_target", True)
-        self.cluster_of = PerSample(0)
+        self.cluster_of = PerSampleBuffer(0)
 
     def begin(self, train: BatchLabels) -> None:
         """Cluster the whole training split, where clusters are asked for."""
@@ -58,7 +58,7 @@ class InputMaker(nn.Module):
         return inputs
 
 
-class Contrastive(Method):
+class ContrastiveMethod(Method):
     """A contrastive loss and what is added to it.
 
     Args:
@@ -70,9 +70,9 @@ class Contrastive(Method):
         super().__init__()
         self.network, self.name = network, str(method["name"])
         self.loss = RegularisedLoss(
-            LossTerm.from_method(losses()[self.name], method), build_regulariser(method), options(TermWeights, method)
+            LossTerm.from_method(losses_by_name()[self.name], method), build_regulariser(method), options(TermWeights, method)
         )
-        self.inputs = InputMaker(method, facts.bias_classes, on_representation)
+        self.inputs = LossInputMaker(method, facts.bias_classes, on_representation)
         positives = given(method, "positives", 1)
         least = 2 if needs_two_views(self.name) or not method.get("use_target", True) else 1
         self.pair_views = least if needs_two_views(self.name) else max(least, given(method, "views", 1))
@@ -81,7 +81,7 @@ class Contrastive(Method):
         weight = method.get("ce_weight", 1.0) if adds_cross_entropy else 0.0
         assert isinstance(weight, int | float)
         self.ce_weight = weight
-        self.stage_epochs = stage_epochs(method)
+        self.stage_epochs = classifier_stage_epochs(method)
         self.in_stage = False
         self.classifier = self._classifier(method, facts) if adds_cross_entropy or self.stage_epochs else None
         self.adversary = build_adversary(method, network.encoder.features, facts.bias_classes)
@@ -90,7 +90,7 @@ class Contrastive(Method):
     def begin(self, train: BatchLabels) -> None:
         self.inputs.begin(train)
         if self.elsewhere is not None and train.bias is not None:
-            self.known = (train.bias != UNKNOWN).cpu()
+            self.known = (train.bias != UNKNOWN_LABEL).cpu()
         if self.classifier is not None:
             self.classifier.begin(train)
 
@@ -118,10 +118,10 @@ class Contrastive(Method):
         return self.classifier.linear
 
     def diagnose(self, batch: Batch) -> dict[str, Tensor]:
-        if self.in_stage or self.name not in DIAGNOSTICS:
+        if self.in_stage or self.name not in LOSS_DIAGNOSTICS:
             return {}
         pair, inputs = self._arguments(*self._embed(batch.views), batch)
-        return DIAGNOSTICS[self.name](pair, inputs, self.loss.contrastive.options)
+        return LOSS_DIAGNOSTICS[self.name](pair, inputs, self.loss.contrastive.options)
 
     def get_extra_state(self) -> Tensor:
         """Save the stage: weights that are loaded are evaluated as they were when they were saved."""
@@ -131,7 +131,7 @@ class Contrastive(Method):
         self.in_stage = bool(state)
 
     def _classifier(self, method: Section, facts: Facts) -> LinearClassifier:
-        loss = BALANCED if method.get("cross_entropy") == "bias_balanced" else PLAIN
+        loss = BALANCED_CROSS_ENTROPY if method.get("cross_entropy") == "bias_balanced" else PLAIN_CROSS_ENTROPY
         return LinearClassifier(loss, self.network.encoder.features, facts)
 
     def _embed(self, views: Tensor) -> tuple[Tensor, Tensor]:
@@ -163,7 +163,7 @@ class Contrastive(Method):
         """
         if batch.host_index is not None:
             return self.known[batch.host_index]
-        return cast(Tensor, batch.labels.bias != UNKNOWN).cpu()
+        return cast(Tensor, batch.labels.bias != UNKNOWN_LABEL).cpu()
 
     def _loss_by_known_bias(self, pair: Tensor, first: Tensor, labels: BatchLabels, known: Tensor) -> Tensor:
         """Apply the loss to the samples whose bias is known, SupCon to the others (FSCL paper 4.6)."""

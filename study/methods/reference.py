@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from study.catalogue import FITTED
 from study.data.dataset import Facts
 from study.knobs import Knob, Section
-from study.methods.needs import Needs
+from study.methods.needs import MethodNeeds
 
 if TYPE_CHECKING:
-    from study.methods.batch import Method, NewNetwork
+    from study.methods.batch import Method, NetworkFactory
 
 NAMES = [FITTED]
 
@@ -48,21 +48,21 @@ REFERENCES: Mapping[str, ReferenceKind] = {
 """References by name; `study.training.reference_fitting` fits them."""
 
 
-CAN_BE_USED = tuple(name for name, kind in REFERENCES.items() if not kind.needs_group)
+USABLE_REFERENCES = tuple(name for name, kind in REFERENCES.items() if not kind.needs_group)
 
 
 def keys(method: Section) -> Iterator[Knob]:
     """Yield `model`: which of the references that judge by a sample alone."""
-    yield Knob("model", Literal[CAN_BE_USED], None, True, "which model of scikit-learn")
+    yield Knob("model", Literal[USABLE_REFERENCES], None, True, "which model of scikit-learn")
 
 
-def needs(method: Section) -> Needs:
+def needs(method: Section) -> MethodNeeds:
     """Return the needs: bias labels where cells weigh alike."""
     name = method.get("model")
-    return Needs(bias="model" if name in REFERENCES and REFERENCES[str(name)].needs == "groups" else None)
+    return MethodNeeds(bias="model" if name in REFERENCES and REFERENCES[str(name)].needs == "groups" else None)
 
 
-def build(method: Section, facts: Facts, new_network: "NewNetwork") -> "Method":
+def build(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":
     """Build the method of a complete, checked section."""
     from study.methods.fitted import ReferenceMethod
 

@@ -17,10 +17,10 @@ from study.home.record import StudyRecord, TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import Candidate, Results
 from study.spec import StudySpec
-from study.spec.configuration import is_same_configuration
-from study.spec.domain import is_among_values
-from study.spec.key_errors import find_fault
-from study.spec.search_checks import trial_faults
+from study.spec.configuration import are_same_configuration
+from study.spec.domain import is_among_typed_values
+from study.spec.key_errors import fault_of_value
+from study.spec.search_checks import all_trial_faults
 from study.spec.stage_seeds import ablation_seeds
 
 Step = tuple[str, ...]
@@ -55,7 +55,7 @@ def differing_knobs(spec: StudySpec, start: Params, end: Params) -> list[str]:
     ends = {
         key: (param_value(spec, start, key), param_value(spec, end, key)) for key in keys if key in start or key in end
     }
-    return [key for key, (one, other) in ends.items() if not is_among_values(one, [other])]
+    return [key for key, (one, other) in ends.items() if not is_among_typed_values(one, [other])]
 
 
 def mix_params(spec: StudySpec, start: Params, end: Params, steps: Steps) -> dict[str, Scalar]:
@@ -76,12 +76,12 @@ def why_untrainable(spec: StudySpec, params: Params) -> str | None:
         knob = spec.sections.knobs(section, params).get(name)
         if name != "name" and (knob is None or not spec.sections.has(key, params)):
             return f"there is no {key}"
-        if knob is not None and name != "name" and (why := find_fault(knob, given)):
+        if knob is not None and name != "name" and (why := fault_of_value(knob, given)):
             return f"{key}: {why}"
     document = spec.trial_document(params)
     if document["data"] not in spec.data_sections:
         return "the study has not loaded its data"
-    for (section, name), why in trial_faults(document, spec.describe(document["data"])):
+    for (section, name), why in all_trial_faults(document, spec.describe(document["data"])):
         return f"{section}.{name}: {why}"
     return None
 
@@ -276,7 +276,7 @@ def trials_by_configuration(results: Results, ablation: Ablation) -> dict[MovedS
     found = {}
     for moved in ablation.configurations:
         params = ablation.params(results.spec, moved)
-        found[moved] = {trial.seed: trial for trial in fresh if is_same_configuration(trial.params, params)}
+        found[moved] = {trial.seed: trial for trial in fresh if are_same_configuration(trial.params, params)}
     return found
 
 

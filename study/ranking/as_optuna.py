@@ -21,7 +21,7 @@ from study.home.trial_record import TrialRecord
 from study.knobs import Params, Scalar
 from study.ranking import Candidate, Results
 from study.spec import StudySpec
-from study.spec.optuna_distributions import domain_distributions
+from study.spec.optuna_distributions import distributions_of_domains
 from study.text import few_names, without_password
 
 
@@ -103,7 +103,7 @@ def to_frozen_trials(results: Results) -> list[FrozenTrial]:
     """
     spec = results.spec
     scored = {each.trial.number: each for each in (*results.ranked_by_search_value, *filter(None, [results.baseline]))}
-    domains = domain_distributions(spec.search.space, results.integer_keys)
+    domains = distributions_of_domains(spec.search.space, results.integer_keys)
     trials = results.record.trials_of_stages("baseline", "search")
     return [
         _to_frozen_trial(spec, place, trial, scored.get(trial.number), domains) for place, trial in enumerate(trials)

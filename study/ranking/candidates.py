@@ -19,8 +19,8 @@ from study.metrics.worst_group_statement import wilson_interval
 from study.ranking import epochs
 from study.ranking.documents import Statement
 from study.spec import StudySpec
-from study.spec.configuration import is_same_configuration
-from study.spec.objective import Objective, Score
+from study.spec.configuration import are_same_configuration
+from study.spec.objective import Objective, TrialScore
 from study.spec.reference_models import REFERENCES, ReferenceKind
 from study.text import counted
 
@@ -93,7 +93,7 @@ class FittedReference:
 
     name: str
     metrics: Mapping[str, float | None]
-    score: Score | None
+    score: TrialScore | None
     draws: Mapping[str, list[float]]
 
     @property
@@ -129,11 +129,11 @@ class Candidate:
 
     trial: TrialRecord
     search_value: float
-    score: Score
+    score: TrialScore
     replicates: list[TrialRecord] = field(default_factory=list)
     confirm_trials: list[TrialRecord] = field(default_factory=list)
     confirm_statistics: SeedStatistics | None = None
-    confirmed_score: Score | None = None
+    confirmed_score: TrialScore | None = None
     joined: FoldsJoined | None = None
 
 
@@ -245,7 +245,7 @@ def trial_metric(spec: StudySpec, trial: TrialRecord, name: str) -> float | None
     return trial.test_metrics[name] if name in trial.test_metrics else epochs.chosen_metric(spec.objective, trial, name)
 
 
-def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> Score | None:
+def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> TrialScore | None:
     """Return the score of each metric's mean over trials, at each trial's epoch; None if one lacks a metric."""
     if not all(trial.reports for trial in trials) or not trials:
         return None
@@ -258,7 +258,7 @@ def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> Score | None:
     return goal.score(means)
 
 
-def is_better(one: Score, other: Score) -> bool:
+def is_better(one: TrialScore, other: TrialScore) -> bool:
     """Return whether a score is better: less violation, then more gain; with several metrics, whether it dominates."""
     if one.is_single:
         return (one.violation, -one.gains[0]) < (other.violation, -other.gains[0])
@@ -268,7 +268,7 @@ def is_better(one: Score, other: Score) -> bool:
 def is_incumbent(spec: StudySpec, candidate: Candidate | FittedReference) -> bool:
     """Return whether others have to beat it by the margin: a reference, or one of the study's incumbents."""
     return isinstance(candidate, FittedReference) or any(
-        is_same_configuration(candidate.trial.params, params) for params in spec.incumbents
+        are_same_configuration(candidate.trial.params, params) for params in spec.incumbents
     )
 
 

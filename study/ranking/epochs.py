@@ -18,7 +18,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from study.home.record import TrialRecord
-from study.spec.objective import Objective, Score
+from study.spec.objective import Objective, TrialScore
 
 if TYPE_CHECKING:
     from study.training.checkpoint import ChoiceState
@@ -43,7 +43,7 @@ class EpochChoice:
     def __init__(self, goal: Objective) -> None:
         self._goal, self._recent = goal, deque[dict[str, float | None]](maxlen=goal.window or 1)
         self.heard, self.epoch = 0, 0
-        self.score: Score | None = None
+        self.score: TrialScore | None = None
 
     def update(self, report: EpochReport) -> bool:
         """Take in the next epoch's metrics, and return whether it is the chosen one now."""
@@ -68,7 +68,7 @@ class EpochChoice:
     def load_state_dict(self, state: "ChoiceState") -> None:
         """Restore the state that `state_dict` returned."""
         self.heard, self.epoch = state["heard"], state["epoch"]
-        self.score = None if state["score"] is None else Score(*map(tuple, state["score"]))
+        self.score = None if state["score"] is None else TrialScore(*map(tuple, state["score"]))
         self._recent.clear()
         self._recent.extend(state["recent"])
 
@@ -92,7 +92,7 @@ def chosen_metric(goal: Objective, trial: TrialRecord, name: str) -> float | Non
     return chosen_metrics(goal, trial).get(name)
 
 
-def scores_by_epoch(goal: Objective, reports: Sequence[EpochReport]) -> Iterator[tuple[int, Score]]:
+def scores_by_epoch(goal: Objective, reports: Sequence[EpochReport]) -> Iterator[tuple[int, TrialScore]]:
     """Yield what a trial was worth after each of its epochs, had it ended there; those without a score are left out."""
     choice = EpochChoice(goal)
     for report in reports:
@@ -134,5 +134,5 @@ def _finite_or_none(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def _is_better(score: Score, other: Score) -> bool:
+def _is_better(score: TrialScore, other: TrialScore) -> bool:
     return (score.violation, -score.gains[0]) < (other.violation, -other.gains[0])

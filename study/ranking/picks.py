@@ -15,8 +15,8 @@ from study.metrics import direction
 from study.metrics.selection_rules import RULES, Need, SelectionRule
 from study.ranking.candidates import Candidate, mean_score
 from study.spec import StudySpec
-from study.spec.objective import Constraint, Objective, Score
-from study.spec.schema import Confirm
+from study.spec.objective import MetricConstraint, Objective, TrialScore
+from study.spec.schema import ConfirmOptions
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Pick:
 
     rule: StudyRule
     candidate: Candidate
-    score: Score
+    score: TrialScore
     ties: int
     n_candidates: int
     rank: int
@@ -93,7 +93,7 @@ def pick_configurations(spec: StudySpec, ranked: Sequence[Candidate]) -> list[Pi
     return found
 
 
-def score_candidates(goal: Objective, candidates: Sequence[Candidate]) -> list[tuple[Candidate, Score]]:
+def score_candidates(goal: Objective, candidates: Sequence[Candidate]) -> list[tuple[Candidate, TrialScore]]:
     """Return what each configuration that has the metrics is worth in the search, in the order of trials.
 
     By that order ties go to the earlier one.
@@ -115,7 +115,7 @@ def fresh_seed_trials(record: StudyRecord, number: int) -> list[TrialRecord]:
     return [by_seed[seed] for seed in sorted(by_seed)]
 
 
-def max_picked_configurations(spec: StudySpec, plan: Confirm, configurations: int, reported: Collection[str]) -> int:
+def max_picked_configurations(spec: StudySpec, plan: ConfirmOptions, configurations: int, reported: Collection[str]) -> int:
     """Return how many of `configurations` the rules can pick besides those that are confirmed anyway.
 
     These are the best of `plan.top` and the baseline: the study's own rule, which picks one of them, brings no further
@@ -137,11 +137,11 @@ def max_picked_configurations(spec: StudySpec, plan: Confirm, configurations: in
 def _rule_objective(rule: SelectionRule, own: Objective) -> Objective:
     """Return the objective of a rule in the study's place: as it would have searched by it, all else equal."""
     name = f"val/{rule.metric}"
-    limits = (Constraint.parse(f"val/{rule.limit}"),) if rule.limit else ()
+    limits = (MetricConstraint.parse(f"val/{rule.limit}"),) if rule.limit else ()
     return replace(own, metrics=(name,), modes=(direction(name) or "max",), constraints=limits)
 
 
-def _tie_key(score: Score) -> tuple[object, ...]:
+def _tie_key(score: TrialScore) -> tuple[object, ...]:
     return score.violation, score.gains
 
 

@@ -42,9 +42,9 @@ from study.ranking.candidates import (
 from study.ranking.difference import Arm, to_arm
 from study.ranking.picks import Pick, fresh_seed_trials, is_rule_named, pick_configurations
 from study.spec import StudySpec, objective, stage_seeds
-from study.spec.objective import Score
+from study.spec.objective import TrialScore
 from study.spec.reference_models import REFERENCES
-from study.spec.schema import Confirm
+from study.spec.schema import ConfirmOptions
 
 T = TypeVar("T")
 
@@ -112,7 +112,7 @@ class Results:
         return [trial for trial in self.record.trials_of_stages("final") if trial.state == "complete"]
 
     @cached_property
-    def scored_candidates(self) -> list[tuple[Candidate, Score]]:
+    def scored_candidates(self) -> list[tuple[Candidate, TrialScore]]:
         """The configurations that the best is chosen from, with what each is judged by, the best first.
 
         Once all that were to run on fresh seeds did so, those alone, by their means over these seeds; before, all, by
@@ -122,7 +122,7 @@ class Results:
         return means or [(candidate, candidate.score) for candidate in self.ranked_all]
 
     @cached_property
-    def front(self) -> list[tuple[Candidate, Score]]:
+    def front(self) -> list[tuple[Candidate, TrialScore]]:
         """Configurations of `scored_candidates` that no other dominates, the best in the first metric first.
 
         The baseline may be among them; the best configuration is. Where none keeps the constraints, it is what misses
@@ -242,7 +242,7 @@ class Results:
         )
 
     @cached_property
-    def confirm_settings(self) -> Confirm:
+    def confirm_settings(self) -> ConfirmOptions:
         """The study file's `search.confirm`, or what was asked for later: all rules then, or as many as before."""
         planned = self.spec.search.confirm
         if self.record.confirm_request is None:
@@ -378,7 +378,7 @@ class Results:
 
     def _compute_standing(self, reference: FittedReference | None) -> AnyStanding | None:
         confirmed = self.is_confirmed
-        rivals: list[tuple[Candidate | FittedReference, Score]] = [
+        rivals: list[tuple[Candidate | FittedReference, TrialScore]] = [
             (candidate, score)
             for candidate in self._ranked_without_margin
             if (score := candidate.confirmed_score if confirmed else candidate.score)
@@ -407,7 +407,7 @@ class Results:
         count = max(plan.top, min(plan.front, on_front))
         if on_front <= count:
             return searched[:count]
-        return [searched[place] for place in objective.farthest_positions(scores[:on_front], count)]
+        return [searched[place] for place in objective.spread_out_positions(scores[:on_front], count)]
 
     def _complete_candidates(self, *stages: Stage) -> list[Candidate]:
         """Return the complete configurations of these stages, by number."""
@@ -432,7 +432,7 @@ class Results:
         means = mean_score(spec.objective, repeats)
         return Candidate(trial, score.values[0], score, seeds, repeats, confirmed, means)
 
-    def _sort_by_scores(self, candidates: list[Candidate], scores: Sequence[Score]) -> list[Candidate]:
+    def _sort_by_scores(self, candidates: list[Candidate], scores: Sequence[TrialScore]) -> list[Candidate]:
         return [candidates[place] for place in self.spec.objective.ranking_order(scores)]
 
 

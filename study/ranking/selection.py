@@ -16,7 +16,7 @@ from study.home.record import TrialRecord
 from study.metrics import Direction
 from study.ranking import Candidate, Results
 from study.spec import StudySpec, objective
-from study.spec.objective import Constraint, Objective, Score
+from study.spec.objective import MetricConstraint, Objective, TrialScore
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def select_candidates(results: Results, choice: Selection) -> list[Candidate]:
 
 def _score_candidates(
     goal: Objective, candidates: Iterable[Candidate], fresh: Container[int]
-) -> list[tuple[Candidate, Score]]:
+) -> list[tuple[Candidate, TrialScore]]:
     """Return the candidates that have a score: first those in `fresh`, over their fresh seeds, then the others.
 
     The others are scored over the seeds of the search.
@@ -122,9 +122,9 @@ def _check_selection(choice: Selection) -> None:
                 raise UserError(f"{flag}, {excluded}: give one of them, not both")
 
 
-def _parse_limit(text: str) -> Constraint:
+def _parse_limit(text: str) -> MetricConstraint:
     try:
-        return Constraint.parse(text)
+        return MetricConstraint.parse(text)
     except ValueError as error:
         raise UserError(f"--where: {text!r} given, {error}") from None
 
@@ -174,7 +174,7 @@ def _candidate_of_trial(results: Results, ranked: Sequence[Candidate], number: i
     raise UserError(f"--trial {number}: is {trial.state}, only complete trials can be exported")
 
 
-def _no_match_message(spec: StudySpec, goal: Objective, scored: Sequence[tuple[Candidate, Score]]) -> str:
+def _no_match_message(spec: StudySpec, goal: Objective, scored: Sequence[tuple[Candidate, TrialScore]]) -> str:
     """Return the message that no configuration keeps the limits, with the one that comes closest."""
     candidate, score = min(scored, key=lambda pair: pair[1].violation)
     values = zip(goal.metrics, score.values, strict=True)

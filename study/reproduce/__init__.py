@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from study import published
 from study.commands.final_training import parse_seeds
-from study.driver.run import differences, listed, run_left
-from study.driver.session import RunEnd, View
+from study.driver.run import format_differences, key_differences, run_remaining_studies
+from study.driver.session import RunEnd, StudyView
 from study.errors import UserError, nearest
 from study.home.folder import Home
 from study.home.record import StudyRecord
@@ -26,7 +26,7 @@ from study.reproduce.reproduction import (
 )
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
-from study.spec.paper_readings import has_own_study
+from study.spec.paper_readings import has_own_trials
 from study.text import typed
 
 __all__ = [
@@ -58,7 +58,7 @@ class Request:
     seeds: str | None = None
 
 
-def reproduce(home: Home, table: str, request: Request, view: View) -> RunEnd | None:
+def reproduce(home: Home, table: str, request: Request, view: StudyView) -> RunEnd | None:
     """Run the study of a table, or continue it.
 
     Args:
@@ -72,14 +72,14 @@ def reproduce(home: Home, table: str, request: Request, view: View) -> RunEnd | 
             see `study.driver.run.start`.
     """
     _check_can_run(table)
-    return next(run_left(home, [_study_to_run(home, table, request, request.name or table)], view), None)
+    return next(run_remaining_studies(home, [_study_to_run(home, table, request, request.name or table)], view), None)
 
 
 ALL = "all"
 """Stands for every reading that the table's study file declares."""
 
 
-def reproduce_readings(home: Home, table: str, request: Request, readings: str, view: View) -> Iterator[RunEnd]:
+def reproduce_readings(home: Home, table: str, request: Request, readings: str, view: StudyView) -> Iterator[RunEnd]:
     """Run what is left of a table's studies under some readings of its protocol, one after the other.
 
     Args:
@@ -91,7 +91,7 @@ def reproduce_readings(home: Home, table: str, request: Request, readings: str, 
     _check_can_run(table)
     studies = {name: reading for reading, name in _reading_studies(table, request, readings).items()}
     specs = [_study_to_run(home, table, request, name, reading) for name, reading in studies.items()]
-    yield from run_left(home, specs, view)
+    yield from run_remaining_studies(home, specs, view)
 
 
 def compared_readings(home: Home, table: str, request: Request, readings: str) -> Comparison:
@@ -129,7 +129,7 @@ def _reading_studies(table: str, request: Request, readings: str) -> dict[str, s
     if not asked:
         raise UserError(f"--readings: {table} declares {', '.join(declared) or 'none'}")
     name = request.name or table
-    return {reading: f"{name}--{reading}" if has_own_study(declared[reading]) else name for reading in asked}
+    return {reading: f"{name}--{reading}" if has_own_trials(declared[reading]) else name for reading in asked}
 
 
 def _check_can_run(table: str) -> None:
@@ -149,10 +149,10 @@ def _study_to_run(home: Home, table: str, request: Request, name: str, reading: 
         spec = _requested_study(table, request, name, reading)
     else:
         spec = home.find_study(name).checked_spec()
-    if differing := list(differences(home, [spec])):
+    if differing := list(key_differences(home, [spec])):
         raise UserError(
             f"{name}: exists already, with other settings. To go on with it as it is, leave out --profile, --seeds and "
-            f"--set. To run it with these settings, give another name: --name\n{listed(differing)}"
+            f"--set. To run it with these settings, give another name: --name\n{format_differences(differing)}"
         )
     return spec
 

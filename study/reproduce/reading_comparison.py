@@ -24,7 +24,7 @@ from study.published import PublishedTable
 from study.ranking import SeedStatistics, seed_statistics
 from study.ranking.difference import CONFIDENCE, Difference, difference, selection_adjusted_t
 from study.reproduce.reproduction import CellPlace, Cells, Reproduction, cell_places, paper_entry, title, verdicts
-from study.spec.paper_readings import Reading
+from study.spec.paper_readings import ProtocolReading
 from study.text import counted, escaped
 
 Pair = tuple[CellPlace, CellPlace]
@@ -46,7 +46,7 @@ class ReadingResult:
     """
 
     name: str
-    reading: Reading
+    reading: ProtocolReading
     study: str
     reproduction: Reproduction
     ours: Cells
@@ -94,7 +94,7 @@ class Comparison:
 
 def compare(
     table: PublishedTable,
-    declared: Mapping[str, Reading],
+    declared: Mapping[str, ProtocolReading],
     studies: Mapping[str, str],
     found: Mapping[str, Reproduction],
 ) -> Comparison:

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CONSTRAINT = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
+CONSTRAINT_PATTERN = re.compile(r"\s*([\w/]+)\s*(<=|>=)\s*([-+.\deE]+)\s*")
 
 SIGNIFICANT_DIGITS = 12
 
 
-def round_to_digits(value: float) -> float:
+def round_to_significant_digits(value: float) -> float:
     """Round a value to `SIGNIFICANT_DIGITS` significant digits, which drops the noise of its computation."""
     return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
 
 
 @dataclass(frozen=True)
-class Constraint:
+class MetricConstraint:
     """Limit on one metric, written as `val/equalized_odds <= 0.05`."""
 
     metric: str
@@ -37,13 +37,13 @@ class Constraint:
     limit: float
 
     @classmethod
-    def parse(cls, text: str) -> "Constraint":
+    def parse(cls, text: str) -> "MetricConstraint":
         """Read a constraint.
 
         Raises:
             ValueError: not of that form.
         """
-        match = CONSTRAINT.fullmatch(text)
+        match = CONSTRAINT_PATTERN.fullmatch(text)
         try:
             if match:
                 return cls(match[1], "<=" if match[2] == "<=" else ">=", float(match[3]))
@@ -53,14 +53,14 @@ class Constraint:
 
     def excess(self, value: float) -> float:
         """Return by how much a value misses the limit; below 0, how much room it leaves."""
-        return round_to_digits(value) - self.limit if self.sense == "<=" else self.limit - round_to_digits(value)
+        return round_to_significant_digits(value) - self.limit if self.sense == "<=" else self.limit - round_to_significant_digits(value)
 
     def __str__(self) -> str:
         return f"{self.metric} {self.sense} {self.limit:g}"
 
 
 @dataclass(frozen=True)
-class Score:
+class TrialScore:
     """Value of a trial at one epoch.
 
     Attributes:
@@ -83,7 +83,7 @@ class Score:
         """Whether there is one metric."""
         return len(self.gains) == 1
 
-    def dominates(self, other: "Score") -> bool:
+    def dominates(self, other: "TrialScore") -> bool:
         """Return whether this is better, by constrained domination."""
         if self.violation > 0 or other.violation > 0:
             return self.violation < other.violation
@@ -101,7 +101,7 @@ class Objective:
 
     metrics: tuple[str, ...]
     modes: tuple[Literal["max", "min"], ...]
-    constraints: tuple[Constraint, ...] = ()
+    constraints: tuple[MetricConstraint, ...] = ()
     window: int | None = None
 
     @property
@@ -122,27 +122,27 @@ class Objective:
         """Every metric that a score needs."""
         return list(dict.fromkeys([*self.metrics, *(constraint.metric for constraint in self.constraints)]))
 
-    def score(self, report: Mapping[str, float | None]) -> Score | None:
+    def score(self, report: Mapping[str, float | None]) -> TrialScore | None:
         """Return the score of an epoch's metrics; None where one that it needs is missing or not a number."""
         needed = {name: value for name in self.needed_metrics if (value := report.get(name)) is not None}
         if len(needed) < len(self.needed_metrics):
             return None
         values = tuple(needed[name] for name in self.metrics)
         turned = (value if mode == "max" else -value for value, mode in zip(values, self.modes, strict=True))
-        gains = tuple(map(round_to_digits, turned))
-        return Score(values, gains, tuple(limit.excess(needed[limit.metric]) for limit in self.constraints))
+        gains = tuple(map(round_to_significant_digits, turned))
+        return TrialScore(values, gains, tuple(limit.excess(needed[limit.metric]) for limit in self.constraints))
 
-    def broken_constraints(self, *scores: Score) -> list[Constraint]:
+    def broken_constraints(self, *scores: TrialScore) -> list[MetricConstraint]:
         """Return the constraints that at least one of the scores misses."""
         by_limit = zip(self.constraints, *(score.excesses for score in scores), strict=True) if scores else ()
         return [limit for limit, *excesses in by_limit if max(excesses) > 0]
 
-    def ranking_order(self, scores: Sequence[Score]) -> list[int]:
+    def ranking_order(self, scores: Sequence[TrialScore]) -> list[int]:
         """Return positions of scores, the best first: by fronts of constrained domination, then by the first metric.
 
         Ties keep their order.
         """
-        fronts = _front_numbers(scores)
+        fronts = _front_number_of_scores(scores)
         return sorted(range(len(scores)), key=lambda place: (fronts[place], -scores[place].gains[0]))
 
     @property
@@ -151,7 +151,7 @@ class Objective:
         return f"the best {self.metrics[0]}"
 
 
-def farthest_positions(scores: Sequence[Score], count: int) -> list[int]:
+def spread_out_positions(scores: Sequence[TrialScore], count: int) -> list[int]:
     """Return positions of so many scores that lie far apart, the first among them.
 
     Each next one has the largest distance to those taken (farthest-first traversal: Gonzalez 1985), on each metric's
@@ -169,11 +169,11 @@ def farthest_positions(scores: Sequence[Score], count: int) -> list[int]:
     return taken
 
 
-def front_positions(scores: Sequence[Score]) -> list[int]:
+def front_positions(scores: Sequence[TrialScore]) -> list[int]:
     """Return positions of the scores that no other dominates."""
     if not scores:
         return []
-    fronts = _front_numbers(scores)
+    fronts = _front_number_of_scores(scores)
     least = min(fronts)
     first = [place for place, rank in enumerate(fronts) if rank == least]
     if scores[0].is_single and scores[first[0]].violation == 0:
@@ -182,7 +182,7 @@ def front_positions(scores: Sequence[Score]) -> list[int]:
     return first
 
 
-def _front_numbers(scores: Sequence[Score]) -> Sequence[float]:
+def _front_number_of_scores(scores: Sequence[TrialScore]) -> Sequence[float]:
     """Return the front of each score, 0 the best; those that miss a constraint come last, by how much they do."""
     if not scores or scores[0].is_single:  # with one metric the front follows from the constraints alone
         return [score.violation for score in scores]

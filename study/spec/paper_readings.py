@@ -10,14 +10,14 @@ from pydantic import Field, JsonValue
 
 from study.errors import UserError
 from study.knobs import Section
-from study.spec.key_errors import Problems, validate_as
+from study.spec.key_errors import ProblemCollector, validate_section_as
 from study.spec.section_models import StrictModel
-from study.spec.yaml_document import Document, split_key
+from study.spec.yaml_document import YamlDocument, split_dotted_key
 
 MISSING_VALUE = object()
 
 
-class Reading(StrictModel):
+class ProtocolReading(StrictModel):
     """One reading of a protocol.
 
     Attributes:
@@ -48,10 +48,10 @@ class Reading(StrictModel):
 class DeclaredReadings(StrictModel):
     """Outline of what a study file says of readings."""
 
-    readings: dict[str, Reading] = Field(default_factory=dict)
+    readings: dict[str, ProtocolReading] = Field(default_factory=dict)
 
 
-def take_readings(document: Document) -> dict[str, Reading]:
+def pop_readings(document: YamlDocument) -> dict[str, ProtocolReading]:
     """Take the readings out of a study file's document and check them.
 
     Raises:
@@ -61,8 +61,8 @@ def take_readings(document: Document) -> dict[str, Reading]:
     declared = document.values.pop("readings", None)
     if declared is None:
         return {}
-    problems = Problems(document)
-    checked = validate_as(DeclaredReadings, {"readings": declared}, (), problems)
+    problems = ProblemCollector(document)
+    checked = validate_section_as(DeclaredReadings, {"readings": declared}, (), problems)
     problems.raise_any()
     readings = checked.readings if checked else {}
     taken = [name for name, reading in readings.items() if reading.taken is not None]
@@ -77,7 +77,7 @@ def take_readings(document: Document) -> dict[str, Reading]:
                 ("readings", name), "metrics, values, epoch: given, but those of the one taken are the table's"
             )
         for key, value in readings[name].set.items():
-            if (there := _value_at_key(document.values, key)) != value:
+            if (there := _value_at_dotted_key(document.values, key)) != value:
                 has = "nothing" if there is MISSING_VALUE else repr(there)
                 problems.add(
                     ("readings", name, "set", key), f"{value!r} given, but the file, which takes it, has {has}"
@@ -86,7 +86,7 @@ def take_readings(document: Document) -> dict[str, Reading]:
     return readings
 
 
-def apply_reading(document: Document, readings: Mapping[str, Reading], name: str) -> None:
+def apply_reading(document: YamlDocument, readings: Mapping[str, ProtocolReading], name: str) -> None:
     """Override the keys of a study file by those of one reading.
 
     Raises:
@@ -99,22 +99,22 @@ def apply_reading(document: Document, readings: Mapping[str, Reading], name: str
         document.set(key, value, document.location_of(("readings", name, "set", key)))
 
 
-def has_own_study(reading: Reading) -> bool:
+def has_own_trials(reading: ProtocolReading) -> bool:
     """Return whether a reading has trials of its own, beside those of the file's reading."""
     return reading.taken is None and bool(reading.set)
 
 
-def is_study_of_reading(reading: Reading, values: Section) -> bool:
+def is_study_by_reading(reading: ProtocolReading, values: Section) -> bool:
     """Return whether a study has the trials of a reading: all of its values, if it has any or is the file's own."""
     return (bool(reading.set) or reading.taken is not None) and all(
-        _value_at_key(values, key) == value for key, value in reading.set.items()
+        _value_at_dotted_key(values, key) == value for key, value in reading.set.items()
     )
 
 
-def _value_at_key(values: Section, dotted: str) -> object:
+def _value_at_dotted_key(values: Section, dotted: str) -> object:
     """Return the value at a dotted key of a document, or `MISSING_VALUE`."""
     found: object = values
-    for part in split_key(dotted):
+    for part in split_dotted_key(dotted):
         if not isinstance(found, Mapping) or part not in found:
             return MISSING_VALUE
         found = found[part]

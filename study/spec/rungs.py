@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from study.spec.schema import EarlyStopping
+from study.spec.schema import EarlyStoppingOptions
 
 
 @dataclass(frozen=True)
-class Schedule:
+class RungSchedule:
     """When a rule compares trials of so many epochs: `asha` at rungs, from which one in `reduction` goes on."""
 
-    rule: EarlyStopping
+    rule: EarlyStoppingOptions
     epochs: int
 
     @property
@@ -53,6 +53,6 @@ class Schedule:
         return f"asha, rungs at {at}, one in {self.rule.reduction} goes on"
 
 
-def with_grace(rule: EarlyStopping, epochs: int) -> EarlyStopping:
+def with_explicit_grace(rule: EarlyStoppingOptions, epochs: int) -> EarlyStoppingOptions:
     """Return a rule with its `grace` written out."""
-    return rule if rule.name == "none" else rule.model_copy(update={"grace": Schedule(rule, epochs).grace})
+    return rule if rule.name == "none" else rule.model_copy(update={"grace": RungSchedule(rule, epochs).grace})

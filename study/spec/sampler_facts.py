@@ -10,7 +10,7 @@ from study.spec.schema import SamplerName
 
 
 @dataclass(frozen=True)
-class SamplerFacts:
+class SamplerCapabilities:
     """What a sampler can search, and how it does.
 
     Attributes:
@@ -30,30 +30,30 @@ class SamplerFacts:
     most_values: int | None = None
 
 
-SAMPLERS: Mapping[SamplerName, SamplerFacts] = {
-    "gp": SamplerFacts(
+SAMPLER_CAPABILITIES: Mapping[SamplerName, SamplerCapabilities] = {
+    "gp": SamplerCapabilities(
         "few, expensive trials; constraints",
         "every trial must have every key; tenths of a second per suggestion",
         every_key=True,
         most_values=1_000_000,  # it has all of them in memory
     ),
-    "grid": SamplerFacts(
+    "grid": SamplerCapabilities(
         "every cell, in the file's order",
         "choices, whole numbers, or ranges with a `step`; at most 100,000 cells",
         guided=False,
         every_cell=True,
     ),
-    "qmc": SamplerFacts(
+    "qmc": SamplerCapabilities(
         "covering the space evenly (Sobol), as for a table of two knobs",
         "learns nothing",
         guided=False,
     ),
-    "random": SamplerFacts(
+    "random": SamplerCapabilities(
         "covering the space, statements about chance",
         "learns nothing",
         guided=False,
     ),
-    "tpe": SamplerFacts(
+    "tpe": SamplerCapabilities(
         "most searches; conditions, several metrics, constraints",
         "looks at the 100 best and the 200 newest trials",
     ),
@@ -61,6 +61,6 @@ SAMPLERS: Mapping[SamplerName, SamplerFacts] = {
 """Samplers by name, as in `search.sampler`."""
 
 
-def sampler_facts(sampler: str) -> SamplerFacts:
+def sampler_capabilities(sampler: str) -> SamplerCapabilities:
     """Return the facts of a sampler; of a removed one, which only earlier studies have, those of a guided sampler."""
-    return SAMPLERS.get(sampler, SamplerFacts("", ""))  # type: ignore[call-overload]
+    return SAMPLER_CAPABILITIES.get(sampler, SamplerCapabilities("", ""))  # type: ignore[call-overload]

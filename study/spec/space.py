@@ -6,12 +6,12 @@ from graphlib import TopologicalSorter
 from itertools import islice
 
 from study.knobs import Params, Scalar
-from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values, is_among_values
-from study.spec.trial_sections import SectionForms, Sections, find_forms
+from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values_of_domain, is_among_typed_values
+from study.spec.trial_sections import SectionForms, TrialSections, find_section_forms
 
 
 @dataclass(frozen=True)
-class Space:
+class SearchSpace:
     """Search space of a study.
 
     Attributes:
@@ -51,7 +51,7 @@ class Space:
 
     def cases(self) -> Iterator[dict[str, Scalar]]:
         """Yield every combination of values that trials can have for the `deciding_keys`."""
-        return complete_params(
+        return iterate_completed_params(
             [(key, self.domains[key].ends()) for key in self.domains if key in self.deciding_keys], self, {}
         )
 
@@ -73,10 +73,10 @@ class Space:
 
     def _values(self, key: str, cases: Iterable[Params]) -> list[Scalar]:
         case_values = [case[key] for case in cases if key in case]
-        return [value for value in self.domains[key].ends() if is_among_values(value, case_values)]
+        return [value for value in self.domains[key].ends() if is_among_typed_values(value, case_values)]
 
 
-def build_space(domains: Mapping[str, Domain], sections: Sections, section_forms: SectionForms | None = None) -> Space:
+def make_search_space(domains: Mapping[str, Domain], sections: TrialSections, section_forms: SectionForms | None = None) -> SearchSpace:
     """Make the space of these domains.
 
     Args:
@@ -85,17 +85,17 @@ def build_space(domains: Mapping[str, Domain], sections: Sections, section_forms
     Raises:
         CycleError: conditions wait for each other; its second argument is the circle of keys.
     """
-    section_forms = section_forms or find_forms(sections, domains)
+    section_forms = section_forms or find_section_forms(sections, domains)
     deciding = {decider for domain in domains.values() for decider in domain.when}.union(
         *section_forms.deciders.values()
     )
     named = {key for key in domains if key.endswith(".name") or key.startswith("data.")}
     integers = {key for key in domains if any(int in knob.kinds for knob in section_forms.knobs(key))}
-    order = _sort_domains(domains, section_forms.deciders)
-    return Space(order, frozenset(deciding & domains.keys() | named), frozenset(integers), sections.has)
+    order = _sort_domains_by_dependency(domains, section_forms.deciders)
+    return SearchSpace(order, frozenset(deciding & domains.keys() | named), frozenset(integers), sections.has)
 
 
-def _sort_domains(domains: Mapping[str, Domain], deciders: Mapping[str, Iterable[str]]) -> dict[str, Domain]:
+def _sort_domains_by_dependency(domains: Mapping[str, Domain], deciders: Mapping[str, Iterable[str]]) -> dict[str, Domain]:
     """Sort the domains: each after those that its `when` names and those that decide whether it is there.
 
     Otherwise they keep their order.
@@ -114,7 +114,7 @@ def _sort_domains(domains: Mapping[str, Domain], deciders: Mapping[str, Iterable
     return ordered
 
 
-def grid_cells(space: Space, every: bool = False) -> Iterator[dict[str, Scalar]]:
+def iterate_grid_cells(space: SearchSpace, every: bool = False) -> Iterator[dict[str, Scalar]]:
     """Yield the parameters of every cell, the first key's value changing slowest.
 
     A key that does not apply to a cell is not in it, so that no two cells are the same.
@@ -122,21 +122,21 @@ def grid_cells(space: Space, every: bool = False) -> Iterator[dict[str, Scalar]]
     Raises:
         ValueError: see `grid_values`.
     """
-    by_key = [(key, grid_values(domain, key in space.integers, every)) for key, domain in space.domains.items()]
-    return complete_params(by_key, space, {})
+    by_key = [(key, grid_values_of_domain(domain, key in space.integers, every)) for key, domain in space.domains.items()]
+    return iterate_completed_params(by_key, space, {})
 
 
-def grid_size(space: Space, most: int = MAX_GRID_CELLS, every: bool = False) -> int:
+def count_grid_cells(space: SearchSpace, most: int = MAX_GRID_CELLS, every: bool = False) -> int:
     """Count the cells of a grid; one more than `most` where there are more.
 
     Raises:
         ValueError: see `grid_values`.
     """
-    return sum(1 for _ in islice(grid_cells(space, every), most + 1))
+    return sum(1 for _ in islice(iterate_grid_cells(space, every), most + 1))
 
 
-def complete_params(
-    left: Sequence[tuple[str, list[Scalar]]], space: Space, params: Params
+def iterate_completed_params(
+    left: Sequence[tuple[str, list[Scalar]]], space: SearchSpace, params: Params
 ) -> Iterator[dict[str, Scalar]]:
     """Yield the parameters of every trial with these values; a key that does not apply to a trial is not in it."""
     if not left:
@@ -144,4 +144,4 @@ def complete_params(
         return
     (key, values), *rest = left
     for given in [{key: value} for value in values] if space.applies(key, params) else [{}]:
-        yield from complete_params(rest, space, {**params, **given})
+        yield from iterate_completed_params(rest, space, {**params, **given})

@@ -14,21 +14,21 @@ from study.files import FileDigest
 from study.knobs import Params, Scalar, Section, Value, options
 from study.methods import OWN
 from study.metrics import METRICS, Direction, available_metrics, direction
-from study.spec.objective import Constraint, Objective
-from study.spec.schema import Origin, Resources, Search
-from study.spec.space import Space, build_space
+from study.spec.objective import MetricConstraint, Objective
+from study.spec.schema import ExportOrigin, SearchOptions, TrialResources
+from study.spec.space import SearchSpace, make_search_space
 from study.spec.stage_seeds import search_seeds
-from study.spec.trial_sections import Sections
-from study.spec.yaml_document import as_mapping, dump, dump_folded
-from study.training.config import FUNCTION_TRAIN_KEYS, SECTIONS, TrainOptions, TrialConfig
-from study.training.function_loading import PICKLE
+from study.spec.trial_sections import TrialSections
+from study.spec.yaml_document import dump, dump_folded, mapping_or_empty
+from study.training.config import FUNCTION_TRAIN_KEYS, TRIAL_SECTIONS, TrainOptions, TrialConfig
+from study.training.function_loading import PICKLE_PREFIX
 
-GIVEN_TO_FUNCTION = ("data.folds", *(f"train.{key}" for key in FUNCTION_TRAIN_KEYS))
+FUNCTION_TRIAL_KEYS = ("data.folds", *(f"train.{key}" for key in FUNCTION_TRAIN_KEYS))
 """Keys beside its own section that mean something to a training function."""
 
 CONCURRENCY_KEY = "search.concurrency"
 
-PLACEMENT_KEYS = (*(f"resources.{key}" for key in Resources.model_fields), CONCURRENCY_KEY)
+PLACEMENT_KEYS = (*(f"resources.{key}" for key in TrialResources.model_fields), CONCURRENCY_KEY)
 """Keys that say where trials run and how many at once, not what they compute."""
 
 INITIAL_WEIGHT_KEYS = (
@@ -40,7 +40,7 @@ INITIAL_WEIGHT_KEYS = (
 )
 """Keys, besides `model.name`, that decide which weights a trial begins from, and which features of images it takes."""
 
-LATER_KEYS = {("data", "folds"): None, ("model", "trained_stages"): "none", ("train", "probe"): "online"}
+DEFAULTS_OF_LATER_KEYS = {("data", "folds"): None, ("model", "trained_stages"): "none", ("train", "probe"): "online"}
 """Keys that earlier study files lack, and the values with which a study is the same as one of such a file."""
 
 
@@ -60,10 +60,10 @@ class StudySpec:
 
     name: str
     base: Mapping[str, Section]
-    search: Search
-    resources: Resources
+    search: SearchOptions
+    resources: TrialResources
     final_seeds: tuple[int, ...] | None = None
-    origin: Origin | None = None
+    origin: ExportOrigin | None = None
     spec_of_file: "StudySpec | None" = None
 
     @property
@@ -98,7 +98,7 @@ class StudySpec:
         metrics = (metric,) if isinstance(metric, str) else tuple(metric)
         modes: tuple[Direction, ...] = tuple(self.direction(name) or "max" for name in metrics)
         window = self.search.epoch_window if self.search.epoch == "best" else None
-        constraints = tuple(map(Constraint.parse, self.search.constraints))
+        constraints = tuple(map(MetricConstraint.parse, self.search.constraints))
         return Objective(metrics, modes, constraints, window)
 
     @cached_property
@@ -168,7 +168,7 @@ class StudySpec:
     @property
     def trial_settings(self) -> dict[str, Value]:
         """What its trials start from, by dotted key; of a training function only what it is given."""
-        given = (*GIVEN_TO_FUNCTION, "train.with_val") if self.folds else GIVEN_TO_FUNCTION
+        given = (*FUNCTION_TRIAL_KEYS, "train.with_val") if self.folds else FUNCTION_TRIAL_KEYS
         return {
             f"{section}.{key}": value
             for section, values in self.base.items()
@@ -179,7 +179,7 @@ class StudySpec:
     @property
     def function_is_pickled(self) -> bool:
         """Whether that function lies in the study's folder, and not in a module."""
-        return bool(self.function and self.function.startswith(PICKLE))
+        return bool(self.function and self.function.startswith(PICKLE_PREFIX))
 
     @property
     def available_metrics(self) -> list[list[str]]:
@@ -239,9 +239,9 @@ class StudySpec:
         return None if self.folds is None else (seed - max(self.seeds) - 1) % self.folds
 
     @cached_property
-    def sections(self) -> Sections:
+    def sections(self) -> TrialSections:
         """Sections of the trials."""
-        return Sections(self.base, self.search.alternatives)
+        return TrialSections(self.base, self.search.alternatives)
 
     @property
     def is_conditional(self) -> bool:
@@ -253,9 +253,9 @@ class StudySpec:
         return any(one.when or any(isinstance(choice, str) for choice in one.choices or ()) for one in domains)
 
     @cached_property
-    def space(self) -> Space:
+    def space(self) -> SearchSpace:
         """Search space, in the order in which a trial's parameters are decided."""
-        return build_space(self.search.space, self.sections)
+        return make_search_space(self.search.space, self.sections)
 
     @cached_property
     def data_sections(self) -> list[Section]:
@@ -331,8 +331,8 @@ class StudySpec:
         for key in ("margin", "incumbents", "references"):
             if not search[key]:
                 del search[key]
-        search["space"] = {key: _drop_unset(domain) for key, domain in search["space"].items()}
-        document: dict[str, Value] = {"name": self.name, **{section: dict(self.base[section]) for section in SECTIONS}}
+        search["space"] = {key: _drop_unset_domain_keys(domain) for key, domain in search["space"].items()}
+        document: dict[str, Value] = {"name": self.name, **{section: dict(self.base[section]) for section in TRIAL_SECTIONS}}
         document |= {"search": search, "resources": self.resources.model_dump()}
         if self.final_seeds is not None:
             document["final_seeds"] = list(self.final_seeds)
@@ -345,7 +345,7 @@ class StudySpec:
         if not placement:
             return self
         of = {key.removeprefix("resources."): value for key, value in placement.items() if key != CONCURRENCY_KEY}
-        resources = Resources.model_validate({**self.resources.model_dump(), **of})
+        resources = TrialResources.model_validate({**self.resources.model_dump(), **of})
         at_once = placement.get(CONCURRENCY_KEY, self.search.concurrency)
         search = self.search.model_copy(update={"concurrency": at_once})
         return replace(self, resources=resources, search=search, spec_of_file=self.spec_of_file or self)
@@ -376,13 +376,13 @@ class StudySpec:
         """
         if self.spec_of_file is not None:
             return self.spec_of_file.hash
-        document: dict[str, Section] = {section: self.base[section] for section in SECTIONS}
-        for (section, key), absent in LATER_KEYS.items():
+        document: dict[str, Section] = {section: self.base[section] for section in TRIAL_SECTIONS}
+        for (section, key), absent in DEFAULTS_OF_LATER_KEYS.items():
             if document[section].get(key) == absent:
                 document[section] = {other: value for other, value in document[section].items() if other != key}
-        document["search"] = as_mapping(self.to_document()["search"])
+        document["search"] = mapping_or_empty(self.to_document()["search"])
         return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _drop_unset(domain: Section) -> dict[str, Value]:
+def _drop_unset_domain_keys(domain: Section) -> dict[str, Value]:
     return {key: value for key, value in domain.items() if value is not None and value is not False and value != {}}

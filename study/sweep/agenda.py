@@ -29,7 +29,7 @@ from study.ranking import Results, ablation_steps
 from study.ranking.picks import fresh_seed_trials
 from study.spec import StudySpec
 from study.sweep.early_stopping import EarlyStopping
-from study.sweep.failures import TrialFailure, StudyCannotContinueError
+from study.sweep.failures import StudyCannotContinueError, TrialFailure
 from study.sweep.search_stage import NextTrial, SearchStage
 
 

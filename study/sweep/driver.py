@@ -33,17 +33,22 @@ from study.sweep import PREPARING_DATA_STEP, STARTING_RAY_STEP, STOPPING_MESSAGE
 from study.sweep.agenda import Agenda, NewFoldsJoined, StudyCannotContinueError
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.fair_share import ClusterShare, new_peer
-from study.sweep.own_ray import OwnRay, RayStartError
-from study.sweep.ray_runtime import JoinedRay, Slots, StartsRay, gpus, ignore_text, ray_runtime
+from study.sweep.own_ray import RayProcesses, RayStartError
+from study.sweep.ray_runtime import JoinedCluster, RayStarter, TrialSlots, count_gpus, discard_text, start_or_join_ray
 from study.sweep.reference_process import ReferenceFitter
 from study.sweep.tune_adapters import RequestInbox
 from study.text import tell, typed
 from study.training import function_loading
-from study.upstream.interrupt import NUMBERS, has_signal_come, ignore_from_now_on, resend_dropped_interrupts
-from study.upstream.ray_internals import count_memory_kills_as_deaths, end_at_once, is_job
+from study.upstream.interrupt import (
+    STOP_SIGNALS,
+    has_stop_signal_come,
+    ignore_signal,
+    resend_dropped_interrupts_in_block,
+)
+from study.upstream.ray_internals import count_memory_kills_as_deaths, end_process_at_once, is_ray_job
 
 if TYPE_CHECKING:
-    from study.sweep.nodes import Nodes
+    from study.sweep.nodes import TrialNodes
 
 __all__ = ["STOPPING_MESSAGE", "DUPLICATE_SIGNAL_S", "stop_study_on_signals"]
 
@@ -76,7 +81,7 @@ def stop_study_on_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterat
         now = time.monotonic()
         if signum == signal.SIGHUP:
             before[signum] = signal.SIG_IGN
-            ignore_from_now_on(signum)
+            ignore_signal(signum)
         if first and signum == first[0][0] and now - first[0][1] < DUPLICATE_SIGNAL_S:
             return
         if agenda.stopping:
@@ -91,7 +96,7 @@ def stop_study_on_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterat
         while number := arrived.recv(1):
             if number[0] == signal.SIGTERM:
                 signal.alarm(0)  # Ray's handler in C++ may have set it, to end the process
-            if not told and number[0] in NUMBERS:
+            if not told and number[0] in STOP_SIGNALS:
                 told = True
                 tell(STOPPING_MESSAGE)
 
@@ -100,13 +105,13 @@ def stop_study_on_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterat
     thread = threading.Thread(target=acknowledge, name="signals", daemon=True)
     thread.start()
     descriptor = signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
-    before = {number: signal.getsignal(number) for number in NUMBERS}
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     try:
-        with resend_dropped_interrupts() as dropped:
-            if has_signal_come():
+        with resend_dropped_interrupts_in_block() as dropped:
+            if has_stop_signal_come():
                 agenda.stopping = "interrupted"
                 tell(STOPPING_MESSAGE)
-            for number in NUMBERS:
+            for number in STOP_SIGNALS:
                 signal.signal(number, stop)
             yield
     finally:
@@ -194,7 +199,7 @@ def _make_fold_joiner(spec: StudySpec, datasets: Mapping[str, Dataset]) -> NewFo
 
 
 @contextmanager
-def stop_when_ray_ends(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> Iterator[None]:
+def stop_when_ray_ends(ray: RayProcesses | JoinedCluster, agenda: Agenda, remedy: str) -> Iterator[None]:
     """Make the agenda stop soon after one of Ray's processes has ended.
 
     Ray itself would notice within a minute, print, and end this process.
@@ -217,7 +222,7 @@ def stop_when_ray_ends(ray: OwnRay | JoinedRay, agenda: Agenda, remedy: str) -> 
                 if not over.wait(ray.grace):
                     ray.kill()
                     tell(f"error: {ended}. {remedy}", sys.stderr)
-                    end_at_once()
+                    end_process_at_once()
                 return
 
     thread = threading.Thread(target=watch, name="ray's processes", daemon=True)
@@ -242,8 +247,8 @@ def drive_study(
     ledger: Ledger,
     record: StudyRecord,
     address: str | None = None,
-    tell: Callable[[str], None] = ignore_text,
-    start_ray: StartsRay = ray_runtime,
+    tell: Callable[[str], None] = discard_text,
+    start_ray: RayStarter = start_or_join_ray,
 ) -> None:
     """Run a study, or resume one, until it is complete or stopped.
 
@@ -294,7 +299,7 @@ def drive_study(
         )
     try:
         agenda = Agenda(spec, ledger, record, EarlyStopping(spec), _make_fold_joiner(spec, datasets))
-        cards = gpus() if spec.resources.gpu and address is None else None
+        cards = count_gpus() if spec.resources.gpu and address is None else None
         with (
             stop_study_on_signals(agenda, tell),
             start_ray(address, folder.path, cards, tell, lambda: agenda.stopping is not None) as ray,
@@ -327,7 +332,7 @@ def drive_study(
 def _cluster_ended_remedy(name: str, address: str) -> str:
     """Return what to do once a cluster has ended under a study; a restarted cluster has forgotten its jobs."""
     lost = "Nothing is lost; once the cluster is up again, go on with it:"
-    if is_job():
+    if is_ray_job():
         return f"{lost} study resume {name} --address URL, or where it has forgotten the study, study submit again"
     return f"{lost} {typed('resume', name, '--address', address)}"
 
@@ -354,7 +359,7 @@ def check_initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDige
 def _function_files(spec: StudySpec, folder: StudyFolder) -> list[FileDigest]:
     """Return the file of the user's training function, by `function_loading.source_files`; empty without one."""
     return (
-        function_loading.source_files(spec.function, function_loading.import_place(spec.function, folder.path))
+        function_loading.function_source_files(spec.function, function_loading.function_import_folder(spec.function, folder.path))
         if spec.function
         else []
     )
@@ -391,13 +396,13 @@ def _run_tune(
     from ray import tune
 
     from study.sweep import tune_adapters
-    from study.sweep.nodes import Nodes, placement_group
+    from study.sweep.nodes import TrialNodes, placement_group_of_config
     from study.sweep.own_ray import run_job
 
     spec = agenda.spec
     places = locate_weights(spec.model_sections)
     taken = spec.resources.model_copy(update={"accelerator": None}) if is_own else spec.resources
-    nodes = Nodes(taken, ray.nodes)
+    nodes = TrialNodes(taken, ray.nodes)
     given = datasets
     if not is_own:
         nodes.wait(spec.search.concurrency is not None, tell, lambda: agenda.stopping is not None)
@@ -405,7 +410,7 @@ def _run_tune(
             given = replace_inputs_with_features(spec, datasets, places, tell, lambda: agenda.stopping is not None)
     shared = {key: ray.put(dataset) for key, dataset in given.items()}
     work = tune.with_parameters(run_job, datasets=shared, weights=places)
-    slots = Slots(nodes.available, spec.resources, spec.search.concurrency, grows=not is_own)
+    slots = TrialSlots(nodes.available, spec.resources, spec.search.concurrency, grows=not is_own)
 
     share = None if is_own else _join_cluster_sharing(agenda, folder, nodes, slots)
     searcher = tune_adapters.JobSearcher(agenda, folder, nodes, slots, share)
@@ -418,7 +423,7 @@ def _run_tune(
                 scheduler.wait_for_turn()
                 continue
             tune.Tuner(
-                tune.with_resources(work, placement_group),
+                tune.with_resources(work, placement_group_of_config),
                 tune_config=tune.TuneConfig(
                     metric=None,
                     search_alg=searcher,
@@ -465,7 +470,7 @@ def replace_inputs_with_features(
 
     compute: Any = ray.remote(num_cpus=spec.resources.cpu, num_gpus=spec.resources.gpu)(compute_features)
 
-    def by_a_task(model: Section, dataset: Dataset) -> features.Inputs:
+    def by_a_task(model: Section, dataset: Dataset) -> features.FeaturesBySplit:
         tell("features of the pictures, computed once and kept: by one task of the cluster")
         task = compute.remote(model, dataset, places)
         while not stopping():
@@ -475,7 +480,7 @@ def replace_inputs_with_features(
             ray.cancel(task, force=True)
             raise StudyOverSignal
         try:
-            inputs: features.Inputs = ray.get(task)
+            inputs: features.FeaturesBySplit = ray.get(task)
         except ray.exceptions.RayError as error:  # of the task, or because no node can run it
             if isinstance(cause := getattr(error, "cause", None), UserError):
                 raise cause from None
@@ -490,7 +495,7 @@ def replace_inputs_with_features(
     found = {} if len(frozen) == len(spec.model_sections) else dict(datasets)
     for model, (key, dataset) in product(frozen, datasets.items()):
         computed = partial(by_a_task, model)
-        found[features.features_key(model, key)] = features.with_frozen_features(
+        found[features.data_key_with_features(model, key)] = features.replace_inputs_with_frozen_features(
             model, dataset, torch.device("cpu"), elsewhere=computed
         )
     return found
@@ -509,7 +514,7 @@ def freeze_old_objects() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _join_cluster_sharing(agenda: Agenda, folder: StudyFolder, nodes: "Nodes", slots: Slots) -> ClusterShare | None:
+def _join_cluster_sharing(agenda: Agenda, folder: StudyFolder, nodes: "TrialNodes", slots: TrialSlots) -> ClusterShare | None:
     """Return the study's share of the cluster; None where the home cannot be written, as then nobody learns of it."""
     import ray
 

@@ -5,8 +5,8 @@ from bisect import bisect_right, insort
 from collections import defaultdict
 
 from study.spec import StudySpec
-from study.spec.objective import Score
-from study.spec.rungs import Schedule
+from study.spec.objective import TrialScore
+from study.spec.rungs import RungSchedule
 
 
 class AshaRung:
@@ -51,11 +51,11 @@ class EarlyStopping:
     def __init__(self, spec: StudySpec) -> None:
         rule = spec.search.early_stopping
         self.name: str = rule.name
-        self._rungs = () if spec.objective.has_several_metrics else Schedule(rule, spec.epochs).rungs
+        self._rungs = () if spec.objective.has_several_metrics else RungSchedule(rule, spec.epochs).rungs
         self._reached: dict[int, AshaRung] = defaultdict(lambda: AshaRung(rule.reduction))
         self._heard: set[tuple[int, int]] = set()
 
-    def should_prune(self, trial: int, epoch: int, score: Score) -> bool:
+    def should_prune(self, trial: int, epoch: int, score: TrialScore) -> bool:
         """Return whether a trial ends after this epoch; never called for the last epoch of a full run.
 
         An epoch of a trial that was heard before changes nothing, and False is returned.

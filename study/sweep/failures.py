@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from study.errors import UserError, disk_remedy, message_of, of_disk
 from study.knobs import Value
-from study.sweep.host_memory import KILL_MESSAGE, MemoryLimit
+from study.sweep.host_memory import KILLED_PROCESS_PATTERN, MemoryLimit
 from study.text import printed, shortened
 from study.training.function_loading import function_frames, function_line
-from study.training.gpu_errors import ErrorPattern, find_pattern
+from study.training.gpu_errors import GpuErrorPattern, find_gpu_error_pattern
 
 if TYPE_CHECKING:  # takes tenths of a second, and workers do not need it
     from study.home.events import FailureKind
@@ -122,7 +122,7 @@ class TrialFailedError(Exception):
         text = "".join(traceback.format_exception(type(error), error, function_frames(error))).rstrip()
         if at := function_line(error):
             found = replace(found, reason=f"{at}: {found.reason}")
-        if KILL_MESSAGE.search(message_of(error)) and memory.kills_since_start() > 0:
+        if KILLED_PROCESS_PATTERN.search(message_of(error)) and memory.kills_since_start() > 0:
             limit = f"memory is limited to {memory.limit / 2**30:.1f} GiB"
             found = TrialFailure("OOM", f"the kernel's OOM killer ended a process of the trial's: {limit}. {found.reason}")
         return cls(found, printed(shortened(text, MAX_TRACEBACK_CHARACTERS)))
@@ -173,7 +173,7 @@ def _classify_exception(error: BaseException) -> TrialFailure:
         return TrialFailure("OOM", _exception_line(error), needs_whole_gpu=True)
     if isinstance(error, MemoryError):
         return TrialFailure("OOM", _exception_line(error))
-    sign = find_pattern(message_of(error))
+    sign = find_gpu_error_pattern(message_of(error))
     return _failure_of_gpu_error(sign, _exception_line(error)) if sign else TrialFailure("BUG", _exception_line(error))
 
 
@@ -183,7 +183,7 @@ def _exception_line(error: BaseException) -> str:
     return printed(f"{of_class}{message_of(error)}".strip(": \n").splitlines()[0][:300])[:300]
 
 
-def _failure_of_gpu_error(sign: ErrorPattern, reason: str) -> TrialFailure:
+def _failure_of_gpu_error(sign: GpuErrorPattern, reason: str) -> TrialFailure:
     """Return what a sign of a GPU fault in an error's message means."""
     if sign.meaning in ("memory", "host memory"):
         return TrialFailure("OOM", reason, needs_whole_gpu=sign.meaning == "memory")

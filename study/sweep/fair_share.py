@@ -27,7 +27,7 @@ from typing import Annotated
 from annotated_types import Ge, Lt
 
 from study.files import read_json, write_whole
-from study.spec.schema import Resources
+from study.spec.schema import TrialResources
 
 FAIRNESS_QUANTUM_S = 60.0
 """Seconds of a slot by which studies may differ in what they have had before one gives way to another: each change
@@ -341,6 +341,6 @@ class ClusterShare:
                 os.utime(self._file)
 
 
-def new_peer(owner: str, cluster: str, resources: Resources, most: int) -> StudyPeer:
+def new_peer(owner: str, cluster: str, resources: TrialResources, most: int) -> StudyPeer:
     """Return a study that joins."""
     return StudyPeer("", owner, cluster, most, resources.cpu, resources.gpu, 0, True, False, 0.0, time.time())

@@ -42,10 +42,10 @@ from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload
 from study.training import FunctionTrial, TrialConfig
 from study.training.device import NoDeviceError
-from study.training.function_loading import Function
-from study.training.function_trial import load_seeded
+from study.training.function_loading import TrainingFunction
+from study.training.function_trial import load_function_with_seed
 from study.upstream.child_process import end_with_parent
-from study.upstream.scratch import clear_scratch
+from study.upstream.scratch import remove_left_scratch_folders
 
 RUN_TRIAL_COMMAND, END_TRIAL_COMMAND = b"g", b"e"
 """Bytes that tell this process to run a trial, and to end it."""
@@ -92,7 +92,7 @@ class TrialFiles(NamedTuple):
     output_fd: int
 
 
-def main(control: int, fresh: bool) -> NoReturn:
+def run_fork_server(control: int, fresh: bool) -> NoReturn:
     """Run the server.
 
     Args:
@@ -127,7 +127,7 @@ class ForkServerLoop:
         signal.signal(signal.SIGTERM, self._request_stop)
         signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
         self.task: ForkTask
-        self.function: Function | None = None
+        self.function: TrainingFunction | None = None
 
     def serve_trials(self) -> TrialFiles | None:
         """Fork a process for each trial; return its files in each of them, and None here once nobody asks any more."""
@@ -180,18 +180,18 @@ class ForkServerLoop:
 
         An error of the import is left to the trial, which imports the function again and reports it.
         """
-        _print_into(output)
+        _redirect_output(output)
         job = self.task.job
         assert job.function is not None
-        job_course.log_into_trial_folder(job)
-        before = _shared_state(job)
+        job_course.log_mlflow_into_trial_folder(job)
+        before = _state_shared_by_forks(job)
         try:
-            function = load_seeded(str(json.loads(job.document)["method"]["function"]), job.function)
+            function = load_function_with_seed(str(json.loads(job.document)["method"]["function"]), job.function)
             if _uses_torch(function):
                 torch.compiler.disable(lambda: None)  # imports what each call of an optimizer would import in a trial
         except BaseException:
             return False
-        if _shared_state(job) != before or _threads_lost_by_fork() or psutil.Process().children():
+        if _state_shared_by_forks(job) != before or _threads_lost_by_fork() or psutil.Process().children():
             return False
         self.function = function
         gc.collect()
@@ -247,19 +247,19 @@ def _threads_lost_by_fork() -> list[str]:
     return [name for path in threads if (name := (path / "comm").read_text().strip()) not in FORK_SAFE_THREADS]
 
 
-def _uses_torch(function: Function) -> bool:
+def _uses_torch(function: TrainingFunction) -> bool:
     """Return whether a function's module names PyTorch, or a part of it."""
     used = getattr(inspect.unwrap(function), "__globals__", {}).values()
     return any(getattr(value, "__name__", "").partition(".")[0] == "torch" for value in used if inspect.ismodule(value))
 
 
-def _shared_state(job: JobPayload) -> tuple[str, int, list[Path]]:
+def _state_shared_by_forks(job: JobPayload) -> tuple[str, int, list[Path]]:
     """Return what forks of this process would share: working folder, number of open files, runs of MLflow."""
     runs = sorted(job.own_runs.rglob("*")) if job.own_runs is not None else []
     return os.getcwd(), psutil.Process().num_fds(), runs
 
 
-def _print_into(output: int) -> None:
+def _redirect_output(output: int) -> None:
     """Make this process, C libraries included, print into a file and read nothing; no character fails."""
     os.dup2(output, 1)
     os.dup2(output, 2)
@@ -297,23 +297,23 @@ class WorkerChannelListener:
         except (EOFError, OSError):
             goes_on = False
         if not goes_on:
-            _stop_cleanly()
+            _stop_trial_cleanly()
 
     def send_message(self, *message: Value) -> None:
         """Send plain values, and do not wait."""
         try:
             self._channel.send_bytes(json.dumps(message).encode())
         except OSError:
-            _stop_cleanly()
+            _stop_trial_cleanly()
 
 
-def _stop_cleanly() -> NoReturn:
+def _stop_trial_cleanly() -> NoReturn:
     """Stop the trial; the signal that the server sends where the worker has died does not interrupt its clean-up."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise TrialStopped
 
 
-def _run_trial(files: TrialFiles, task: ForkTask, function: Function | None) -> NoReturn:
+def _run_trial(files: TrialFiles, task: ForkTask, function: TrainingFunction | None) -> NoReturn:
     """Run a trial in this process, which ends with it."""
     ended_by: list[int] = []
 
@@ -330,22 +330,22 @@ def _run_trial(files: TrialFiles, task: ForkTask, function: Function | None) -> 
     end: tuple[Value, ...] | None = ("ended",)
     memory = MemoryLimit.here()
     try:
-        _print_into(files.output_fd)
+        _redirect_output(files.output_fd)
         faulthandler.enable()
         os.chdir(task.folder)
         config = TrialConfig.from_document(json.loads(job.document))
-        job_course.log_into_trial_folder(job)
+        job_course.log_mlflow_into_trial_folder(job)
         job_course.prepare_process(job, config, task.try_gpu)
         assert job.function is not None
         trial = FunctionTrial(config, job.function, job.needed, job.device, function, job.fold)
-        job_course.run(lambda: trial, job, listener)
+        job_course.run_trial_job(lambda: trial, job, listener)
     except TrialStopped:
         end = None
     except BaseException as error:
         # the function may have turned `Stopped` into another error
-        end = None if ended_by else _error_values(error, job.device, memory)
+        end = None if ended_by else _error_to_values(error, job.device, memory)
     if ended_by:
-        clear_scratch()  # the signal may have come while the folder of this trial was removed
+        remove_left_scratch_folders()  # the signal may have come while the folder of this trial was removed
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with suppress(TrialStopped):
         if end is not None:
@@ -360,7 +360,7 @@ def _run_trial(files: TrialFiles, task: ForkTask, function: Function | None) -> 
     os._exit(0)
 
 
-def _error_values(error: BaseException, device: str, memory: MemoryLimit) -> tuple[Value, ...]:
+def _error_to_values(error: BaseException, device: str, memory: MemoryLimit) -> tuple[Value, ...]:
     """Convert an error to plain values for the other process; `error_from_values` makes it an error again."""
     told = job_course.error_for_driver(error, device, memory)
     if isinstance(told, NoDeviceError):

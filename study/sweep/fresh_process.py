@@ -13,21 +13,30 @@ from pathlib import Path
 from typing import IO
 
 from study.knobs import Value
-from study.sweep.failures import TrialFailure, TrialFailedError
-from study.sweep.fork_server import SERVER_ANSWER_STRUCT, END_TRIAL_COMMAND, RUN_TRIAL_COMMAND, CONTINUE_ANSWER, STOP_ANSWER, UNFIT_FUNCTION_ANSWER, ForkTask, error_from_values
+from study.sweep.failures import TrialFailedError, TrialFailure
+from study.sweep.fork_server import (
+    CONTINUE_ANSWER,
+    END_TRIAL_COMMAND,
+    RUN_TRIAL_COMMAND,
+    SERVER_ANSWER_STRUCT,
+    STOP_ANSWER,
+    UNFIT_FUNCTION_ANSWER,
+    ForkTask,
+    error_from_values,
+)
 from study.sweep.host_memory import MemoryLimit
-from study.sweep.job_course import Listener
+from study.sweep.job_course import JobListener
 from study.sweep.job_payload import JobPayload
 from study.upstream.child_process import python_command
-from study.upstream.scratch import clear_scratch
+from study.upstream.scratch import remove_left_scratch_folders
 
-CLEAN_UP_S = 60.0
+CLEAN_UP_TIMEOUT_S = 60.0
 """Seconds that a trial gets to clean up once it is told to stop or has told its end: then its process is killed."""
 
-MOST_OUTPUT = 2**20
+MAX_OUTPUT_BYTES = 2**20
 """Most bytes that are kept of what a trial printed, the last ones."""
 
-LEFT_OUT = b"[... what was printed before is left out]\n"
+OUTPUT_LEFT_OUT_TEXT = b"[... what was printed before is left out]\n"
 
 FORK_SERVER_PROGRAM = """
 from study.sweep.fork_server import main
@@ -35,11 +44,11 @@ main(int(sys.argv[1]), sys.argv[2] == "fresh")
 """
 
 
-class ServerEndedError(Exception):
+class ForkServerEndedError(Exception):
     """The fork server has ended, and the trial with it."""
 
 
-class ForkServer:
+class ForkServerClient:
     """The fork server of this worker, see `study.sweep.fork_server`. It ends with this object and with this process.
 
     Args:
@@ -69,7 +78,7 @@ class ForkServer:
                 socket.send_fds(self.control, [RUN_TRIAL_COMMAND], [theirs.fileno(), output.fileno()])
                 channel.send_bytes(pickle.dumps(ForkTask(job, os.getcwd(), not self._tried)))
             except OSError:
-                raise ServerEndedError from None
+                raise ForkServerEndedError from None
         return channel
 
     @property
@@ -94,7 +103,7 @@ class ForkServer:
         except OSError:
             told = b""
         if len(told) < SERVER_ANSWER_STRUCT.size:
-            raise ServerEndedError
+            raise ForkServerEndedError
         kind, status, held = SERVER_ANSWER_STRUCT.unpack(told)
         return kind, status, held
 
@@ -107,44 +116,44 @@ class ForkServer:
         """Let the server end."""
         self.control.close()
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(CLEAN_UP_S)
+            self._process.wait(CLEAN_UP_TIMEOUT_S)
 
 
-_servers: dict[tuple[str, str], ForkServer] = {}
+_fork_servers: dict[tuple[str, str], ForkServerClient] = {}
 """The fork server of this process, by the function that it has loaded."""
 
 
-def run_fresh(job: JobPayload, listener: Listener) -> None:
+def run_job_in_fresh_process(job: JobPayload, listener: JobListener) -> None:
     """Run a job of a training function in a process of its own, which is gone afterwards with all that it started.
 
     Raises:
         NoDeviceError, OSError, TrialFailedError: see `study.sweep.job_course.error_for_driver`.
     """
-    with _trial_output(job.output) as output:
+    with _keep_output_tail(job.output) as output:
         try:
-            if not _run_on_server(_server_for(job), job, listener, output):
-                _server_for(job, fresh=True)
-                _run_on_server(_server_for(job), job, listener, output)
-        except ServerEndedError:
-            _servers.clear()
+            if not _run_on_server(_fork_server_for(job), job, listener, output):
+                _fork_server_for(job, fresh=True)
+                _run_on_server(_fork_server_for(job), job, listener, output)
+        except ForkServerEndedError:
+            _fork_servers.clear()
             raise TrialFailedError(TrialFailure("PREEMPTED", "the process that starts its own has ended"), "") from None
         except TrialFailedError:
-            clear_scratch()  # a process that was ended leaves its folder
+            remove_left_scratch_folders()  # a process that was ended leaves its folder
             raise
 
 
-def _server_for(job: JobPayload, fresh: bool = False) -> ForkServer:
+def _fork_server_for(job: JobPayload, fresh: bool = False) -> ForkServerClient:
     """Return the server for a job's function; start one where there is none, or none that suits."""
     key = str(json.loads(job.document)["method"]["function"]), str(job.function)
-    if key not in _servers or _servers[key].has_ended or (fresh and not _servers[key].fresh):
-        for server in _servers.values():
+    if key not in _fork_servers or _fork_servers[key].has_ended or (fresh and not _fork_servers[key].fresh):
+        for server in _fork_servers.values():
             server.close()
-        _servers.clear()
-        _servers[key] = ForkServer(fresh)
-    return _servers[key]
+        _fork_servers.clear()
+        _fork_servers[key] = ForkServerClient(fresh)
+    return _fork_servers[key]
 
 
-def _run_on_server(server: ForkServer, job: JobPayload, listener: Listener, output: IO[bytes]) -> bool:
+def _run_on_server(server: ForkServerClient, job: JobPayload, listener: JobListener, output: IO[bytes]) -> bool:
     """Run a job; return False if the server is unfit for the function."""
     memory, channel = MemoryLimit.here(), server.begin(job, output)
     status = None
@@ -156,7 +165,7 @@ def _run_on_server(server: ForkServer, job: JobPayload, listener: Listener, outp
                     kind, status, held = message
                     if kind == UNFIT_FUNCTION_ANSWER:
                         return False
-                    raise _died_error(status, held, memory)
+                    raise _process_died_error(status, held, memory)
                 name, given = str(message[0]), message[1:]
                 if name == "ended":
                     return True
@@ -168,10 +177,10 @@ def _run_on_server(server: ForkServer, job: JobPayload, listener: Listener, outp
                     channel.send_bytes(CONTINUE_ANSWER)
         finally:
             if status is None:
-                _end_trial(server, channel)
+                _end_trial_process(server, channel)
 
 
-def _next_message(server: ForkServer, channel: "Connection[bytes, bytes]") -> list[Value] | tuple[bytes, int, int]:
+def _next_message(server: ForkServerClient, channel: "Connection[bytes, bytes]") -> list[Value] | tuple[bytes, int, int]:
     """Return the trial's next message, or the server's word that it has ended, in the order in which they were sent."""
     wait([channel, server.control])
     with suppress(EOFError, OSError):  # the trial has closed its end: it has ended, or is about to
@@ -183,17 +192,17 @@ def _next_message(server: ForkServer, channel: "Connection[bytes, bytes]") -> li
     return answer
 
 
-def _end_trial(server: ForkServer, channel: "Connection[bytes, bytes]") -> None:
+def _end_trial_process(server: ForkServerClient, channel: "Connection[bytes, bytes]") -> None:
     """Make the trial end here, and wait until its process is gone."""
     with suppress(OSError):
         channel.send_bytes(STOP_ANSWER)
-    with suppress(ServerEndedError):
-        if server.answer(CLEAN_UP_S) is None:
+    with suppress(ForkServerEndedError):
+        if server.answer(CLEAN_UP_TIMEOUT_S) is None:
             server.end_trial()
             server.answer()
 
 
-def _died_error(status: int, held: int, memory: MemoryLimit) -> TrialFailedError:
+def _process_died_error(status: int, held: int, memory: MemoryLimit) -> TrialFailedError:
     """Return the error of a trial's process that ended before it told so.
 
     Args:
@@ -213,7 +222,7 @@ def _died_error(status: int, held: int, memory: MemoryLimit) -> TrialFailedError
 
 
 @contextmanager
-def _trial_output(path: Path | None) -> Iterator[IO[bytes]]:
+def _keep_output_tail(path: Path | None) -> Iterator[IO[bytes]]:
     """Yield the file that a trial prints into; afterwards keep its last part, or remove it where it is empty."""
     if path is None:
         with open(os.devnull, "wb") as nothing:
@@ -225,11 +234,11 @@ def _trial_output(path: Path | None) -> Iterator[IO[bytes]]:
         finally:
             file.flush()
             size = path.stat().st_size
-            if size > MOST_OUTPUT:
+            if size > MAX_OUTPUT_BYTES:
                 with path.open("rb") as whole:
-                    whole.seek(-MOST_OUTPUT, os.SEEK_END)
+                    whole.seek(-MAX_OUTPUT_BYTES, os.SEEK_END)
                     end = whole.read()
-                path.write_bytes(LEFT_OUT + end)
+                path.write_bytes(OUTPUT_LEFT_OUT_TEXT + end)
             elif not size:
                 path.unlink(missing_ok=True)
                 with suppress(OSError):  # the folder has output of other trials

@@ -13,16 +13,16 @@ import psutil
 
 from study.upstream import cgroup
 
-KILL_MESSAGE = re.compile(r"killed|SIGKILL|terminated abruptly|exited unexpectedly")
+KILLED_PROCESS_PATTERN = re.compile(r"killed|SIGKILL|terminated abruptly|exited unexpectedly")
 """Words of PyTorch's DataLoader, joblib, `concurrent.futures` and `subprocess` about a process that was ended."""
 
-MAX_READING_AGE_S = 30.0
+MAX_KILL_COUNT_AGE_S = 30.0
 """Seconds for which a counted kill may belong to a process whose end is heard of only now; older ones do not."""
 
 LARGE_SHARE_OF_LIMIT = 0.5
 """Share of the memory from which a process that vanished was most likely ended for what it held."""
 
-ANSWER_TIMEOUT_S = 20.0
+NODE_ANSWER_TIMEOUT_S = 20.0
 """Seconds that another node gets to return its count: a process has to start on it."""
 
 
@@ -43,13 +43,13 @@ class MemoryLimit:
     @classmethod
     def here(cls) -> "MemoryLimit":
         """Return that of this process."""
-        total, counter = psutil.virtual_memory().total, cgroup.kill_counter_file()
-        limit = min(total, cgroup.memory_limit() or total)
-        return cls(limit) if counter is None else cls(limit, str(counter), cgroup.count_kills(counter) or 0)
+        total, counter = psutil.virtual_memory().total, cgroup.oom_kill_counter_file()
+        limit = min(total, cgroup.memory_limit_bytes() or total)
+        return cls(limit) if counter is None else cls(limit, str(counter), cgroup.read_oom_kill_count(counter) or 0)
 
     def kills_since_start(self) -> int:
         """Return how many processes were ended since, as counted on this machine."""
-        return 0 if self.counter is None else (oom_kills(self.counter) or 0) - self.kills
+        return 0 if self.counter is None else (read_oom_kills(self.counter) or 0) - self.kills
 
     def cause_of_death(self, held: int) -> str | None:
         """Return why a process of this machine that vanished since was ended by memory; None: nothing says so.
@@ -69,20 +69,20 @@ class MemoryLimit:
         return None
 
 
-def oom_kills(counter: str) -> int | None:
+def read_oom_kills(counter: str) -> int | None:
     """Return the count in a file, see `cgroup.kills`."""
-    return cgroup.count_kills(Path(counter))
+    return cgroup.read_oom_kill_count(Path(counter))
 
 
-def oom_kills_on_node(machine: str, counter: str) -> int | None:
+def read_oom_kills_on_node(machine: str, counter: str) -> int | None:
     """Return the count on another node, by Ray's id of it; None: it does not answer in time."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    ask = ray.remote(num_cpus=0, max_retries=0)(oom_kills)
+    ask = ray.remote(num_cpus=0, max_retries=0)(read_oom_kills)
     there = NodeAffinitySchedulingStrategy(machine, soft=False)
     with suppress(ray.exceptions.RayError):
-        count: int | None = ray.get(ask.options(scheduling_strategy=there).remote(counter), timeout=ANSWER_TIMEOUT_S)
+        count: int | None = ray.get(ask.options(scheduling_strategy=there).remote(counter), timeout=NODE_ANSWER_TIMEOUT_S)
         return count
     return None
 
@@ -103,7 +103,7 @@ class OomDetector:
         ask: returns the count in another node's file.
     """
 
-    def __init__(self, ask: Callable[[str, str], int | None] = oom_kills_on_node) -> None:
+    def __init__(self, ask: Callable[[str, str], int | None] = read_oom_kills_on_node) -> None:
         self._ask, self._here = ask, socket.gethostname()
         self._unknown = _WatchedProcess(self._here, os.getpid(), MemoryLimit.here())
         self._processes: dict[str, _WatchedProcess] = {}
@@ -130,9 +130,9 @@ class OomDetector:
                 continue
             process.held = _resident_bytes(process.pid) or process.held
             counter = process.memory.counter
-            if counter and now - self._old.get(counter, (-MAX_READING_AGE_S, 0, 0))[0] >= MAX_READING_AGE_S:
+            if counter and now - self._old.get(counter, (-MAX_KILL_COUNT_AGE_S, 0, 0))[0] >= MAX_KILL_COUNT_AGE_S:
                 before = self._old.get(counter, (0.0, process.memory.kills, 0))[1]
-                self._old[counter] = now, oom_kills(counter) or 0, before
+                self._old[counter] = now, read_oom_kills(counter) or 0, before
 
     def oom_cause(self, name: str, hosts: set[str]) -> str | None:
         """Return why a process that has died was ended by memory; None: nothing says so. Ask once for each.
@@ -150,7 +150,7 @@ class OomDetector:
         if counter is None:
             return False
         is_here = process.host == self._here
-        count = (oom_kills(counter) if is_here else self._ask(process.machine, counter)) or 0
+        count = (read_oom_kills(counter) if is_here else self._ask(process.machine, counter)) or 0
         place = (process.host, counter)
         old = self._old[counter][2] if is_here and counter in self._old else 0
         explained = max(process.memory.kills, old, self._explained.get(place, 0))

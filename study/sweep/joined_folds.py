@@ -90,7 +90,7 @@ class FoldPredictions:
 
 
 @contextmanager
-def torch_single_thread() -> Iterator[None]:
+def limit_torch_to_one_thread() -> Iterator[None]:
     """Make PyTorch compute on one thread in the block, which is fastest for small things beside trials."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -100,7 +100,7 @@ def torch_single_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _keeps_draws(name: str, draws: Sequence[float]) -> bool:
+def _should_keep_draws(name: str, draws: Sequence[float]) -> bool:
     """Return whether a metric's draws are kept: not those of single groups, of which there may be many."""
     return name.removeprefix("val/") not in metrics.GROUPS and bool(np.isfinite(draws).all())
 
@@ -171,7 +171,7 @@ class FoldJoiner:
         Args:
             repeats: predictions for the samples outside test, one for each time that all folds ran.
         """
-        with torch_single_thread():
+        with limit_torch_to_one_thread():
             return self._metrics_with_draws(repeats)
 
     def _metrics_with_draws(
@@ -193,7 +193,7 @@ class FoldJoiner:
             for name, found in known_draws.items()
         }
         known = {name: value if np.isfinite(value) else None for name, value in {**values, **errors}.items()}
-        finite = {name: found for name, found in draws.items() if _keeps_draws(name, found)}
+        finite = {name: found for name, found in draws.items() if _should_keep_draws(name, found)}
         return known, {name: [float(f"{value:.6g}") for value in found] for name, found in finite.items()}
 
     def _join_repeats(self, runs: Sequence[TrialRecord]) -> list[FoldPredictions]:

@@ -12,15 +12,15 @@ from optuna.trial import FrozenTrial, Trial
 from study.knobs import Scalar
 from study.ranking.as_optuna import FixedTrialsStorage, ignore_experimental_warnings
 from study.spec import StudySpec
-from study.spec.optuna_distributions import value_at
+from study.spec.optuna_distributions import value_at_unit_coordinate
 from study.spec.schema import SamplerName
-from study.spec.space import grid_cells
+from study.spec.space import iterate_grid_cells
 
 if TYPE_CHECKING:
     from study.sweep.optuna_history import OptunaHistory
 
 
-class Strategy(ABC):
+class SearchStrategy(ABC):
     """Base of every sampler, which suggests parameters.
 
     A suggestion depends on the study's seed, the trial's number, and the history: on what was adopted and ended, in
@@ -54,7 +54,7 @@ class Strategy(ABC):
         return (self._spec.search.seed * 1_000_003 + number + attempt * 500_009) % 2**32
 
 
-class OptunaStrategy(Strategy):
+class OptunaStrategy(SearchStrategy):
     """Base of strategies that ask one of Optuna's samplers.
 
     Optuna's sampler is asked for each trial with a seed of its own, in a study of its own that holds a part of the
@@ -97,7 +97,7 @@ class OptunaStrategy(Strategy):
         """
         distribution = self._history.distributions[key]
         if distribution.single():
-            return value_at(distribution, 0.5)
+            return value_at_unit_coordinate(distribution, 0.5)
         if key in trial.relative_params:
             drawn: Scalar = trial.relative_params[key]
             return drawn
@@ -106,12 +106,12 @@ class OptunaStrategy(Strategy):
         return value
 
 
-class GridStrategy(Strategy):
+class GridStrategy(SearchStrategy):
     """Grid search: every cell of the grid once, in the file's order; what was given to the study is not run again."""
 
     def __init__(self, spec: StudySpec, history: "OptunaHistory") -> None:
         super().__init__(spec, history)
-        self._cells = grid_cells(self._space)
+        self._cells = iterate_grid_cells(self._space)
         self._next = next(self._cells, None)
 
     def suggest(self, number: int) -> dict[str, Scalar] | None:
@@ -120,7 +120,7 @@ class GridStrategy(Strategy):
         return self._next
 
 
-class SobolStrategy(Strategy):
+class SobolStrategy(SearchStrategy):
     """Sobol's sequence, scrambled (Owen 1998) by the search's seed: a point for each trial, a coordinate for each key.
 
     A trial takes the coordinates of the keys that it has.
@@ -177,7 +177,7 @@ class GPStrategy(OptunaStrategy):
         return self._history.select_trials(self.BEST, self.NEWEST, pruned=False)
 
 
-STRATEGIES: Mapping[SamplerName, type[Strategy]] = {
+STRATEGIES: Mapping[SamplerName, type[SearchStrategy]] = {
     "gp": GPStrategy,
     "grid": GridStrategy,
     "qmc": SobolStrategy,

@@ -21,11 +21,11 @@ from study.knobs import Params, Scalar
 from study.ranking import mean_score
 from study.ranking.epochs import EpochChoice, scores_by_epoch
 from study.spec import StudySpec
-from study.spec.configuration import find_invalid_values, is_same_configuration
-from study.spec.objective import Score
-from study.spec.space import grid_cells
+from study.spec.configuration import are_same_configuration, invalid_value_messages
+from study.spec.objective import TrialScore
+from study.spec.space import iterate_grid_cells
 from study.sweep.early_stopping import EarlyStopping
-from study.sweep.optuna_history import OptunaHistory, TrialEnd
+from study.sweep.optuna_history import ConfigurationOutcome, OptunaHistory
 from study.sweep.samplers import STRATEGIES
 
 
@@ -89,7 +89,7 @@ class UntriedSuggestions:
             if not self._history.has_params(params):
                 return params
         with suppress(ValueError):  # a range without steps: its configurations have no end
-            left = [cell for cell in grid_cells(self._space, every=True) if not self._history.has_params(cell)]
+            left = [cell for cell in iterate_grid_cells(self._space, every=True) if not self._history.has_params(cell)]
             return draw.choice(left) if left else None
         return None
 
@@ -98,7 +98,7 @@ class UntriedSuggestions:
         if self._space.contains(params):
             self._history.add_trial(number, params)
 
-    def tell(self, end: TrialEnd) -> None:
+    def tell(self, end: ConfigurationOutcome) -> None:
         """Tell how an ended configuration did; ignore one that was never adopted."""
         self._history.tell(end)
 
@@ -210,12 +210,12 @@ class SearchStage:
             return "the search is over"
         if request.kind == "end":
             return None
-        if not self.spec.space.contains(request.params) or find_invalid_values(self.spec.space, request.params):
+        if not self.spec.space.contains(request.params) or invalid_value_messages(self.spec.space, request.params):
             return "the search could not give this configuration"
         tried = self.record.trials_of_stages("baseline", "search")
-        if known := [trial for trial in tried if is_same_configuration(trial.params, request.params)]:
+        if known := [trial for trial in tried if are_same_configuration(trial.params, request.params)]:
             return f"trial {known[0].number} has this configuration"
-        is_enqueued = any(is_same_configuration(one, request.params) for one in self._enqueued)
+        is_enqueued = any(are_same_configuration(one, request.params) for one in self._enqueued)
         return "it is enqueued already" if is_enqueued else None
 
     def _why_not_stoppable(self, number: int) -> str | None:
@@ -238,7 +238,7 @@ class SearchStage:
         if trial.stage == "search":
             score = self._score(trial.number, trial.reports if reports is None else reports)
             prune = score is not None and self.rule.should_prune(trial.number, epoch, score)
-        if any(is_same_configuration(trial.params, params) for params in self.spec.incumbents):
+        if any(are_same_configuration(trial.params, params) for params in self.spec.incumbents):
             prune = False  # others are compared with incumbents, which run whole as the baseline does
         self.to_prune[trial.number] = prune
         return prune
@@ -248,7 +248,7 @@ class SearchStage:
             return trial
         return self.record.trials[trial.repeated_trial]
 
-    def _score(self, number: int, reports: Sequence[EpochMetrics]) -> Score | None:
+    def _score(self, number: int, reports: Sequence[EpochMetrics]) -> TrialScore | None:
         """Return the score that a trial would have had it ended after its last report.
 
         Epochs come one by one, or again after a loss.
@@ -275,7 +275,7 @@ class SearchStage:
         state: TrialState = next((seed.state for seed in seeds if seed.state != "complete"), "complete")
         score = mean_score(self.spec.objective, seeds) if state == "complete" else None
         course = list(scores_by_epoch(self.spec.objective, leader.reports))
-        self._sampler.tell(TrialEnd(leader.number, state, course, score))
+        self._sampler.tell(ConfigurationOutcome(leader.number, state, course, score))
 
     def history(self) -> list[FrozenTrial]:
         """Return the trials as Optuna sees them, with the ledger's numbers."""

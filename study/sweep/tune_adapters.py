@@ -30,15 +30,15 @@ from study.sweep.failures import (
     HUNG_FAILURE,
     NODE_LOST_FAILURE,
     PROCESS_DIED_FAILURE,
-    TrialFailure,
     NodeUnusableError,
     TrialFailedError,
+    TrialFailure,
     failure_of_error,
 )
 from study.sweep.fair_share import ClusterShare
 from study.sweep.host_memory import MemoryLimit, OomDetector
 from study.sweep.job_payload import JobPayload
-from study.sweep.nodes import Nodes, is_out_of_reach
+from study.sweep.nodes import TrialNodes, is_node_unreachable
 from study.sweep.reference_process import ReferenceFitter
 from study.training import function_loading
 
@@ -85,10 +85,10 @@ HANG_FACTOR, MIN_HANG_S = 10.0, 60.0
 UNUSUAL_EPOCH_FACTOR = 10.0
 """Factor that is allowed for an unusual epoch: start, first epoch, last epoch, reading the test split."""
 
-N_NEWEST_EPOCHS = 101
+MEDIAN_EPOCH_COUNT = 101
 """Number of newest epochs whose median is the usual epoch."""
 
-MAX_CHECK_GAP_S = 5.0
+MAX_COUNTED_GAP_S = 5.0
 """Most seconds that count between two looks: while this process itself was stopped, it could hear no report."""
 
 
@@ -141,10 +141,10 @@ class HangDetector:
 
     def _advance_clock(self) -> None:
         now = time.monotonic()
-        self._now, self._looked = self._now + min(now - self._looked, MAX_CHECK_GAP_S), now
+        self._now, self._looked = self._now + min(now - self._looked, MAX_COUNTED_GAP_S), now
 
     def _note_epoch_seconds(self, kind: str, seconds: float) -> None:
-        self._epochs.setdefault(kind, deque(maxlen=N_NEWEST_EPOCHS)).append(seconds)
+        self._epochs.setdefault(kind, deque(maxlen=MEDIAN_EPOCH_COUNT)).append(seconds)
 
     def _hang_seconds(self, kind: str) -> float:
         """Return the seconds without a report after which a trial on a kind of device hangs."""
@@ -157,7 +157,7 @@ class HangDetector:
         return UNUSUAL_EPOCH_FACTOR * usual if slow else usual
 
 
-def trial_error(trial: TuneTrial) -> BaseException:
+def error_of_tune_trial(trial: TuneTrial) -> BaseException:
     """Return the error that ended a trial's run, as Ray raised it; only its text where it cannot be unpickled here."""
     with suppress(Exception):  # an exception's class may do anything when it is made anew
         error = cloudpickle.loads(Path(trial.pickled_error_file or "").read_bytes())
@@ -168,24 +168,24 @@ def trial_error(trial: TuneTrial) -> BaseException:
     return RuntimeError("unknown")
 
 
-def actor_handle(trial: TuneTrial) -> Any:
+def actor_handle_of_trial(trial: TuneTrial) -> Any:
     """Return the handle of the process of a running trial of Tune."""
     return trial.temporary_state.ray_actor
 
 
-def actor_id(trial: TuneTrial) -> str:
+def actor_id_of_trial(trial: TuneTrial) -> str:
     """Return a name of that process, the same for all of its handles."""
-    return f"{hash(actor_handle(trial)):x}"
+    return f"{hash(actor_handle_of_trial(trial)):x}"
 
 
 HANG_CHECK_INTERVAL_S = 1.0
 """Seconds between two looks for trials that hang; Tune's loop turns with every report, perhaps of a thousand trials."""
 
 
-POLL_INTERVAL_S = 0.25
+TURN_POLL_INTERVAL_S = 0.25
 """Seconds between two looks whether it is the study's turn."""
 
-ROOM_PATIENCE_S = 300.0
+FREE_PROCESS_WAIT_S = 300.0
 """Seconds after which a trial that has no process is given the next that comes free. Before, its own may be starting,
 and Tune would end it: where trials end more often than processes start, none would ever finish its start."""
 
@@ -197,14 +197,14 @@ class JobSearcher(Searcher):
         self,
         agenda: Agenda,
         folder: StudyFolder,
-        nodes: Nodes,
+        nodes: TrialNodes,
         slots: Callable[[], int],
         share: ClusterShare | None = None,
     ) -> None:
         super().__init__()
         self._agenda, self._spec, self._folder, self._nodes = agenda, agenda.spec, folder, nodes
         function = agenda.spec.function
-        self._function = function_loading.import_place(function, folder.path) if function else None
+        self._function = function_loading.function_import_folder(function, folder.path) if function else None
         self._slots, self._share = slots, share
         self._working_folder: str | None = None
         with suppress(FileNotFoundError):  # a job's, removed by Ray
@@ -255,7 +255,7 @@ class JobSearcher(Searcher):
             goal=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
             function=self._function,
             needed=[] if self._spec.train.with_val else goal.needed_metrics,
-            fresh=self._function is not None and function_loading.needs_own_process(document["method"]),
+            fresh=self._function is not None and function_loading.needs_process_per_trial(document["method"]),
             output=folder.output_file(trial.number),
             own_runs=folder.own_mlflow_runs(trial.number),
             fold=trial.fold,
@@ -281,7 +281,7 @@ class JobSearcher(Searcher):
         return Searcher, ()  # Tune pickles what it is given; see save
 
 
-def _job_payload(trial: TuneTrial) -> JobPayload:
+def _payload_of_tune_trial(trial: TuneTrial) -> JobPayload:
     job = trial.config["job"]
     assert isinstance(job, JobPayload)
     return job
@@ -308,7 +308,7 @@ class ReportingScheduler(FIFOScheduler):
         self,
         agenda: Agenda,
         folder: StudyFolder,
-        nodes: Nodes | None = None,
+        nodes: TrialNodes | None = None,
         tell: Callable[[str], object] = str,
         share: ClusterShare | None = None,
         references: ReferenceFitter | None = None,
@@ -316,7 +316,7 @@ class ReportingScheduler(FIFOScheduler):
         super().__init__()
         self._references = references
         self._agenda, self._folder, self._tell, self._share = agenda, folder, tell, share
-        self._nodes = nodes or Nodes(agenda.spec.resources, ray.nodes)
+        self._nodes = nodes or TrialNodes(agenda.spec.resources, ray.nodes)
         self._watch = HangDetector(agenda.spec.resources.hang, agenda.record, agenda.spec.epochs)
         self._inbox = RequestInbox(agenda, folder.requests_folder)
         self._hung: set[str] = set()
@@ -337,7 +337,7 @@ class ReportingScheduler(FIFOScheduler):
         self._poll()
         if self._share is not None:
             self._share.note_running_trials(0)
-        time.sleep(POLL_INTERVAL_S)
+        time.sleep(TURN_POLL_INTERVAL_S)
 
     def _poll(self) -> None:
         self._inbox.poll()
@@ -361,21 +361,21 @@ class ReportingScheduler(FIFOScheduler):
         if self._share is not None:
             live = tune_controller.get_live_trials()
             self._share.note_running_trials(sum(trial.status == TuneTrial.RUNNING for trial in live), waiting=bool(pending))
-        waited = (trial for made, trial in pending if now - made > ROOM_PATIENCE_S)
-        return min(waited, key=lambda trial: _job_payload(trial).trial, default=None)
+        waited = (trial for made, trial in pending if now - made > FREE_PROCESS_WAIT_S)
+        return min(waited, key=lambda trial: _payload_of_tune_trial(trial).trial, default=None)
 
     def _end_hanging_trials(self, live: Iterable[TuneTrial]) -> None:
         running = {trial.trial_id: trial for trial in live if trial.status == TuneTrial.RUNNING}
         for name in self._watch.hanging(running):
             self._hung.add(name)
-            ray.kill(actor_handle(running[name]))  # Tune hears of it as of any process that dies
+            ray.kill(actor_handle_of_trial(running[name]))  # Tune hears of it as of any process that dies
         self._deaths.look(self._actors[name] for name in running if name in self._actors)
         self._looked = time.monotonic()
 
     def on_trial_result(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> str:
-        job, agenda = _job_payload(trial), self._agenda
+        job, agenda = _payload_of_tune_trial(trial), self._agenda
         number, record = job.trial, agenda.record.trials[job.trial]
-        process = self._actors[trial.trial_id] = actor_id(trial)
+        process = self._actors[trial.trial_id] = actor_id_of_trial(trial)
         if "node" in result:
             node, machine, told = result["node"], result["machine"], json.loads(result.get("device", "{}"))
             self._workers[process] = WorkerProcess(node, machine, told)
@@ -410,8 +410,8 @@ class ReportingScheduler(FIFOScheduler):
 
     def _note_trial_start(self, trial: TuneTrial) -> None:
         """Note the start of a trial that begins at epoch 1 in a known process, which does not report its start."""
-        process = self._actors[trial.trial_id] = actor_id(trial)
-        job, worker = _job_payload(trial), self._workers.get(process)
+        process = self._actors[trial.trial_id] = actor_id_of_trial(trial)
+        job, worker = _payload_of_tune_trial(trial), self._workers.get(process)
         current = job.run == self._agenda.record.trials[job.trial].attempt and not self._agenda.stopping
         if job.kind == "train" and not job.heard and worker and current and trial.trial_id not in self._begun:
             self._begun.add(trial.trial_id)
@@ -419,7 +419,7 @@ class ReportingScheduler(FIFOScheduler):
 
     def on_trial_complete(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> None:
         """Fail a trial whose function returned before its last epoch; the agenda knows of every other end already."""
-        job, agenda = _job_payload(trial), self._agenda
+        job, agenda = _payload_of_tune_trial(trial), self._agenda
         record = agenda.record.trials[job.trial]
         current = job.run == record.attempt and not agenda.stopping
         if job.kind == "train" and record.state == "running" and current:
@@ -431,10 +431,10 @@ class ReportingScheduler(FIFOScheduler):
         Raises:
             StudyCannotContinueError: the disk is full or fails, or no node is left.
         """
-        job = _job_payload(trial)
+        job = _payload_of_tune_trial(trial)
         if job.kind == "release":
             return
-        number, error = job.trial, trial_error(trial)
+        number, error = job.trial, error_of_tune_trial(trial)
         broken = getattr(error, "cause", None) or error
         if isinstance(broken, NodeUnusableError):
             self._exclude_node(broken.machine, broken.host, broken.reason)
@@ -471,7 +471,7 @@ class ReportingScheduler(FIFOScheduler):
         if found not in (HUNG_FAILURE, PROCESS_DIED_FAILURE):
             return found
         process, nodes = self._actors.pop(trial.trial_id, ""), ray.nodes()
-        if is_out_of_reach(self._workers.get(process, UNKNOWN_WORKER).machine, nodes):
+        if is_node_unreachable(self._workers.get(process, UNKNOWN_WORKER).machine, nodes):
             return NODE_LOST_FAILURE
         hosts = {str(node.get("NodeManagerHostname")) for node in nodes}
         why = self._deaths.oom_cause(process, hosts) if found == PROCESS_DIED_FAILURE else None

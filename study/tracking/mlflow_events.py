@@ -18,13 +18,13 @@ from study.metrics import group_names
 from study.ranking import Candidate, Results, ablation_steps, epochs
 from study.ranking.summary import result_metrics, result_seeds, summarise, summary_lines
 from study.spec import StudySpec
-from study.spec.yaml_document import as_mapping
+from study.spec.yaml_document import mapping_or_empty
 from study.text import escaped, parameter, printed
 from study.tracking import own_runs
 from study.tracking.run_store import (
     NOTE_TAG,
     REFERENCE_TAG,
-    MetricPoint,
+    MetricValue,
     RunUpdate,
     reference_run_key,
     to_dataset_input,
@@ -42,7 +42,7 @@ def study_params(spec: StudySpec) -> dict[str, str]:
 
     A domain reads as its `low`, `high` ... or its choices; what is not set is left out.
     """
-    document = {section: as_mapping(values) for section, values in spec.to_document().items()}
+    document = {section: mapping_or_empty(values) for section, values in spec.to_document().items()}
     fixed = {key: value for key, value in spec.trial_settings.items() if key not in spec.search.space}
     flat = {f"search.{name}": value for name, value in _flatten_search(document["search"])}
     resources = {f"resources.{name}": value for name, value in document["resources"].items()}
@@ -76,7 +76,7 @@ def _flatten_search(search: Section) -> list[tuple[str, Value]]:
     flat: list[tuple[str, Value]] = []
     for name, value in search.items():
         if name == "space":
-            flat += [(f"space.{key}", _domain_text(as_mapping(domain))) for key, domain in as_mapping(value).items()]
+            flat += [(f"space.{key}", _domain_text(mapping_or_empty(domain))) for key, domain in mapping_or_empty(value).items()]
         elif name in NESTED_SEARCH_SECTIONS and isinstance(value, Mapping):
             flat += [(f"{name}.{key}", part) for key, part in value.items()]
         else:
@@ -392,7 +392,7 @@ class EventTranslator:
     def _add_own_runs(self, folder: Path, event: events.TrialEnded) -> None:
         """Add the runs that the trial's function logged; if they cannot be read, tag the trial's run with why."""
         try:
-            found = own_runs.read_own_runs(folder, event.trial, RUN_STATUS[event.state], to_milliseconds(event.time))
+            found = own_runs.read_runs_logged_by_function(folder, event.trial, RUN_STATUS[event.state], to_milliseconds(event.time))
         except Exception as error:  # whatever MLflow makes of files that were cut off
             self._set_tags(str(event.trial), {"study.own_runs_unread": printed(message_of(error))})
             return
@@ -504,7 +504,7 @@ class EventTranslator:
             return name not in own, is_other, name.startswith("baseline/"), not name.startswith(("val/", "test/"))
 
         names = sorted(metrics, key=place)
-        points = [MetricPoint(name, value, at, step) for name in names if (value := metrics[name]) is not None]
+        points = [MetricValue(name, value, at, step) for name in names if (value := metrics[name]) is not None]
         self._update_of(key).points += points
 
 

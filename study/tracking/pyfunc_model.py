@@ -10,7 +10,7 @@ from study.trained import Classifier
 from study.trained.prediction import predict_images, predict_rows
 
 
-class StudyModel(PythonModel):
+class StudyPyfuncModel(PythonModel):
     """Model that classifies image files (column `file`), or a table's rows as in training."""
 
     def load_context(self, context: PythonModelContext) -> None:
@@ -33,4 +33,4 @@ class StudyModel(PythonModel):
         return frame.assign(problem=[found.unreadable.get(sample, "") for sample in found.samples])
 
 
-mlflow.models.set_model(StudyModel())
+mlflow.models.set_model(StudyPyfuncModel())

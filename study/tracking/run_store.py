@@ -17,11 +17,11 @@ from study.data.dataset import DatasetSummary
 from study.knobs import Section
 from study.spec import StudySpec
 from study.text import printed
-from study.tracking.connection import iterate_search
-from study.tracking.tracking_state import STUDY_RUN_KEY, TRIALS_VIEW_NAME
+from study.tracking.connection import iterate_search_pages
+from study.tracking.tracking_state import STUDY_RUN_KEY, TRIALS_VIEW_KEY
 
 
-class MetricPoint(NamedTuple):
+class MetricValue(NamedTuple):
     """One value of a metric.
 
     Attributes:
@@ -62,24 +62,24 @@ class RunUpdate:
     tags: dict[str, str] = field(default_factory=dict)
     untag: set[str] = field(default_factory=set)
     params: dict[str, str] = field(default_factory=dict)
-    points: list[MetricPoint] = field(default_factory=list)
+    points: list[MetricValue] = field(default_factory=list)
     inputs: list[DatasetInput] = field(default_factory=list)
     status: str | None = None
     end: int | None = None
     files: list[tuple[Path, str | None]] = field(default_factory=list)
 
 
-MAX_VALUE_CHARACTERS = 5000
+MAX_PARAM_CHARACTERS = 5000
 """Most characters of a parameter or tag that every MLflow takes."""
 
 
 def truncate_value(value: object) -> str:
     """Return a value as text that every MLflow takes, cut to `MAX_VALUE_CHARACTERS` with a note of its length."""
     text = printed(str(value))
-    if len(text) <= MAX_VALUE_CHARACTERS:
+    if len(text) <= MAX_PARAM_CHARACTERS:
         return text
     end = f" ... (cut: {len(text)} characters in all)"
-    return text[: MAX_VALUE_CHARACTERS - len(end)] + end
+    return text[: MAX_PARAM_CHARACTERS - len(end)] + end
 
 
 def to_milliseconds(time: float) -> int:
@@ -87,7 +87,7 @@ def to_milliseconds(time: float) -> int:
     return int(time * 1000)
 
 
-MAX_TITLE_CHARACTERS, MAX_DIGEST_CHARACTERS = 500, 36
+MAX_DATASET_NAME_CHARACTERS, MAX_DATASET_DIGEST_CHARACTERS = 500, 36
 """Most characters of a data set's name and digest that MLflow takes."""
 
 
@@ -101,7 +101,7 @@ def to_dataset_input(section: Section, told: DatasetSummary) -> DatasetInput:
     kind, source = _dataset_source(str(section["name"]), told["sources"])
     profile = json.dumps({"rows": told["rows"], "shape": told.get("shape")})
     whole, _, _ = told["digest"].partition(",")  # of which a fold is a part
-    title, digest = told["title"][:MAX_TITLE_CHARACTERS], whole[:MAX_DIGEST_CHARACTERS]
+    title, digest = told["title"][:MAX_DATASET_NAME_CHARACTERS], whole[:MAX_DATASET_DIGEST_CHARACTERS]
     found = Dataset(title, digest, kind, source, profile=profile)
     return DatasetInput(found, [InputTag("mlflow.data.context", ", ".join(told["rows"]))])
 
@@ -128,13 +128,13 @@ def reference_run_key(name: str) -> str:
     return f"reference {name}"
 
 
-UI_TAGS = {"mlflow.experimentKind": "custom_model_development"}
+EXPERIMENT_KIND_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Tags that make the MLflow UI open an experiment on its training runs."""
 
 NOTE_TAG = "mlflow.note.content"
 """Tag that MLflow's UI shows as the description of a run or an experiment, as Markdown."""
 
-DESCRIPTION = """\
+EXPERIMENT_DESCRIPTION = """\
 Search for {aims}. *Views*, *Trials*: a table of all trials, the best first, with what each is given.
 
 Each run in the list is a study, whose description says what came of it; *+* beside it shows its trials. A ★ marks the
@@ -142,7 +142,7 @@ best configuration, on each of its seeds; of several metrics the best of the fro
 trial that was pruned, stopped or failed: its tags say which.
 """
 
-SAVED_VIEW_TAG = f"mlflow.sharedViewState.{TRIALS_VIEW_NAME}"
+SAVED_VIEW_TAG = f"mlflow.sharedViewState.{TRIALS_VIEW_KEY}"
 """Tag of an experiment: a view that the UI's menu *Views* offers, in the form in which the UI itself saves one."""
 
 
@@ -170,18 +170,18 @@ def trials_view_json(spec: StudySpec) -> str:
 PRIMARY_METRIC_TAG = "mlflow.experiment.primaryMetric.name"
 """Tag of an experiment: the metric of the UI's first charts and of its parallel coordinates."""
 
-REQUESTS_AT_ONCE = 8
+MAX_PARALLEL_REQUESTS = 8
 """Requests that a server gets at the same time, each for another run."""
 
 
-class RunStore:
+class MlflowRunStore:
     """Runs, each known by its key; see `TrackingState.runs`.
 
     Args:
         at_once: requests at the same time.
     """
 
-    def __init__(self, client: MlflowClient, at_once: int = REQUESTS_AT_ONCE) -> None:
+    def __init__(self, client: MlflowClient, at_once: int = MAX_PARALLEL_REQUESTS) -> None:
         self.client, self._at_once = client, at_once
 
     def experiment(self, spec: StudySpec, artifacts: str | None) -> str:
@@ -196,10 +196,10 @@ class RunStore:
         if experiment is None:
             tags = {
                 PRIMARY_METRIC_TAG: spec.metric,
-                NOTE_TAG: DESCRIPTION.format(aims=spec.objective.aims),
+                NOTE_TAG: EXPERIMENT_DESCRIPTION.format(aims=spec.objective.aims),
                 SAVED_VIEW_TAG: trials_view_json(spec),
             }
-            return str(self.client.create_experiment(spec.name, artifacts, UI_TAGS | tags))
+            return str(self.client.create_experiment(spec.name, artifacts, EXPERIMENT_KIND_TAGS | tags))
         if experiment.lifecycle_stage == "deleted":
             self.client.restore_experiment(experiment.experiment_id)
         self.client.set_experiment_tag(experiment.experiment_id, SAVED_VIEW_TAG, trials_view_json(spec))
@@ -232,8 +232,8 @@ class RunStore:
         """
         query = f"tags.`study.id` = '{study}' and attributes.start_time >= {since}"
         of = [experiment], query, ViewType.ACTIVE_ONLY, 1000, ["attributes.start_time ASC"]
-        for run in iterate_search(lambda token: self.client.search_runs(*of, page_token=token)):
-            yield _run_key(run.data.tags), run.info.run_id
+        for run in iterate_search_pages(lambda token: self.client.search_runs(*of, page_token=token)):
+            yield _run_key_of_tags(run.data.tags), run.info.run_id
 
     def attach(self, run_id: str, path: Path, folder: str | None) -> None:
         """Log a file, or all in a folder, as artifacts of a run."""
@@ -270,7 +270,7 @@ class RunStore:
         if change.inputs:
             self.client.log_inputs(runs[change.key], change.inputs)
 
-    def _new_points(self, change: RunUpdate, run_id: str) -> list[MetricPoint]:
+    def _new_points(self, change: RunUpdate, run_id: str) -> list[MetricValue]:
         """Return the points but those that are no numbers and there: MLflow below 3.16 fails at a second one."""
         odd = {point.name for point in change.points if math.isnan(point.value)}
         there = {
@@ -304,7 +304,7 @@ class RunStore:
             self.client.update_run(run_id, change.status)
 
 
-def _run_key(tags: Mapping[str, str]) -> str:
+def _run_key_of_tags(tags: Mapping[str, str]) -> str:
     """Return the key of a run, by its tags."""
     name = tags.get(REFERENCE_TAG)
     return tags.get(OWN_RUN_TAG) or (reference_run_key(name) if name else tags.get("study.trial", STUDY_RUN_KEY))

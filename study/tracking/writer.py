@@ -12,16 +12,22 @@ from study.home.record import StudyRecord
 from study.ranking import Results
 from study.spec import StudySpec
 from study.text import without_password
-from study.tracking.connection import open_mlflow, relocate_artifacts, set_aside_database
+from study.tracking.connection import correct_artifact_locations, move_damaged_database_aside, open_mlflow_of_home
 from study.tracking.mlflow_events import EventTranslator, study_description
-from study.tracking.run_store import NOTE_TAG, REQUESTS_AT_ONCE, RunStore, RunUpdate, to_milliseconds
-from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState, run_page, study_id, trials_page
+from study.tracking.run_store import MAX_PARALLEL_REQUESTS, NOTE_TAG, MlflowRunStore, RunUpdate, to_milliseconds
+from study.tracking.tracking_state import (
+    STUDY_RUN_KEY,
+    TrackingState,
+    run_page_url,
+    study_id_of_ledger,
+    trials_page_url,
+)
 
-EVENTS_AT_ONCE = 500
+EVENTS_PER_BATCH = 500
 """Most events that are brought at once."""
 
 
-class Writer:
+class LedgerToMlflowWriter:
     """Writer of one study's events to MLflow, from where its progress file says.
 
     It is used until something goes wrong; the next one then goes on from what that file says. Between the two MLflow
@@ -41,9 +47,9 @@ class Writer:
 
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec, since: int | None = None) -> None:
         self._home, self._folder, self._spec, self._since = home, folder, spec, since
-        damaged = set_aside_database(home.database_file) if home.owns_tracking else None
+        damaged = move_damaged_database_aside(home.database_file) if home.owns_tracking else None
         is_server = home.tracking_uri.startswith(("http:", "https:"))
-        self._store = RunStore(open_mlflow(home), REQUESTS_AT_ONCE if is_server else 1)
+        self._store = MlflowRunStore(open_mlflow_of_home(home), MAX_PARALLEL_REQUESTS if is_server else 1)
         self._progress = TrackingState.load(folder.tracking_file, home.tracking_uri)
         if line_checksum(folder.ledger_file, self._progress.offset) != self._progress.last:
             self._progress = TrackingState(self._progress.uri)  # the ledger lost its end, and may have another now
@@ -52,7 +58,7 @@ class Writer:
             cut = []
         self._above = self._state_of_searched_study()
         is_lost = self._lacks_runs()
-        self.notes = cut + _problem_notes(home, folder, damaged, is_lost)
+        self.notes = cut + _mlflow_problem_notes(home, folder, damaged, is_lost)
         if is_lost:
             self._progress = TrackingState(self._progress.uri, former=self._progress.former | self._progress.runs)
             self._progress.save(folder.tracking_file)
@@ -67,7 +73,7 @@ class Writer:
 
     def write_new(self) -> int:
         """Write the next events of the ledger, at most `EVENTS_AT_ONCE`; return how many there were."""
-        events = list(islice(self._tail.new_entries(), EVENTS_AT_ONCE))
+        events = list(islice(self._tail.new_entries(), EVENTS_PER_BATCH))
         if not events:
             return 0
         time = events[0]["time"]
@@ -108,9 +114,9 @@ class Writer:
         for path, folder in files.items():
             self._log_artifact(STUDY_RUN_KEY, path, folder)
         shown = {path.name: f"{folder}/{path.name}" if folder else path.name for path, folder in files.items()}
-        links = {"the trials": trials_page(progress.experiment)}
+        links = {"the trials": trials_page_url(progress.experiment)}
         links |= {
-            name: run_page("", progress.experiment, run_id, shown[name]) for name in LINKED_ARTIFACTS if name in shown
+            name: run_page_url("", progress.experiment, run_id, shown[name]) for name in LINKED_ARTIFACTS if name in shown
         }
         text = study_description(Results(self._spec, self._events.record), lead, links)
         self._store.write(progress.experiment, [RunUpdate(STUDY_RUN_KEY, tags={NOTE_TAG: text})], progress.runs)
@@ -125,7 +131,7 @@ class Writer:
         runs, experiment = self._progress.runs, self._progress.experiment
         if not self._home.owns_tracking or not runs or self._store.has_lost_runs(runs):
             return self._store.has_lost_runs(runs)
-        there = {run_id for _, run_id in self._store.find(experiment, study_id(self._folder.ledger_file))}
+        there = {run_id for _, run_id in self._store.find(experiment, study_id_of_ledger(self._folder.ledger_file))}
         return not set(runs.values()) <= there
 
     def _state_of_searched_study(self) -> TrackingState:
@@ -137,7 +143,7 @@ class Writer:
         folder = next((one for one in self._home.studies() if one.name == origin.get("study")), None)
         if folder is None or self._spec.final_seeds is None or folder.name == self._spec.name:
             return TrackingState()
-        found, own = TrackingState.load(folder.tracking_file, self._home.tracking_uri), study_id(folder.ledger_file)
+        found, own = TrackingState.load(folder.tracking_file, self._home.tracking_uri), study_id_of_ledger(folder.ledger_file)
         if (
             STUDY_RUN_KEY not in found.runs
             or origin.get("study_id", own) != own
@@ -153,7 +159,7 @@ class Writer:
         them.
         """
         if self._home.owns_tracking:
-            relocate_artifacts(self._home.database_file, self._home.artifacts_folder)
+            correct_artifact_locations(self._home.database_file, self._home.artifacts_folder)
         self._store.attach(self._progress.runs[key], path, place)
 
     def _restore_artifacts(self) -> None:
@@ -181,7 +187,7 @@ CLOCK_MARGIN_MS = 60_000
 """Milliseconds by which a clock may have been set back."""
 
 
-def _problem_notes(home: Home, folder: StudyFolder, damaged: tuple[str, Path] | None, is_lost: bool) -> list[str]:
+def _mlflow_problem_notes(home: Home, folder: StudyFolder, damaged: tuple[str, Path] | None, is_lost: bool) -> list[str]:
     """Return what was wrong with MLflow."""
     again = f"the runs of {folder.name} are made again from its ledger"
     others = ", those of other studies with: study resume NAME" if home.owns_tracking else ""

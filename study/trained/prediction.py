@@ -13,18 +13,18 @@ from study.data.table_columns import TableEncoding
 from study.data.table_format import ALL_DETECTED, TABLE_SUFFIXES
 from study.errors import UserError, nearest
 from study.text import few_names, quoted
-from study.trained.classifier import Classifier
-from study.trained.prediction_table import Prediction, Predictions, Sample, make_predictions
+from study.trained.classifier import TrainedClassifier
+from study.trained.prediction_table import Prediction, Predictions, SampleId, make_predictions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-IMAGES_AT_ONCE = 1024
+IMAGES_PER_BATCH = 1024
 """Images in memory at a time."""
 
 
-def predict(
-    classifier: Classifier, inputs: Iterable[Path], column: str | None = None, id_column: str | None = None
+def predict_inputs(
+    classifier: TrainedClassifier, inputs: Iterable[Path], column: str | None = None, id_column: str | None = None
 ) -> Predictions:
     """Predict the class of each sample in these files; of several inputs, unreadable ones become samples without one.
 
@@ -56,12 +56,12 @@ def predict(
     return replace(found, id_column=id_column, ids=ids)
 
 
-def _predict_table(classifier: Classifier, paths: Sequence[Path]) -> Predictions:
+def _predict_table(classifier: TrainedClassifier, paths: Sequence[Path]) -> Predictions:
     """Predict the class of each row of the one table in `paths`."""
     if len(paths) != 1 or paths[0].suffix.lower() not in TABLE_SUFFIXES:
         given = few_names([str(path) for path in paths])
         raise UserError(f"{given}: the model takes the rows of one table ({' or '.join(TABLE_SUFFIXES)})")
-    encoding, section = _encoding(classifier), classifier.description.config["data"]
+    encoding, section = _encoding_of_classifier(classifier), classifier.description.config["data"]
     known = table_format.format_from_keys(section)
     frame = label_files.read_user_table(paths[0], section, table_columns.text_dtypes(encoding))
     header = label_files.read_header(paths[0], known)
@@ -69,21 +69,21 @@ def _predict_table(classifier: Classifier, paths: Sequence[Path]) -> Predictions
     return predict_rows(classifier, frame, str(paths[0]), table_format.detect_format(paths[0], known).decimal)
 
 
-def _predict_files(classifier: Classifier, inputs: Sequence[Path], column: str | None) -> Predictions:
+def _predict_files(classifier: TrainedClassifier, inputs: Sequence[Path], column: str | None) -> Predictions:
     files, lost = list[Path](), dict[Path, UserError]()
     for path in inputs:
         try:
-            files += _image_files(path, _image_column(classifier, column))
+            files += _image_files(path, _image_column_of_list(classifier, column))
         except UserError as error:
             lost[path] = error
     if lost and not files:
         raise next(iter(lost.values()))
     found = predict_images(classifier, files)
-    reasons: dict[Sample, str] = {path: str(error).removeprefix(f"{path}: ") for path, error in lost.items()}
+    reasons: dict[SampleId, str] = {path: str(error).removeprefix(f"{path}: ") for path, error in lost.items()}
     return replace(found, samples=[*found.samples, *lost], unreadable={**found.unreadable, **reasons})
 
 
-def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions:
+def predict_images(classifier: TrainedClassifier, files: Sequence[Path]) -> Predictions:
     """Predict the class of each image file, made square and resized as images were in training.
 
     Raises:
@@ -97,9 +97,9 @@ def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions
         )
     frame = data.image_square_mode(classifier.description.config["data"])
     rows: list[Prediction] = []
-    unreadable: dict[Sample, str] = {}
-    for start in range(0, len(files), IMAGES_AT_ONCE):
-        part = files[start : start + IMAGES_AT_ONCE]
+    unreadable: dict[SampleId, str] = {}
+    for start in range(0, len(files), IMAGES_PER_BATCH):
+        part = files[start : start + IMAGES_PER_BATCH]
         inputs, reasons = decode_readable_images(part, facts.shape[1], frame)
         unreadable |= {part[index]: reason for index, reason in reasons.items()}
         readable = [index for index in range(len(part)) if index not in reasons]
@@ -109,7 +109,7 @@ def predict_images(classifier: Classifier, files: Sequence[Path]) -> Predictions
     return Predictions("file", files, classifier.classes, rows, unreadable, _worst_group_warning(classifier))
 
 
-def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str, decimal: str | None = None) -> Predictions:
+def predict_rows(classifier: TrainedClassifier, frame: "pd.DataFrame", place: str, decimal: str | None = None) -> Predictions:
     """Predict the class of each row of a table, whose columns are encoded as those of the training rows.
 
     Args:
@@ -119,7 +119,7 @@ def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str, deci
     Raises:
         UserError: it has no rows, lacks a column, or the model does not know how its columns were encoded.
     """
-    encoding = _encoding(classifier)
+    encoding = _encoding_of_classifier(classifier)
     names = [str(name) for name in frame.columns]
     if lacking := list(table_columns.missing_columns(names, encoding)):
         needed = few_names([column.name for column in encoding])
@@ -138,11 +138,11 @@ def predict_rows(classifier: Classifier, frame: "pd.DataFrame", place: str, deci
         probabilities = classifier.probabilities(inputs[sound])
         rows = make_predictions(classifier.classes, [row + 1 for row in sound], probabilities)
     samples = range(1, len(frame) + 1)
-    unreadable: dict[Sample, str] = {row + 1: "; ".join(map(str, cells)) for row, cells in problems.items()}
+    unreadable: dict[SampleId, str] = {row + 1: "; ".join(map(str, cells)) for row, cells in problems.items()}
     return Predictions("row", samples, classifier.classes, rows, unreadable, _worst_group_warning(classifier), problems)
 
 
-def _encoding(classifier: Classifier) -> TableEncoding:
+def _encoding_of_classifier(classifier: TrainedClassifier) -> TableEncoding:
     if classifier.description.encoding is None:
         name = classifier.description.config["data"]["name"]
         raise UserError(
@@ -152,12 +152,12 @@ def _encoding(classifier: Classifier) -> TableEncoding:
     return classifier.description.encoding
 
 
-def _worst_group_warning(classifier: Classifier) -> str | None:
+def _worst_group_warning(classifier: TrainedClassifier) -> str | None:
     worst = classifier.description.worst_group
     return None if worst is None else worst.line()
 
 
-def _image_column(classifier: Classifier, column: str | None) -> str:
+def _image_column_of_list(classifier: TrainedClassifier, column: str | None) -> str:
     """Return the column of a list of image files."""
     return column or str(classifier.description.config["data"].get("file", "file"))
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 SampleKind = Literal["file", "row"]
 """Kind of a sample: an image's file, or a row of a table, counted from 1 without the header."""
 
-Sample = Path | int
+SampleId = Path | int
 
 
-SHOWN = 10
+MAX_SHOWN_SAMPLES = 10
 """Unreadable samples that are named for one reason."""
 
 
@@ -32,7 +32,7 @@ SHOWN = 10
 class Prediction:
     """The predicted class of a sample, and the probability of each class."""
 
-    sample: Sample
+    sample: SampleId
     class_name: str
     probabilities: dict[str, float]
 
@@ -58,10 +58,10 @@ class Predictions:
     """
 
     kind: SampleKind
-    samples: Sequence[Sample]
+    samples: Sequence[SampleId]
     classes: Sequence[str]
     rows: Sequence[Prediction]
-    unreadable: Mapping[Sample, str]
+    unreadable: Mapping[SampleId, str]
     warning: str | None = None
     faults: FaultsByRow = field(default_factory=dict)
     id_column: str | None = None
@@ -94,11 +94,11 @@ class Predictions:
 
         columns = ["class", "confidence", *(f"p({name})" for name in self.classes)]
         lacking, read = (None, *[float("nan")] * (len(columns) - 1)), iter(self.rows)
-        values = [lacking if sample in self.unreadable else _row_values(next(read)) for sample in self.samples]
+        values = [lacking if sample in self.unreadable else _prediction_values(next(read)) for sample in self.samples]
         return pd.DataFrame(values, list(self.samples), columns).rename_axis(self.kind)
 
 
-def _row_values(row: Prediction) -> tuple[Any, ...]:
+def _prediction_values(row: Prediction) -> tuple[Any, ...]:
     return (row.class_name, row.confidence, *row.probabilities.values())
 
 
@@ -131,18 +131,18 @@ def unreadable_lines(predictions: Predictions) -> list[str]:
     told: Counter[str] = Counter()
     for sample, reason in predictions.unreadable.items() if of_files else ():
         told[reason] += 1
-        if told[reason] <= SHOWN:
+        if told[reason] <= MAX_SHOWN_SAMPLES:
             lines.append(f"not readable: {sample} ({reason})")
     for reason, count in told.items():
-        if count > SHOWN:
-            lines.append(f"not readable: {counted(count - SHOWN, 'more file')} ({reason})")
+        if count > MAX_SHOWN_SAMPLES:
+            lines.append(f"not readable: {counted(count - MAX_SHOWN_SAMPLES, 'more file')} ({reason})")
     bad, samples_in_all = len(predictions.unreadable), len(predictions.samples)
     what = f"{predictions.kind}{'s' * (samples_in_all > 1)} could not be read{' as images' if of_files else ''}"
     return [*lines, f"error: {bad} of {samples_in_all} {what}"] if bad else []
 
 
 def make_predictions(
-    names: Sequence[str], samples: Iterable[Sample], probabilities: NDArray[np.float32]
+    names: Sequence[str], samples: Iterable[SampleId], probabilities: NDArray[np.float32]
 ) -> list[Prediction]:
     """Return a prediction for each sample from the probabilities of its classes, (N, classes)."""
     return [

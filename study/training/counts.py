@@ -15,10 +15,10 @@ def log_losses(scores: Tensor, target: Tensor) -> Tensor:
     return -scores.double().log_softmax(1).gather(1, target.clamp(min=0)[:, None])[:, 0]
 
 
-SHRINKAGE = 10.0
+CELL_PRIOR_SAMPLES = 10.0
 """k: for a cell, what is expected of it counts as much as so many samples of its own."""
 
-CLASS_SHRINKAGE = 1.0
+CLASS_PRIOR_SAMPLES = 1.0
 """For what sets a class apart, that nothing does counts as much as so many samples of the class."""
 
 
@@ -48,7 +48,7 @@ class CellStatistics:
     @cached_property
     def shrunk(self) -> Tensor:
         """(sum + k prior) / (samples + k) of each cell, (Y, S): an empty one has its prior."""
-        return (self.sums + SHRINKAGE * self._prior) / (self.samples + SHRINKAGE)
+        return (self.sums + CELL_PRIOR_SAMPLES * self._prior) / (self.samples + CELL_PRIOR_SAMPLES)
 
     @cached_property
     def cell_variance(self) -> Tensor:
@@ -69,25 +69,25 @@ class CellStatistics:
         return (self._variance_at_known_prior.sum() + of_priors) / self.samples.numel() ** 2
 
     @cached_property
-    def _effects(self) -> "_Effects":
+    def _effects(self) -> "_MixedModelEffects":
         """Solution of the mixed model.
 
         A cell's mean weighs samples / (samples + k), inversely to the variance that it has around its prior: among tiny
         cells a kind's effect is the mean of all their samples, among large ones the mean over cells. That of a kind
         whose cells are all empty is the mean of all samples, as if there were one of it.
         """
-        share = 1 / (self.samples + SHRINKAGE)
+        share = 1 / (self.samples + CELL_PRIOR_SAMPLES)
         weights = (self.kind_of_cell * (self.samples * share)).sum(2)  # (kinds, Y)
         sums = (self.kind_of_cell * (self.sums * share)).sum(2)
-        class_weights = weights.sum(0) + CLASS_SHRINKAGE / SHRINKAGE
+        class_weights = weights.sum(0) + CLASS_PRIOR_SAMPLES / CELL_PRIOR_SAMPLES
         pull = (weights / class_weights).T  # of a kind's effect on that of each class, (Y, kinds)
-        without = (weights.sum(1) == 0) / SHRINKAGE
+        without = (weights.sum(1) == 0) / CELL_PRIOR_SAMPLES
         matrix = torch.diag(weights.sum(1) + without) - weights @ pull
         overall = self.sums.sum() / self.samples.sum()
         covariance = torch.linalg.inv_ex(matrix).inverse
         of_kinds = covariance @ (sums.sum(1) - sums.sum(0) @ pull + without * overall)
         of_classes = sums.sum(0) / class_weights - pull @ of_kinds
-        return _Effects(of_kinds, of_classes, covariance, pull, class_weights)
+        return _MixedModelEffects(of_kinds, of_classes, covariance, pull, class_weights)
 
     @cached_property
     def _prior(self) -> Tensor:
@@ -117,25 +117,25 @@ class CellStatistics:
     def _variance_at_known_prior(self) -> Tensor:
         """Variance of each cell's value around its shrunk one if the prior were known, (Y, S)."""
         if self.squares is not None:
-            return self._spread(self.sample_variance) / (self.samples + SHRINKAGE)
-        value = (self.sums + SHRINKAGE * self._cautious_prior) / (self.samples + SHRINKAGE)
-        return value * (1 - value) / (self.samples + SHRINKAGE + 1)
+            return self._spread(self.sample_variance) / (self.samples + CELL_PRIOR_SAMPLES)
+        value = (self.sums + CELL_PRIOR_SAMPLES * self._cautious_prior) / (self.samples + CELL_PRIOR_SAMPLES)
+        return value * (1 - value) / (self.samples + CELL_PRIOR_SAMPLES + 1)
 
     @cached_property
     def _scale_of_prior(self) -> Tensor:
         """By how much a cell's value is off where its prior is off by its standard deviation in the model, (Y, S)."""
         if self.squares is not None:
-            variance = self._spread(self.sample_variance) / SHRINKAGE
+            variance = self._spread(self.sample_variance) / CELL_PRIOR_SAMPLES
         else:
-            variance = self._cautious_prior * (1 - self._cautious_prior) / (SHRINKAGE + 1)
-        return variance.sqrt() * SHRINKAGE / (self.samples + SHRINKAGE)
+            variance = self._cautious_prior * (1 - self._cautious_prior) / (CELL_PRIOR_SAMPLES + 1)
+        return variance.sqrt() * CELL_PRIOR_SAMPLES / (self.samples + CELL_PRIOR_SAMPLES)
 
     def _spread(self, of_kinds: Tensor) -> Tensor:
         """Give each cell the value of its kind, (kinds,) to (Y, S)."""
         return (of_kinds[:, None, None] * self.kind_of_cell).sum(0)
 
 
-class _Effects(NamedTuple):
+class _MixedModelEffects(NamedTuple):
     """Effects of kinds and classes on a cell's mean, and how sure they are.
 
     Attributes:
@@ -255,13 +255,13 @@ class PredictionCounts:
         return (self.cells.sums * cells).sum() / (self.cells.samples * cells).sum()
 
 
-def nanmin(values: Tensor) -> Tensor:
+def min_without_nan(values: Tensor) -> Tensor:
     """Return the smallest value that is not NaN; NaN where there is none."""
     least = values.nan_to_num(nan=torch.inf).amin()
     return torch.where(least.isinf(), torch.nan, least)
 
 
-def nanrange(values: Tensor) -> Tensor:
+def range_without_nan(values: Tensor) -> Tensor:
     """Return the largest difference along the first dimension without NaN; NaN where fewer than two values are left."""
     high, low = values.nan_to_num(nan=-torch.inf).amax(0), values.nan_to_num(nan=torch.inf).amin(0)
     return torch.where((~values.isnan()).sum(0) > 1, high - low, torch.nan)

@@ -12,13 +12,13 @@ from torch.nn import functional
 from study import methods, models
 from study.data.dataset import Facts
 from study.methods import BatchLabels, Method
-from study.methods.debiasing import EARLY
+from study.methods.debiasing import EARLY_LAYERS_SOURCE
 from study.training import augment, metrics, probes
-from study.training.augment import evaluation_resize, output_shape
+from study.training.augment import augmented_shape, resize_for_evaluation
 from study.training.config import TrainOptions, TrialConfig
 from study.training.counts import PredictionCounts, log_losses
-from study.training.device import ResidentSplit
-from study.training.diverged import check_features
+from study.training.device import DeviceSplit
+from study.training.diverged import check_features_are_finite
 
 
 def build_networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn.ModuleDict:
@@ -33,9 +33,9 @@ def build_networks(config: TrialConfig, facts: Facts, begins: bool = True) -> nn
     """
     torch.manual_seed(config.train.seed)
     trained = facts.facts_of_split("train")
-    if config.method.get("bias_source") == EARLY:
+    if config.method.get("bias_source") == EARLY_LAYERS_SOURCE:
         trained = replace(trained, bias_classes=facts.classes)  # a sample's bias is the class that it looks like
-    seen = replace(trained, shape=augment.output_shape(config.train.augmentation, facts.shape, config.train))
+    seen = replace(trained, shape=augment.augmented_shape(config.train.augmentation, facts.shape, config.train))
     method = methods.build_method(config.method, trained, lambda: models.build_network(config.model, seen, begins))
     encoders = method.encoders().items()
     probes = nn.ModuleDict({name: nn.Linear(encoder.features, facts.classes) for name, encoder in encoders})
@@ -59,19 +59,19 @@ def evaluation_batch_size(options: TrainOptions, views: int, shape: tuple[int, .
         views: of each sample in a step.
         shape: of a sample of the data.
     """
-    trained = output_shape(options.augmentation, shape, options)
+    trained = augmented_shape(options.augmentation, shape, options)
     side = options.evaluation_size
     evaluated = (side, side) if side is not None and len(shape) == 3 else shape[-2:]
     pixels = min(options.batch_size, options.micro_batch or options.batch_size) * views * math.prod(trained[-2:])
     return max(2, min(MAX_BATCH_SAMPLES, max(pixels, MIN_BATCH_PIXELS) // math.prod(evaluated)))
 
 
-PENALTY = 1.5e-4
+FITTED_PROBE_L2 = 1.5e-4
 """Factor of the squared weights of a fitted probe: the best of 0.5e-4, 1.5e-4 and 5e-4 on folders of pictures, see
 `tests/benchmarks/results/draft-space.md`."""
 
 
-class Evaluator:
+class SplitEvaluator:
     """Evaluates networks on splits.
 
     Args:
@@ -89,7 +89,7 @@ class Evaluator:
     def __init__(
         self,
         networks: nn.ModuleDict,
-        splits: Mapping[str, ResidentSplit],
+        splits: Mapping[str, DeviceSplit],
         facts: Facts,
         options: TrainOptions,
         inferred: Callable[[], Mapping[str, Tensor]] = dict,
@@ -113,7 +113,7 @@ class Evaluator:
         """
         values: dict[str, Tensor] = {}
         for name in self._method.encoders():
-            check_features(features := self.features(split, name), split)
+            check_features_are_finite(features := self.features(split, name), split)
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
             scores = self.scores(name, features)
             ruling = split in ("val", "test") and name == "encoder"
@@ -135,7 +135,7 @@ class Evaluator:
         size, device = self._options.evaluation_size, data.target.device
         with torch.autocast(device.type, torch.bfloat16, enabled=self._options.precision == "bfloat16"):
             parts = [
-                module(data.normalised(evaluation_resize(data.pixels(index), size))).float()
+                module(data.normalised(resize_for_evaluation(data.pixels(index), size))).float()
                 for index in data.batches_in_order(self.batch)
             ]
         return torch.cat(parts)
@@ -150,7 +150,7 @@ class Evaluator:
         for name in self._method.encoders():
             if name != "encoder" or self._method.own_classifier() is None:
                 unit = functional.normalize(self.features("train", name), dim=1)
-                fitted = probes.fit_lbfgs(unit, labels.target, self._facts.classes, 0, PENALTY, weights=labels.weight)
+                fitted = probes.fit_lbfgs_probe(unit, labels.target, self._facts.classes, 0, FITTED_PROBE_L2, weights=labels.weight)
                 online = cast(nn.Linear, self._online[name])
                 online.weight.copy_(fitted.weight)
                 online.bias.copy_(fitted.offset)
@@ -174,7 +174,7 @@ class Evaluator:
             return scores.argmax(1)
         from study.training import postprocess  # fairlearn, which no other trial needs
 
-        thresholds = postprocess.fit_thresholds(
+        thresholds = postprocess.fit_equalized_odds_thresholds(
             self.scores(encoder, self.features("train", encoder)), train.target, train.bias
         )
         return thresholds.predict(scores, data.bias, self._options.seed)
@@ -203,15 +203,15 @@ class Evaluator:
             train, of_train = self.features("train", encoder), self._splits["train"]
             if name == "ridge":
                 assert of_train.condition is not None
-                fitted = probes.fit_ridge(train, of_train.condition)
+                fitted = probes.fit_ridge_probe(train, of_train.condition)
             else:
-                fitted = probes.PROBES[name](train, of_train.target, self._facts.classes, self._options.seed)
+                fitted = probes.PROBE_FITTERS[name](train, of_train.target, self._facts.classes, self._options.seed)
             self._fitted[encoder, name] = fitted
         return self._fitted[encoder, name]
 
     def probe_tensors(self) -> dict[str, Tensor]:
         """Return the tensors of the probes that were fitted to these networks, except those that hold all features."""
-        kept = {key: fitted for key, fitted in self._fitted.items() if key[1] in probes.KEPT_PROBES}
+        kept = {key: fitted for key, fitted in self._fitted.items() if key[1] in probes.STORED_PROBE_CLASSES}
         return {".".join((*key, name)): tensor for key, fitted in kept.items() for name, tensor in vars(fitted).items()}
 
     def load_probes(self, kept: Mapping[str, Tensor]) -> None:
@@ -220,4 +220,4 @@ class Evaluator:
         for key, tensor in kept.items():
             encoder, name, field = key.rsplit(".", 2)
             tensors.setdefault((encoder, name), {})[field] = tensor
-        self._fitted = {key: probes.KEPT_PROBES[key[1]](**of) for key, of in tensors.items()}
+        self._fitted = {key: probes.STORED_PROBE_CLASSES[key[1]](**of) for key, of in tensors.items()}

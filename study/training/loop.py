@@ -24,33 +24,39 @@ from study.data.dataset import Dataset, Facts, Split
 from study.files import digest_of_file, write_whole
 from study.knobs import Value
 from study.methods import Batch, BatchLabels, Method
-from study.methods.sample_weights import add_weights, mean_cross_entropy
-from study.models.frozen_networks import LayersOnFrozen
+from study.methods.sample_weights import add_sample_weights, weighted_mean_cross_entropy
+from study.models.frozen_networks import LayersOnFrozenNetwork
 from study.training import augment, checkpoint, features, optimization
-from study.training.checkpoint import Checkpoint, ChosenWeights, EpochChooser, Stateful, UnusableCheckpointError
+from study.training.checkpoint import (
+    ChosenWeights,
+    EpochChooser,
+    HasStateDict,
+    TrialCheckpointFile,
+    UnusableCheckpointError,
+)
 from study.training.config import TrialConfig
 from study.training.device import (
     DeviceCopy,
-    EpochClock,
-    ResidentSplit,
-    available_bytes,
-    best_device,
-    demand_determinism,
-    global_generators,
+    DeviceSplit,
+    EpochProfiler,
+    apply_determinism,
+    available_gpu_bytes,
+    best_available_device,
+    global_cuda_generators,
     keep_freed_memory,
-    shared_copy,
+    shared_device_copy,
 )
-from study.training.diverged import check_loss, check_networks
-from study.training.evaluation import Evaluator, build_networks
-from study.training.optimization import build_adam, build_optimizer, build_scheduler, parameter_groups
+from study.training.diverged import check_loss_is_finite, check_networks_are_finite
+from study.training.evaluation import SplitEvaluator, build_networks
+from study.training.optimization import make_adam, make_lr_scheduler, make_optimizer, parameter_groups
 
-WARM_UP = 3
+CUDA_GRAPH_WARM_UP_BATCHES = 3
 """Full batches before the recording that run as they are, on a stream of their own: libraries choose and allocate."""
 
-Step = Callable[[Batch], Tensor]
+TrainingStep = Callable[[Batch], Tensor]
 
 
-class RecordedStep:
+class CudaGraphStep:
     """A training step recorded once as a CUDA graph, then launched as one (`train.graph`).
 
     Every full batch runs the graph, with the batch copied to where the graph reads it; any other batch runs the step as
@@ -69,7 +75,7 @@ class RecordedStep:
 
     def __init__(
         self,
-        step: Step,
+        step: TrainingStep,
         method: Method,
         size: int,
         optimizers: Iterable[Optimizer],
@@ -92,12 +98,12 @@ class RecordedStep:
         if len(batch.index) != self._size or self._is_plain:
             return self._step(batch)
         self._discard_if_changed(self._method.recording())
-        if self._warm < WARM_UP:
+        if self._warm < CUDA_GRAPH_WARM_UP_BATCHES:
             self._warm += 1
             return self._run_aside(batch)
         if self._graph is None or self._batch is None or self._value is None:
             return self._record(batch) if self._is_asked else self._record_if_possible(batch)
-        for ours, theirs in zip(_tensors(self._batch), _tensors(batch), strict=True):
+        for ours, theirs in zip(_device_tensors(self._batch), _device_tensors(batch), strict=True):
             ours.copy_(theirs, non_blocking=True)
         self._graph.replay()
         return self._value
@@ -120,7 +126,7 @@ class RecordedStep:
         """Record the step, or run it as it is if recording fails; a recording that fails has run nothing."""
         device = self._stream.device
         needed = torch.cuda.max_memory_allocated(device) - torch.cuda.memory_allocated(device)
-        if 2 * needed <= available_bytes(device):
+        if 2 * needed <= available_gpu_bytes(device):
             try:
                 return self._record(batch)
             except RuntimeError as error:
@@ -139,7 +145,7 @@ class RecordedStep:
         return self._value
 
 
-def _tensors(batch: Batch) -> list[Tensor]:
+def _device_tensors(batch: Batch) -> list[Tensor]:
     """List the batch's tensors that lie on the device."""
     return [tensor for tensor in (batch.views, batch.index, *vars(batch.labels).values()) if tensor is not None]
 
@@ -149,13 +155,13 @@ MAX_DEVICE_MEMORY_SHARE = 0.25
 rest is for networks and what they compute.
 """
 
-AHEAD = 2
+MAX_STEPS_AHEAD = 2
 """Steps that the host may be ahead of the device: each holds a batch in pinned memory and one on the device."""
 
-HOST = torch.device("cpu")
+HOST_DEVICE = torch.device("cpu")
 
 
-class StreamedSplit(ResidentSplit):
+class StreamedSplit(DeviceSplit):
     """A split whose inputs stay in the host's memory; all else, values included, is as in `ResidentSplit`.
 
     While a batch of `batches` or `batches_in_order` is worked on, the next one is copied through pinned memory on a
@@ -183,7 +189,7 @@ class StreamedSplit(ResidentSplit):
         yield from self.batches(torch.arange(len(self)), size)
 
     def _of(self, array: NDArray[np.generic]) -> DeviceCopy:
-        return shared_copy(array, HOST)
+        return shared_device_copy(array, HOST_DEVICE)
 
     def _chosen(self, index: Tensor) -> Tensor:
         batch = self._batch if index is self._index else None
@@ -199,7 +205,7 @@ class StreamedSplit(ResidentSplit):
         """Start to copy inputs at these positions (B,) on the host to the device; return also the event of arrival."""
         if self._stream is None:
             return self.inputs[self._row(index)], None
-        while len(self._used) > AHEAD:
+        while len(self._used) > MAX_STEPS_AHEAD:
             self._used.popleft().synchronize()
         shape = (len(index), *self.inputs.shape[1:])
         pinned = torch.empty(shape, dtype=self.inputs.dtype, pin_memory=True)
@@ -208,21 +214,21 @@ class StreamedSplit(ResidentSplit):
             return pinned.to(self.device, non_blocking=True), self._stream.record_event()
 
 
-SHARE_SEED = 0
+DATA_SHARE_SEED = 0
 """Seed of `with_data_share`: all trials of a study, whatever their own seed, train on the same samples."""
 
 
-def with_data_share(dataset: Dataset, share: float) -> Dataset:
+def reduce_to_data_share(dataset: Dataset, share: float) -> Dataset:
     """Reduce the training samples to this share (`train.data_share`), exact to one sample in each cell."""
     if share == 1.0:
         return dataset
     train = dataset.splits["train"]
-    _, chosen = holdout.stratified_split(holdout.cell_of_sample(train), share, SHARE_SEED)
+    _, chosen = holdout.stratified_split(holdout.cell_of_sample(train), share, DATA_SHARE_SEED)
     splits = {**dataset.splits, "train": holdout.select_samples(train, chosen)}
     return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, {share} of train")
 
 
-def with_val(dataset: Dataset) -> Dataset:
+def append_val_to_train(dataset: Dataset) -> Dataset:
     """Append the validation samples to the training samples, and drop the validation split (`train.with_val`).
 
     A data set without one is returned as it is.
@@ -235,7 +241,7 @@ def with_val(dataset: Dataset) -> Dataset:
     return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, val in train")
 
 
-FITTED = ".probes.safetensors"
+FITTED_PROBES_SUFFIX = ".probes.safetensors"
 """Ending of the file beside a model's weights with the probes of `train.final`."""
 
 
@@ -259,7 +265,7 @@ class TrainingState:
     scheduler: LambdaLR
     order_generator: torch.Generator
     augmentation_generator: torch.Generator
-    checkpoint: Checkpoint | None
+    checkpoint: TrialCheckpointFile | None
     chosen_weights: ChosenWeights | None
     epochs_done: int
 
@@ -287,11 +293,11 @@ class TrainingLoop:
     def __init__(self, config: TrialConfig, dataset: Dataset, device: str | None = None, begins: bool = True) -> None:
         self.config, self.options = config, config.train
         self._weights = models.describe_weights(config.model) if begins else None
-        self.device = torch.device(device) if device else best_device()
-        dataset = features.with_frozen_features(config.model, dataset, self.device)
-        self._apart = with_data_share(dataset, self.options.data_share)
-        self.dataset = with_val(self._apart) if self.options.with_val else self._apart
-        demand_determinism(self.options, self.device)
+        self.device = torch.device(device) if device else best_available_device()
+        dataset = features.replace_inputs_with_frozen_features(config.model, dataset, self.device)
+        self._apart = reduce_to_data_share(dataset, self.options.data_share)
+        self.dataset = append_val_to_train(self._apart) if self.options.with_val else self._apart
+        apply_determinism(self.options, self.device)
         torch.set_num_threads(self.options.threads)
         if self.device.type == "cpu":
             keep_freed_memory()
@@ -303,11 +309,11 @@ class TrainingLoop:
         self._networks.to(self.device).to(memory_format=torch.channels_last)
         self._splits = {name: self._resident(split, facts) for name, split in self.dataset.splits.items()}
         for part in self._networks.modules():
-            if isinstance(part, LayersOnFrozen):
+            if isinstance(part, LayersOnFrozenNetwork):
                 part.fit_scaling(self._splits["train"].samples)
         self._augmentation = augment.build_augmentation(self.options.augmentation, facts.shape, self.options)
         networks_and_data = self._networks, self._splits, dataset.facts
-        self.evaluate = Evaluator(*networks_and_data, self.options, lambda: self.inferred)
+        self.evaluate = SplitEvaluator(*networks_and_data, self.options, lambda: self.inferred)
         self._shapes = {name: list(tensor.shape) for name, tensor in self._networks.state_dict().items()}
 
     def run(
@@ -344,7 +350,7 @@ class TrainingLoop:
             fit_reference,
         )
 
-        train, clock = self.dataset.splits["train"], EpochClock(self.device)
+        train, clock = self.dataset.splits["train"], EpochProfiler(self.device)
         with clock.phase("training"):
             facts = models.facts_without_maps(self.config.model, self.dataset.facts)
             rows = ReferenceRows.for_fitting(train, facts, self.options.seed)
@@ -357,14 +363,14 @@ class TrainingLoop:
     def _epochs(self, state: TrainingState) -> Iterator[dict[str, float]]:
         """Yield the epochs after a state; see `run`."""
         options = self.options
-        step, clock = self._step(state.optimizer, state.probe_optimizer), EpochClock(self.device)
+        step, clock = self._step(state.optimizer, state.probe_optimizer), EpochProfiler(self.device)
         for epoch in range(state.epochs_done + 1, options.epochs + 1):
             values = self.epoch(state, epoch, step, clock)
             yield values
             if state.checkpoint is not None and epoch < options.epochs:
                 state.checkpoint.save(epoch)
 
-    def epoch(self, state: TrainingState, epoch: int, step: Step, clock: EpochClock) -> dict[str, float]:
+    def epoch(self, state: TrainingState, epoch: int, step: TrainingStep, clock: EpochProfiler) -> dict[str, float]:
         """Train the `epoch`-th epoch and return its metrics; raises `DivergedError` as `run`."""
         self.evaluate.load_probes({})
         self.method.begin_epoch(epoch, self.options.epochs)
@@ -387,19 +393,19 @@ class TrainingLoop:
         """Make the state that `run` begins with, from `run`'s arguments; restore it from `resume` if that is there."""
         options, method = self.options, self.method
         _ = self.inferred  # what stands in for labels is trained before the clock runs
-        labels = add_weights(self._training_labels(), self.config.method)
+        labels = add_sample_weights(self._training_labels(), self.config.method)
         method.begin(labels)
-        optimizer = build_optimizer(parameter_groups(method, options), options, self.device)
-        probe_optimizer = build_adam(self.probes.parameters(), options.probe_learning_rate, options, self.device)
-        scheduler = build_scheduler(optimizer, options)
-        states: dict[str, Stateful] = {"method": method, "probes": self.probes, "optimizer": optimizer}
+        optimizer = make_optimizer(parameter_groups(method, options), options, self.device)
+        probe_optimizer = make_adam(self.probes.parameters(), options.probe_learning_rate, options, self.device)
+        scheduler = make_lr_scheduler(optimizer, options)
+        states: dict[str, HasStateDict] = {"method": method, "probes": self.probes, "optimizer": optimizer}
         states |= {"probe_optimizer": probe_optimizer, "rates": scheduler}
         chosen = ChosenWeights(self._networks, choice) if choice else None
         kept_too = {"chosen": chosen} if chosen else {}
         order_generator = torch.Generator().manual_seed(options.seed)
         augmentation_generator = torch.Generator(self.device).manual_seed(options.seed)
-        generators = {"order": order_generator, "chance": augmentation_generator} | global_generators(self.device)
-        regular = Checkpoint(resume, self._identity(), states | kept_too, generators, pause) if resume else None
+        generators = {"order": order_generator, "chance": augmentation_generator} | global_cuda_generators(self.device)
+        regular = TrialCheckpointFile(resume, self._identity(), states | kept_too, generators, pause) if resume else None
         epochs_done = regular.restore() if regular else 0
         return TrainingState(
             labels,
@@ -421,8 +427,8 @@ class TrainingLoop:
             batch: the last one.
         """
         values, chosen, last = {"train/loss": loss}, state.chosen_weights, epoch == self.options.epochs
-        check_loss(loss, epoch)
-        check_networks(self._networks.parameters(), self.method.encoders().values(), epoch)
+        check_loss_is_finite(loss, epoch)
+        check_networks_are_finite(self._networks.parameters(), self.method.encoders().values(), epoch)
         if self.options.probe == "fitted":
             self.evaluate.fit_probes(state.labels)
         for split in self._reported_splits:
@@ -439,7 +445,7 @@ class TrainingLoop:
             values = finals | values
         return values
 
-    def _step(self, optimizer: Optimizer, probe_optimizer: Optimizer) -> Step:
+    def _step(self, optimizer: Optimizer, probe_optimizer: Optimizer) -> TrainingStep:
         """Return a function that trains on a batch and returns its loss times its samples.
 
         Args:
@@ -464,7 +470,7 @@ class TrainingLoop:
             return loss.detach() * len(batch.index)
 
         if recorded:
-            return RecordedStep(
+            return CudaGraphStep(
                 step, method, options.batch_size, (optimizer, probe_optimizer), self.device, bool(options.graph)
             )
         return step
@@ -490,7 +496,7 @@ class TrainingLoop:
         if fitted := self.evaluate.probe_tensors():
             made_from = {"weights": hashlib.sha256(content).hexdigest(), "data": self.dataset.fingerprint}
             tensors = {name: tensor.contiguous() for name, tensor in fitted.items()}
-            write_whole(path.with_suffix(FITTED), save(tensors, made_from))
+            write_whole(path.with_suffix(FITTED_PROBES_SUFFIX), save(tensors, made_from))
         write_whole(path, content)
 
     def load(self, path: Path) -> None:
@@ -515,18 +521,18 @@ class TrainingLoop:
         from safetensors import SafetensorError, safe_open
 
         try:
-            with safe_open(path.with_suffix(FITTED), "pt", str(self.device)) as kept:
+            with safe_open(path.with_suffix(FITTED_PROBES_SUFFIX), "pt", str(self.device)) as kept:
                 made_from = {"weights": digest_of_file(path), "data": self.dataset.fingerprint}
                 names = kept.keys() if kept.metadata() == made_from else ()
                 return {name: kept.get_tensor(name) for name in names}
         except (SafetensorError, OSError):
             return {}
 
-    def _resident(self, split: Split, facts: Facts) -> ResidentSplit:
+    def _resident(self, split: Split, facts: Facts) -> DeviceSplit:
         """Place the split on the device, or in the host's memory where it takes more than `MAX_DEVICE_MEMORY_SHARE`."""
-        if self.device.type == "cuda" and split.inputs.nbytes > MAX_DEVICE_MEMORY_SHARE * available_bytes(self.device):
+        if self.device.type == "cuda" and split.inputs.nbytes > MAX_DEVICE_MEMORY_SHARE * available_gpu_bytes(self.device):
             return StreamedSplit(split, facts, self.device)
-        return ResidentSplit(split, facts, self.device)
+        return DeviceSplit(split, facts, self.device)
 
     def _training_labels(self) -> BatchLabels:
         """Return what the method knows of the training samples: all that the data say."""
@@ -549,7 +555,7 @@ class TrainingLoop:
             if len(index) >= min(least, len(train)):
                 yield index, on_host
 
-    def split(self, name: str) -> ResidentSplit:
+    def split(self, name: str) -> DeviceSplit:
         """Return a split on the device."""
         return self._splits[name]
 
@@ -563,7 +569,7 @@ class TrainingLoop:
         if self.options.probe == "fitted":
             return 0.0
         parts = [
-            mean_cross_entropy(self.probes[name](functional.normalize(part.detach().float(), dim=1)), labels)
+            weighted_mean_cross_entropy(self.probes[name](functional.normalize(part.detach().float(), dim=1)), labels)
             for name, part in features.items()
             if name != "encoder" or self.method.own_classifier() is None
         ]

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from study.data.dataset import Facts
 from study.metrics import GROUPS, METRICS, available_metrics
-from study.training.counts import PredictionCounts, nanmin, nanrange
-from study.training.standard_errors import ERRORS
+from study.training.counts import PredictionCounts, min_without_nan, range_without_nan
+from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def balanced_accuracy(outcome: ScoredPredictions) -> Tensor:
 
 def worst_class_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Return the smallest accuracy of a class that the split has."""
-    return nanmin(outcome.counts.class_accuracy)
+    return min_without_nan(outcome.counts.class_accuracy)
 
 
 def aligned_accuracy(outcome: ScoredPredictions) -> Tensor:
@@ -72,7 +72,7 @@ def unbiased_accuracy(outcome: ScoredPredictions) -> Tensor:
 
 def worst_group_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Return the smallest accuracy of a (class, bias class) cell that the split has."""
-    return nanmin(outcome.counts.group_accuracy)
+    return min_without_nan(outcome.counts.group_accuracy)
 
 
 def shrunk_unbiased_accuracy(outcome: ScoredPredictions) -> Tensor:
@@ -123,24 +123,24 @@ def equalized_odds_difference(outcome: ScoredPredictions) -> Tensor:
     With two classes it is fairlearn's `equalized_odds_difference`; NaN where `equalized_odds` is.
     """
     cells = outcome.counts.by_group
-    return nanrange((cells / cells.sum(2, keepdim=True)).transpose(0, 1)).amax()
+    return range_without_nan((cells / cells.sum(2, keepdim=True)).transpose(0, 1)).amax()
 
 
 def equal_opportunity(outcome: ScoredPredictions) -> Tensor:
     """Compute the largest difference between bias classes in the true positive rate; class 1 is positive (Hardt)."""
-    return nanrange(outcome.counts.group_accuracy[1])
+    return range_without_nan(outcome.counts.group_accuracy[1])
 
 
 def demographic_parity(outcome: ScoredPredictions) -> Tensor:
     """Compute the largest difference between bias classes in the rate of an output, over all outputs."""
     by_bias = outcome.counts.by_group.sum(0)
-    return nanrange(by_bias / by_bias.sum(1, keepdim=True)).amax()
+    return range_without_nan(by_bias / by_bias.sum(1, keepdim=True)).amax()
 
 
 def accuracy_parity(outcome: ScoredPredictions) -> Tensor:
     """Compute the largest difference in accuracy between bias classes (WCL paper 6.2 calls it equalized odds)."""
     cells = outcome.counts.cells
-    return nanrange(cells.sums.sum(0) / cells.samples.sum(0))
+    return range_without_nan(cells.sums.sum(0) / cells.samples.sum(0))
 
 
 def log_loss(outcome: ScoredPredictions) -> Tensor:
@@ -182,7 +182,7 @@ def auc(outcome: ScoredPredictions) -> Tensor:
     return wins / (positive.sum() * negatives)
 
 
-COMPUTED: Mapping[str, Callable[[ScoredPredictions], Tensor]] = {
+METRIC_FUNCTIONS: Mapping[str, Callable[[ScoredPredictions], Tensor]] = {
     "accuracy": accuracy,
     "top5_accuracy": top5_accuracy,
     "balanced_accuracy": balanced_accuracy,
@@ -248,8 +248,8 @@ def compute_metrics(
         by_groups[True] = replace(outcome, counts=counts)
     names = available_metrics(facts, inferred=inferred is not None)
     names = [name for name in names if scores is not None or not METRICS[name].needs_scores]
-    values = {name: COMPUTED[name](by_groups[METRICS[name].of_inferred]) for name in names}
-    ruling = [name for name in names if errors and name in ERRORS]
+    values = {name: METRIC_FUNCTIONS[name](by_groups[METRICS[name].of_inferred]) for name in names}
+    ruling = [name for name in names if errors and name in STANDARD_ERROR_FUNCTIONS]
     return values | {
-        f"{name}_standard_error": ERRORS[name](by_groups[METRICS[name].of_inferred].counts) for name in ruling
+        f"{name}_standard_error": STANDARD_ERROR_FUNCTIONS[name](by_groups[METRICS[name].of_inferred].counts) for name in ruling
     }

@@ -20,10 +20,10 @@ from study.training.config import TrainOptions
 # SymPy and Triton among them, seconds of each process's first epoch. Here nothing is compiled, so the wrappers
 # are taken off.
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+FunctionType = TypeVar("FunctionType", bound=Callable[..., Any])
 
 
-def unwrap(function: Function) -> Function:
+def unwrap_function(function: FunctionType) -> FunctionType:
     """Return the function inside PyTorch's wrapper, where it has one."""
     return getattr(function, "__wrapped__", function)
 
@@ -31,22 +31,22 @@ def unwrap(function: Function) -> Function:
 class EagerOptimizer(Optimizer):
     """Optimizer whose calls do not import the compiler; it must be the first base class."""
 
-    state_dict = unwrap(Optimizer.state_dict)
-    load_state_dict = unwrap(Optimizer.load_state_dict)
-    add_param_group = unwrap(Optimizer.add_param_group)
-    zero_grad = unwrap(Optimizer.zero_grad)
+    state_dict = unwrap_function(Optimizer.state_dict)
+    load_state_dict = unwrap_function(Optimizer.load_state_dict)
+    add_param_group = unwrap_function(Optimizer.add_param_group)
+    zero_grad = unwrap_function(Optimizer.zero_grad)
 
 
 class Adam(EagerOptimizer, torch.optim.Adam):
     """`torch.optim.Adam`, bit for bit."""
 
-    step = torch.no_grad()(unwrap(torch.optim.Adam.step))
+    step = torch.no_grad()(unwrap_function(torch.optim.Adam.step))
 
 
 class SGD(EagerOptimizer, torch.optim.SGD):
     """`torch.optim.SGD`, bit for bit."""
 
-    step = torch.no_grad()(unwrap(torch.optim.SGD.step))
+    step = torch.no_grad()(unwrap_function(torch.optim.SGD.step))
 
 
 class LBFGS(EagerOptimizer, torch.optim.LBFGS):
@@ -96,7 +96,7 @@ class LARS(EagerOptimizer):
     def _step(self, moving: list[Tensor], rate: float | Tensor, momentum: float, decay: float, trust: float) -> None:
         grads = [tensor.grad for tensor in moving if tensor.grad is not None]
         # computing all norms at once copies from the host, which a recorded step (its rate is a tensor) must not do
-        norms = _each_norm if isinstance(rate, Tensor) else torch._foreach_norm
+        norms = _norms_of_tensors if isinstance(rate, Tensor) else torch._foreach_norm
         length, slope = (torch.stack(list(norms(tensors))) for tensors in (moving, grads))
         rates = trust * length / (slope + decay * length + LARS_EPSILON)
         velocity = [self._velocity(tensor) for tensor in moving]
@@ -116,7 +116,7 @@ class LARS(EagerOptimizer):
         return velocity
 
 
-def _each_norm(tensors: list[Tensor]) -> list[Tensor]:
+def _norms_of_tensors(tensors: list[Tensor]) -> list[Tensor]:
     return [torch.linalg.vector_norm(tensor) for tensor in tensors]
 
 
@@ -142,26 +142,26 @@ def cosine_rate(rate: float, epoch: int, options: TrainOptions) -> float:
     return floor + (rate - floor) * (1 + math.cos(math.pi * min(epoch / options.epochs, 1.0))) / 2
 
 
-SCHEDULES: dict[str, Callable[[float, int, TrainOptions], float]] = {
+LEARNING_RATE_SCHEDULES: dict[str, Callable[[float, int, TrainOptions], float]] = {
     "constant": constant_rate,
     "steps": step_rate,
     "cosine": cosine_rate,
 }
 
 
-def rate_at(rate: float, epoch: int, options: TrainOptions) -> float:
+def learning_rate_at(rate: float, epoch: int, options: TrainOptions) -> float:
     """Return the learning rate of an epoch, counted from 0, where the largest is `rate`.
 
     It is the schedule's or that of a line through rate / warmup_epochs in the first epoch and `rate` in the epoch
     number warmup_epochs, whichever is smaller (CCL-K protocol).
     """
-    scheduled = SCHEDULES[options.schedule](rate, epoch, options)
+    scheduled = LEARNING_RATE_SCHEDULES[options.schedule](rate, epoch, options)
     if epoch >= options.warmup_epochs:
         return scheduled
     return min(scheduled, rate * (epoch + 1) / options.warmup_epochs)
 
 
-def build_adam(
+def make_adam(
     parameters: ParamsT, rate: float, options: TrainOptions, device: torch.device, decay: float = 0.0
 ) -> Optimizer:
     """Build Adam; on CUDA with one launch for all parameters."""
@@ -171,12 +171,12 @@ def build_adam(
     )
 
 
-def build_optimizer(parameters: ParamsT, options: TrainOptions, device: torch.device) -> Optimizer:
+def make_optimizer(parameters: ParamsT, options: TrainOptions, device: torch.device) -> Optimizer:
     """Build the optimizer of `train.optimizer` for these parameters on a device."""
     rate, momentum, decay = options.learning_rate, options.momentum, options.weight_decay
     match options.optimizer:
         case "adam":
-            return build_adam(parameters, rate, options, device, decay)
+            return make_adam(parameters, rate, options, device, decay)
         case "sgd":
             fused = device.type == "cuda" or None
             return SGD(parameters, lr=rate, momentum=momentum, weight_decay=decay, fused=fused)
@@ -207,7 +207,7 @@ def parameter_groups(networks: nn.Module, options: TrainOptions) -> ParamsT:
     ]
 
 
-def build_scheduler(of: Optimizer, options: TrainOptions) -> LambdaLR:
+def make_lr_scheduler(of: Optimizer, options: TrainOptions) -> LambdaLR:
     """Build the schedule of `train.schedule` for an optimizer: step it once after each epoch.
 
     Its state dict, and the optimizer's, hold all that a trial resumed at an epoch needs to continue with the same
@@ -217,12 +217,12 @@ def build_scheduler(of: Optimizer, options: TrainOptions) -> LambdaLR:
         group["initial_lr"] = 1.0  # what LambdaLR multiplies by: so the rates are those of `rate_at` to the last bit
 
     def rates(factor: float) -> Callable[[int], float]:
-        return lambda epoch: factor * rate_at(options.learning_rate, epoch, options)
+        return lambda epoch: factor * learning_rate_at(options.learning_rate, epoch, options)
 
     return LambdaLR(of, [rates(group.get("lr_factor", 1.0)) for group in of.param_groups])
 
 
-NORMS = nn.modules.batchnorm._BatchNorm
+BATCH_NORM_CLASS = nn.modules.batchnorm._BatchNorm
 
 
 def use_micro_batches(method: Method, options: TrainOptions) -> None:
@@ -250,7 +250,7 @@ class MicroBatchedForward:
 
     def __init__(self, module: nn.Module, rows: int) -> None:
         self._forward, self._rows = module.forward, rows
-        self._norms = [part for part in module.modules() if isinstance(part, NORMS)]
+        self._norms = [part for part in module.modules() if isinstance(part, BATCH_NORM_CLASS)]
 
     def __call__(self, inputs: Tensor) -> Any:
         if len(inputs) <= self._rows or not torch.is_grad_enabled():
@@ -263,14 +263,14 @@ class MicroBatchedForward:
 
     def _again_later(self, part: Tensor) -> Any:
         """Return the output for a part; recompute later what its gradient needs, with the same random numbers."""
-        return unwrap(checkpoint.checkpoint)(self._forward, part, use_reentrant=False, context_fn=self._contexts)
+        return unwrap_function(checkpoint.checkpoint)(self._forward, part, use_reentrant=False, context_fn=self._contexts)
 
     def _contexts(self) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-        return nullcontext(), _not_counted(self._norms)
+        return nullcontext(), _keep_running_statistics(self._norms)
 
 
 @contextmanager
-def _not_counted(norms: Sequence[NORMS]) -> Iterator[None]:
+def _keep_running_statistics(norms: Sequence[BATCH_NORM_CLASS]) -> Iterator[None]:
     """Keep running statistics as they are: they have had this part before."""
     kept = [(norm, norm.momentum, norm.num_batches_tracked) for norm in norms]
     for norm in norms:

@@ -15,7 +15,7 @@ from study.commands import own_functions as functions
 from study.home.folder import Home
 from study.spec import StudySpec
 from study.training import FunctionTrial
-from study.training.function_loading import PICKLE, load_function
+from study.training.function_loading import PICKLE_PREFIX, load_function
 
 SPACE = {"rate": (0.1, 0.9)}
 
@@ -177,7 +177,7 @@ def test_a_pickled_function_is_in_its_studys_folder_and_goes_to_studies_made_fro
     assert (folder.path / "function.pkl").stat().st_mode & 0o777 == 0o600
     assert functions.checked_function(home, spec) == content
     assert spec.function is not None
-    assert spec.function.startswith(PICKLE)
+    assert spec.function.startswith(PICKLE_PREFIX)
     first = next(functions.function_trial(home, spec, "cpu").run())
     assert first["val/accuracy"] == 0.35
     with pytest.raises(study.UserError, match=r"no study in .* has this function, which was defined in a notebook"):

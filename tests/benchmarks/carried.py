@@ -116,9 +116,9 @@ def stand_in(crowd: Any) -> type:
 
 def study(trials: int, every: float, seconds: float, sync: float) -> None:
     """One study of so many trials at once; prints what is found as JSON."""
-    from study.upstream.environment import ProcessKind, set_here
+    from study.upstream.environment import ProcessKind, set_variables_here
 
-    set_here(ProcessKind.DRIVER, ProcessKind.OWN_RAY)  # before Ray is imported, as a driver does it
+    set_variables_here(ProcessKind.DRIVER, ProcessKind.OWN_RAY)  # before Ray is imported, as a driver does it
     import ray
 
     from study import data

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from study.spec import StudySpec, load_study
-from study.spec.objective import Score
-from study.sweep.optuna_history import TrialEnd
+from study.spec.objective import TrialScore
+from study.sweep.optuna_history import ConfigurationOutcome
 from study.sweep.search_stage import UntriedSuggestions
 
 SPACE = "{method.alpha: {low: 0.0, high: 1.0}, method.lambda: {low: 0.0, high: 1.0}}"
@@ -60,7 +60,7 @@ def regret(sampler: str, told: str, seed: int, trials: int, best: float) -> floa
         if max(missed) <= 0:
             kept.append(value)
         limits = missed if told == "signed" else (sum(max(0.0, excess) for excess in missed),)
-        search.tell(TrialEnd(number, "complete", (), Score((value,), (value,), limits)))
+        search.tell(ConfigurationOutcome(number, "complete", (), TrialScore((value,), (value,), limits)))
     return best - max(kept)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from study.sweep import job_course
-from study.sweep.fresh_process import run_fresh
+from study.sweep.fresh_process import run_job_in_fresh_process
 from study.sweep.job_payload import JobPayload
 from study.training import FunctionTrial, TrainOptions, TrialConfig
 
@@ -73,7 +73,7 @@ def in_this_process(given: JobPayload) -> None:
     config = TrialConfig.from_document(json.loads(given.document))
     job_course.prepare_process(given, config)
     trial = FunctionTrial(config, str(given.function), given.needed, given.device)
-    job_course.run(trial, given, Silent())
+    job_course.run_trial_job(trial, given, Silent())
     trial.unload()
 
 
@@ -97,7 +97,7 @@ def main() -> None:
         folder = Path(place)
         (folder / "an_empty_function.py").write_text(FUNCTION)
         one = job(folder, "cuda" if given.gpu else "cpu")
-        first, *fresh = seconds(lambda: run_fresh(one, Silent()), given.trials + 1)
+        first, *fresh = seconds(lambda: run_job_in_fresh_process(one, Silent()), given.trials + 1)
         (_, *reused) = seconds(lambda: in_this_process(one), given.trials + 1)
     print(
         f"first {first:.2f} s, fresh {statistics.median(fresh):.3f} s ({min(fresh):.3f} to {max(fresh):.3f}),", end=" "

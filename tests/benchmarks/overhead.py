@@ -44,9 +44,9 @@ def value(params: dict[str, Any], report: int) -> float:
 def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, parts: bool) -> dict[str, float]:
     """This project, tracked: everything of `study run` but the trial; `slots` trials at once, 0: one per core."""
 
-    from study.upstream.environment import ProcessKind, set_here
+    from study.upstream.environment import ProcessKind, set_variables_here
 
-    set_here(ProcessKind.DRIVER, ProcessKind.OWN_RAY)  # before Ray is imported, as a driver does it
+    set_variables_here(ProcessKind.DRIVER, ProcessKind.OWN_RAY)  # before Ray is imported, as a driver does it
     import study.sweep.worker as worker
     from study import data
     from study.home.folder import Home
@@ -58,11 +58,11 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
     from study.tracking import Tracker
 
     def job(config: dict[str, Any], **_: Any) -> None:
-        worker.tell_start(heard=0)
+        worker.report_start(heard=0)
         for report in range(1, reports + 1):
             time.sleep(seconds / reports)
             extra = {f"train/figure_{number}": 0.5 for number in range(METRICS - 1)}
-            worker.tell({"val/accuracy": value(config, report), **extra}, report)
+            worker.report_metrics({"val/accuracy": value(config, report), **extra}, report)
 
     own_ray.run_job = job  # type: ignore[assignment]
     space = ", ".join(f"{key}: {{low: {low}, high: {high}}}" for key, (low, high) in SPACE.items())

@@ -41,10 +41,10 @@ from torch.nn import functional
 from study import data
 from study.data import Dataset
 from study.spec import StudySpec, load_study
-from study.spec.configuration import is_same_configuration
+from study.spec.configuration import are_same_configuration
 from study.training import Trial
 from study.training.counts import CellStatistics
-from study.training.standard_errors import pooled_error
+from study.training.standard_errors import binomial_error
 
 FILE = Path(__file__).with_suffix(".jsonl")
 FOLDERS = ("digits-95", "mnist-95", "digits-98")
@@ -224,12 +224,12 @@ def debias_all() -> Iterator[Pool]:
     kept = np.load(FILE.parent / "curves" / "debias_all.npz")
     params = [json.loads(text) for text in kept["params"]]
     given = load_study("debias_all").search.enqueue
-    incumbents = [place for place, each in enumerate(params) if any(is_same_configuration(each, one) for one in given)]
+    incumbents = [place for place, each in enumerate(params) if any(are_same_configuration(each, one) for one in given)]
     names = list(kept["metrics"])
     for values in kept["values"][:, 1:, -1].astype(float):  # without the baseline
         value, test = (values[:, names.index(f"{split}/accuracy")] for split in ("val", "test"))
         samples = torch.full((len(value),), 360.0)
-        error = pooled_error(torch.from_numpy(value) * samples, samples).numpy()
+        error = binomial_error(torch.from_numpy(value) * samples, samples).numpy()
         yield Pool("debias_all, unbiased", value, error, test, [place - 1 for place in incumbents])
 
 

@@ -212,7 +212,7 @@ def measured(name: str, seeds: int, known: Collection[str]) -> Iterator[tuple[st
         document = spec.trial_document(spec.search.enqueue[0])
         model, method, train = ({**document[part]} for part in ("model", "method", "train"))
         began = time.process_time()
-        rows = features.with_frozen_features(model, data.load(spec.base["data"]), CPU)
+        rows = features.replace_inputs_with_frozen_features(model, data.load(spec.base["data"]), CPU)
         if "features" not in known:
             yield "features", [], time.process_time() - began
         for head, (network, own, training) in (HEADS | (ON_ONE if name == ONE else {})).items():

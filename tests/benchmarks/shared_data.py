@@ -17,7 +17,7 @@ import ray
 
 from study import data, methods
 from study.data import Dataset, Split
-from study.sweep.ray_runtime import ray_runtime
+from study.sweep.ray_runtime import start_or_join_ray
 from study.training import Trial, TrialConfig
 
 MIB = 2**20
@@ -65,7 +65,7 @@ def main() -> None:
     given = parser.parse_args()
     dataset = data.load({"name": "biased_mnist"})
     size = sum(split.inputs.nbytes + split.target.nbytes for split in dataset.splits.values()) / MIB
-    with ray_runtime(None, Path.cwd()):
+    with start_or_join_ray(None, Path.cwd()):
         before = shared()
         reference = ray.put(dataset)
         print(f"data {size:.0f} MiB; the machine's shared memory grew by {shared() - before:.0f} MiB")

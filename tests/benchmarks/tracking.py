@@ -74,12 +74,12 @@ def follow(home: Home, trials: int, rate: float) -> str:
 
 def measure(home: Home, where: str, trials: int, reports: int) -> str:
     """One row of the table."""
-    from study.tracking.writer import Writer
+    from study.tracking.writer import LedgerToMlflowWriter
 
     spec = quickstart(f"train.epochs={reports}", "search.early_stopping={}", f"name=drain-{trials}-{reports}")
     folder = make(home, spec, trials, reports)
     began = time.perf_counter()
-    writer = Writer(home, folder, spec)
+    writer = LedgerToMlflowWriter(home, folder, spec)
     connected, busy = time.perf_counter(), time.process_time()
     while writer.write_new():
         pass

@@ -39,7 +39,7 @@ from torchvision.transforms import Compose, Normalize, ToTensor
 from study import data, methods, models
 from study.data import Dataset, Split
 from study.errors import UserError
-from study.losses.loss_catalogue import losses, regularisers
+from study.losses.loss_catalogue import losses_by_name, regularisers_by_name
 from study.training import Trial, TrialConfig
 
 sys.path.append(str(Path(__file__).parents[1] / "support"))
@@ -104,7 +104,7 @@ def plain(network: str, of: Dataset) -> float:
     optimizer, beside = torch.optim.Adam(encoder.parameters()), torch.optim.Adam(probe.parameters())
     workers = (os.cpu_count() or 1) if CUDA else 1
     loader = DataLoader(PilImages(of.splits["train"]), 256, shuffle=True, num_workers=workers, pin_memory=CUDA)
-    loss_function, fair_kl = losses()[options.method["name"]], regularisers()["fair_kl"]
+    loss_function, fair_kl = losses_by_name()[options.method["name"]], regularisers_by_name()["fair_kl"]
     for _ in range(2):
         started = time.perf_counter()
         for images, target, bias in loader:

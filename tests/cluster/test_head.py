@@ -23,7 +23,7 @@ def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClusterHead]:
         def answer(self) -> None:
             asked = urlsplit(self.path)
             query = dict(parse_qsl(asked.query))
-            if asked.path == ray_internals.LOGS:
+            if asked.path == ray_internals.DASHBOARD_LOG_LIST_PATH:
                 body = json.dumps({"data": {"result": {"internal": [*HELD.keys() & {query["glob"]}]}}}).encode()
             else:
                 body = HELD.get(query["filename"], b"")

@@ -14,9 +14,9 @@ import pytest
 from command import Command
 
 from study.cluster.driver_job import DRIVER_MODULE
-from study.cluster.local import LocalCluster, cluster_processes, joined_node_names
+from study.cluster.local import LocalCluster, find_cluster_processes, joined_node_names
 from study.home.folder import Home
-from study.upstream.ray_internals import BELOW
+from study.upstream.ray_internals import RAY_SUBFOLDER
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -35,7 +35,7 @@ def left(command: Command, scratch: str) -> list[object]:
     folder = command.home / ".cluster"
     files = [path.name for path in folder.iterdir() if path.suffix != ".log"]
     return [
-        *cluster_processes(str(folder), scratch),
+        *find_cluster_processes(str(folder), scratch),
         *files,
         *([scratch] if scratch and Path(scratch).exists() else []),
     ]
@@ -73,7 +73,7 @@ def test_a_signal_in_the_midst_leaves_nothing(number: signal.Signals, command: C
         time.sleep(0.05)
         assert process.poll() is None
     scratch = LocalCluster.of(Home(command.home)).scratch
-    while len(cluster_processes(str(folder), scratch)) < 3:  # MLflow, the head, and the first that the head has started
+    while len(find_cluster_processes(str(folder), scratch)) < 3:  # MLflow, the head, and the first that the head has started
         time.sleep(0.05)
         assert process.poll() is None
     process.send_signal(number)
@@ -104,7 +104,7 @@ def test_a_head_that_is_killed_ends_the_driver_and_the_followed_log_with_a_line_
     assert err.count("\n") == 1
 
     psutil.wait_procs([driver], timeout=120)
-    (log,) = Path(cluster.scratch).glob(f"{BELOW}/session_2*/logs/job-driver-study-quickstart.log")
+    (log,) = Path(cluster.scratch).glob(f"{RAY_SUBFOLDER}/session_2*/logs/job-driver-study-quickstart.log")
     words = log.read_text(encoding="utf-8").splitlines()[-1]
     assert words.startswith("error: Ray's head, on the driver's machine, has ended. Nothing is lost; ") or (
         words.startswith("error: Ray's head (its gcs_server, at 127.0.0.1:") and "Nothing is lost" in words
@@ -127,7 +127,7 @@ def test_a_head_that_is_killed_ends_the_driver_and_the_followed_log_with_a_line_
 
 def drivers(cluster: LocalCluster) -> list[psutil.Process]:
     """The processes that run studies as jobs of a cluster."""
-    ours = {one.pid for one in cluster_processes(cluster.mark, cluster.scratch)}
+    ours = {one.pid for one in find_cluster_processes(cluster.mark, cluster.scratch)}
     every = [one for one in psutil.process_iter(["cmdline"]) if one.pid in ours]
     return [one for one in every if (one.info["cmdline"] or [])[1:4] == ["-m", DRIVER_MODULE, "run"]]
 

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from study.cluster import local
-from study.cluster.local import ClusterProcess, LocalCluster, ProcessGroup, find_free_ports
+from study.cluster.local import ClusterPart, LocalCluster, StartedProcess, find_free_ports
 from study.commands.local_cluster import lines
 from study.errors import UserError
 from study.home.folder import Home
-from study.tracking.connection import connect
-from study.upstream.ray_internals import JOB
+from study.tracking.connection import connect_to_mlflow
+from study.upstream.ray_internals import RAY_JOB_VARIABLE
 
 
 def test_a_process_of_the_same_number_is_not_taken_for_the_one_that_was_started() -> None:
-    mine = ProcessGroup.of("me", os.getpid())
+    mine = StartedProcess.of("me", os.getpid())
     assert mine.is_alive
     assert not replace(mine, began="1").is_alive
     assert not replace(mine, machine="before a reboot").is_alive
@@ -30,7 +30,7 @@ def test_a_process_of_the_same_number_is_not_taken_for_the_one_that_was_started(
 def test_what_has_ended_is_not_alive() -> None:
     """Also before anybody has waited for it."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        found = ProcessGroup.of("child", child.pid)
+        found = StartedProcess.of("child", child.pid)
         assert found.is_alive
         child.kill()
         while found.is_alive:
@@ -46,7 +46,7 @@ def test_no_two_free_ports_are_one_and_none_is_anothers() -> None:
 
 
 def test_nodes_share_out_the_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    brought: list[ClusterProcess] = []
+    brought: list[ClusterPart] = []
     monkeypatch.setattr(LocalCluster, "_start_and_wait", lambda self, parts, tell: brought.extend(parts))
     cluster = LocalCluster.of(Home(tmp_path))
     cluster.start(Home(tmp_path), 2, 1, ["3", "0", "5"])
@@ -69,7 +69,7 @@ def test_a_shell_reads_the_exports_whatever_the_homes_path_holds(tmp_path: Path)
     cluster = LocalCluster.of(Home(tmp_path / ODD))
     cluster.path.mkdir(parents=True)
     cluster.password_file.write_text("secret")
-    cluster.processes = [ProcessGroup.of("me", os.getpid())]
+    cluster.processes = [StartedProcess.of("me", os.getpid())]
     exports = "\n".join(line for line in lines(cluster) if line.strip().startswith("export"))
     given = [f'{exports}\nprintf \'%s %s\' "$RAY_AUTH_TOKEN_PATH" "$MLFLOW_TRACKING_PASSWORD"']
     done = subprocess.run(["sh", "-eu", "-c", *given], capture_output=True, text=True, check=True)
@@ -88,8 +88,8 @@ def test_its_mlflow_keeps_runs_and_users_in_the_home_whatever_its_path_holds(
         monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "admin")
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "a password for tests")
         cluster.mlflow = f"http://127.0.0.1:{find_free_ports(1)[0]}"
-        cluster._start_and_wait([local.mlflow_process(cluster, home)], print)
-        client = connect(cluster.mlflow)
+        cluster._start_and_wait([local.mlflow_part(cluster, home)], print)
+        client = connect_to_mlflow(cluster.mlflow)
         run = client.create_run(client.create_experiment("one"))
         client.log_text(run.info.run_id, "mine", "note.txt")
         assert (cluster.path / "mlflow-users.db").stat().st_size > 0
@@ -131,7 +131,7 @@ def test_what_runs_is_found_without_the_file_and_drivers_stop_first(tmp_path: Pa
     for name in ("state.json", "token", "mlflow-password", "mlflow-auth.ini", "mlflow-users.db-wal", "head.log"):
         (cluster.path / name).write_text("{")
     marked = {"STUDY_CLUSTER": cluster.mark}
-    given = ((DRIVER, {**marked, JOB: "{}"}), (NODE, marked), (NODE, {"STUDY_CLUSTER": "another"}))
+    given = ((DRIVER, {**marked, RAY_JOB_VARIABLE: "{}"}), (NODE, marked), (NODE, {"STUDY_CLUSTER": "another"}))
     started = [
         subprocess.Popen([sys.executable, "-S", "-c", script, str(word)], env=env, stdout=subprocess.PIPE, text=True)
         for script, env in given
@@ -142,8 +142,8 @@ def test_what_runs_is_found_without_the_file_and_drivers_stop_first(tmp_path: Pa
     try:
         assert LocalCluster.left(Home(tmp_path)).stop() == 3
         assert word.read_text() == "in good order"
-        assert not any(ProcessGroup.of("one", pid).is_alive for pid in ended)
-        assert all(ProcessGroup.of("one", pid).is_alive for pid in stays)
+        assert not any(StartedProcess.of("one", pid).is_alive for pid in ended)
+        assert all(StartedProcess.of("one", pid).is_alive for pid in stays)
         assert [path.name for path in cluster.path.iterdir()] == ["head.log"]
     finally:
         for pid in stays:
@@ -154,7 +154,7 @@ def test_what_runs_is_found_without_the_file_and_drivers_stop_first(tmp_path: Pa
 
 def test_a_cluster_of_another_machine_is_left_alone(tmp_path: Path) -> None:
     cluster = LocalCluster(
-        tmp_path / ".cluster", host="elsewhere", processes=[ProcessGroup("head", 1, "1", "its kernel")]
+        tmp_path / ".cluster", host="elsewhere", processes=[StartedProcess("head", 1, "1", "its kernel")]
     )
     cluster.path.mkdir()
     cluster.save()

@@ -39,9 +39,9 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 def test_every_architecture_has_weights_whose_file_can_be_checked(root: Path) -> None:
     rows = backbones.overview()
-    assert {row.architecture for row in rows} == {*published_weights.PACKAGED, *published_weights.architectures()}
+    assert {row.architecture for row in rows} == {*published_weights.PACKAGED_WEIGHTS, *published_weights.list_architectures()}
     assert len({row.architecture for row in rows if row.default}) == sum(row.default for row in rows)
-    assert not any(row.there for row in rows if row.architecture not in published_weights.PACKAGED)
+    assert not any(row.there for row in rows if row.architecture not in published_weights.PACKAGED_WEIGHTS)
     for row in rows:
         source = published_weights.find_weights(row.architecture, row.weights).source
         assert source.sha256 is not None
@@ -104,7 +104,7 @@ def test_a_study_without_its_weights_is_planned_but_does_not_start(root: Path, t
     with pytest.raises(
         UserError, match=r"resnet18-f37072fd\.pth: not found\. `study models prepare resnet18` downloads it"
     ):
-        run.start(home, spec, lambda *_: None)  # type: ignore[arg-type,return-value]
+        run.run_new_study(home, spec, lambda *_: None)  # type: ignore[arg-type,return-value]
     assert not list(home.studies())
 
 

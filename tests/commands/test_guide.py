@@ -8,7 +8,7 @@ from pages import GUIDE
 
 from study.commands.guide import find, guide_text, pages, passages
 from study.errors import UserError
-from study.methods import names
+from study.methods import method_names
 from study.metrics import GROUPS, METRICS
 
 
@@ -130,7 +130,7 @@ def test_what_users_ask_is_answered_by_what_is_shown_whole(question: str, answer
 @pytest.mark.slow
 def test_each_metric_and_method_is_found_first_with_what_it_is() -> None:
     every = [passage for page, text in pages().items() for passage in passages(page, text)]
-    asked = [name for name in (*METRICS, *names()) if "_" in name and name not in GROUPS]
+    asked = [name for name in (*METRICS, *method_names()) if "_" in name and name not in GROUPS]
     assert [name for name in asked if find([f"val/{name}"], every)[0].name != name] == []
     assert "group_Y_S_accuracy" in [passage.name for passage in find(["group_0_3_accuracy"], every)[:9]]
 

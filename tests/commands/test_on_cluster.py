@@ -11,7 +11,7 @@ from helpers import Told, append_event, quickstart, write_ledger
 
 from study.address import MIN_TOKEN_CHARACTERS
 from study.cluster.head import DashboardUnreachableError
-from study.cluster.log_share import LogShare
+from study.cluster.log_share import StudyLogShare
 from study.commands import fetch as fetching
 from study.commands.final_training import final_study, find_model
 from study.commands.on_cluster import RemoteStudies
@@ -30,7 +30,7 @@ class There:
         write_ledger(self.study.ledger_file, *(trained or searched))
         (self.study.path / "models").mkdir()
         (self.study.path / "models/trial-00001.safetensors").write_bytes(b"weights")
-        self.share, self.head, self.home = LogShare(self.study, head.logs), head, Home(folder / "laptop")
+        self.share, self.head, self.home = StudyLogShare(self.study, head.logs), head, Home(folder / "laptop")
         self.share.create()
         head.jobs.append(job("mine"))
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from study.analysis.tables import suite_tables
 from study.cli import app
 from study.driver import run_suite as suites
-from study.driver.run_suite import plan_suite, plan_text
+from study.driver.run_suite import plan_suite, suite_plan_text
 from study.driver.session import RunEnd
 from study.errors import StartInterruptedError, StudyStoppedError, UserError
 from study.home.events import SearchExtended, SessionClosed
@@ -45,12 +45,12 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr("study.driver.run.start_or_resume", run)
     monkeypatch.setattr("study.driver.run_suite.SharedRay", nullcontext)
-    monkeypatch.setattr("study.tracking.Tracker.is_behind", False)
+    monkeypatch.setattr("study.tracking.MlflowTracker.is_behind", False)
     return started
 
 
 def begin(home: Home, suite: Suite) -> suites.SuiteEnd:
-    return suites.run(home, suite, "small.yaml", lambda *_: nullcontext(), lambda _: None, None)
+    return suites.run_suite(home, suite, "small.yaml", lambda *_: nullcontext(), lambda _: None, None)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> Home:
     home, suite = Home(folder / "home"), small_suite(folder)
     for cell in suite.cells:
         tell(home, cell, *VALUES[cell.method, cell.data, cell.number])
-    suites.write_memory(home, suite)
+    suites.write_suite_file(home, suite)
     return home
 
 
@@ -73,13 +73,13 @@ def test_every_search_runs_once_and_what_is_complete_is_left_alone(tmp_path: Pat
     assert runs == [names[0], *names[2:]]
     assert begin(home, suite) == suites.SuiteEnd(False, [], [])
     assert len(runs) == 7
-    text = suite_tables.markdown(suites.tables(home, suite))
+    text = suite_tables.markdown(suites.suite_tables_so_far(home, suite))
     assert (home.suites_folder / "small" / "table.md").read_text() == text
 
 
 def test_an_address_that_no_study_of_it_could_use_begins_nothing(tmp_path: Path, home: Home, runs: list[str]) -> None:
     with pytest.raises(UserError, match="within a cluster's network"):
-        suites.run(home, small_suite(tmp_path), "small", nullcontext, print, "http://head:8265")
+        suites.run_suite(home, small_suite(tmp_path), "small", nullcontext, print, "http://head:8265")
     assert runs == []
 
 
@@ -147,8 +147,8 @@ def test_a_changed_file_is_refused_with_what_differs(tmp_path: Path, complete: H
 
 def test_more_of_it_is_no_change(tmp_path: Path, complete: Home) -> None:
     more = TEXT.replace("searches: 2", "searches: 3").replace("rules:", "  rho_99: {name: biased_digits}\nrules:")
-    suites.check_same_settings(complete, small_suite(tmp_path, more))
-    suites.check_same_settings(
+    suites.check_suite_unchanged(complete, small_suite(tmp_path, more))
+    suites.check_suite_unchanged(
         complete, small_suite(tmp_path, TEXT.replace("base:", "base:\n  resources: {cpu: 1, hang: 15m}"))
     )
 
@@ -156,7 +156,7 @@ def test_more_of_it_is_no_change(tmp_path: Path, complete: Home) -> None:
 def test_the_numbers_are_those_of_the_ledgers(tmp_path: Path, complete: Home) -> None:
     """By hand: the cell of weak on rho_80 by accuracy has the searches 0.61 and 0.65."""
     suite = small_suite(tmp_path)
-    whole = suite_tables.to_json(suites.tables(complete, suite))
+    whole = suite_tables.to_json(suites.suite_tables_so_far(complete, suite))
     by_accuracy, by_unbiased = whole["tables"]
     cell = by_accuracy["cells"][0]
     assert (cell["method"], cell["data"], cell["n"]) == ("weak", "rho_80", 2)
@@ -173,7 +173,7 @@ def test_the_numbers_are_those_of_the_ledgers(tmp_path: Path, complete: Home) ->
 
 
 def test_the_tables_in_print(tmp_path: Path, complete: Home) -> None:
-    found = suites.tables(complete, small_suite(tmp_path))
+    found = suites.suite_tables_so_far(complete, small_suite(tmp_path))
     text = suite_tables.markdown(found)
     assert "| strong | **83.0 ± 2.0** | **74.0 ± 2.0** | **78.5 ± 1.4** |" in text
     assert "| weak | 63.0 ± 2.0 | 34.0 ± 2.0 | 48.5 ± 1.4 |" in text
@@ -197,7 +197,7 @@ def test_what_is_missing_is_said(tmp_path: Path, home: Home) -> None:
     tell(home, suite.cells[0], *VALUES["weak", "rho_80", 1])
     tell(home, suite.cells[1], VALUES["weak", "rho_95", 1][0])
     tell(home, suite.cells[2], closed="failed")
-    found = suites.tables(home, suite)
+    found = suites.suite_tables_so_far(home, suite)
     by_accuracy, by_unbiased = found.tables
     assert by_accuracy.cells["weak", "rho_80"] is not None
     assert by_accuracy.cells["weak", "rho_80"].error is None
@@ -220,7 +220,7 @@ def notes_of(home: Home, suite: Suite, values: Mapping[tuple[str, int], tuple[fl
     for cell in suite.cells:
         if (cell.method, cell.number) in values:
             tell(home, cell, values[cell.method, cell.number])
-    found = suites.tables(home, suite)
+    found = suites.suite_tables_so_far(home, suite)
     return suite_tables.table_notes(suite, found.tables[0])
 
 
@@ -230,7 +230,7 @@ def test_one_data_set_has_no_average(tmp_path: Path, home: Home) -> None:
         home, suite, {key: (value, value + 0.01) for key, value in zip(ALL_FOUR, (0.6, 0.62, 0.8, 0.81), strict=True)}
     )
     assert verdict == "strong has the best mean, told apart from weak."
-    text = suite_tables.markdown(suites.tables(home, suite))
+    text = suite_tables.markdown(suites.suite_tables_so_far(home, suite))
     assert "| method | rho_80 |\n" in text
     assert "average" not in text
 
@@ -271,14 +271,14 @@ def test_a_search_that_went_on_beyond_its_budget_does_not_count(tmp_path: Path, 
     ledger.append(SearchExtended(trials=52))
     ledger.append(SessionClosed(state="complete", enough="trials"))
     ledger.close()
-    missing = suites.tables(home, suite).tables[0].results.missing["weak", "rho_80"]
+    missing = suites.suite_tables_so_far(home, suite).tables[0].results.missing["weak", "rho_80"]
     assert missing == {"searched beyond the budget": 1, "not yet": 1}
 
 
 def test_a_rule_that_the_data_cannot_have_is_said(tmp_path: Path, home: Home) -> None:
     inferred = TEXT.replace("{name: sup_con}", "{name: sup_con}\n    train: {inferred_groups: early}")
     suite = small_suite(tmp_path, inferred.replace("unbiased_accuracy]", "inferred_unbiased_accuracy]"))
-    table = suites.tables(home, suite).tables[1]
+    table = suites.suite_tables_so_far(home, suite).tables[1]
     assert table.results.missing["weak", "rho_80"] == {"lacks what the rule needs": 2}
     assert table.results.missing["strong", "rho_80"] == {"not yet": 2}
 
@@ -289,13 +289,13 @@ def test_the_plan_says_how_far_it_is(tmp_path: Path, home: Home) -> None:
     tell(home, suite.cells[4], closed="interrupted")
     planned = plan_suite(home, suite)
     assert planned["states"] == {"complete": 1, "interrupted": 1, "not yet": 6}
-    assert "| weak | rho_80 | 1 complete, 1 interrupted | 2 + at most 4 | 8 |" in plan_text(planned)
+    assert "| weak | rho_80 | 1 complete, 1 interrupted | 2 + at most 4 | 8 |" in suite_plan_text(planned)
     first = planned["places"][0]
     assert (first["searches_left"], first["trials_per_search"]) == (1, {"search": 2, "fresh": 4})
     assert first["epochs_left"]["most"] == 6 - 2
     assert first["trial_hours_left"] is not None
     assert planned["places"][2]["trial_hours_left"] is None
-    assert "how long they take is told once" in plan_text(planned)
+    assert "how long they take is told once" in suite_plan_text(planned)
 
 
 @pytest.fixture
@@ -336,8 +336,8 @@ def test_the_command_refuses(given: tuple[str, ...], message: str, command: Call
 def test_the_same_picks_by_another_test_metric(tmp_path: Path, complete: Home) -> None:
     def printed(judge: str) -> str:
         suite = small_suite(tmp_path, f"{TEXT}judge: {judge}\n")
-        suites.check_same_settings(complete, suite)
-        return suite_tables.markdown(suites.tables(complete, suite))
+        suites.check_suite_unchanged(complete, suite)
+        return suite_tables.markdown(suites.suite_tables_so_far(complete, suite))
 
     assert "test/accuracy in percent, of what a rule picks" in printed("test/accuracy")
     other = printed("test/worst_group_accuracy")

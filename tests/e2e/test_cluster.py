@@ -18,7 +18,7 @@ from helpers import timeless
 from ray.job_submission import JobSubmissionClient
 from routes import PUBLIC, let_in, mlflow_lets_in, routes, spoken
 
-from study.cluster.local import LocalCluster, node_process
+from study.cluster.local import LocalCluster, node_part
 from study.home.folder import Home
 from study.home.record import StudyRecord
 
@@ -63,7 +63,7 @@ class Cluster:
 
     def add_node(self, name: str) -> None:
         """One more, of one CPU."""
-        self.local._start_and_wait([node_process(self.local, Home(self.command.home), name, 1, ())], print)
+        self.local._start_and_wait([node_part(self.local, Home(self.command.home), name, 1, ())], print)
 
     def kill(self, name: str) -> None:
         """As when a machine loses its power."""

@@ -26,8 +26,8 @@ from study.home.events import NodeExcluded
 from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.ranking import Results
-from study.tracking.connection import connect, format_error
-from study.training.checkpoint import Checkpoint
+from study.tracking.connection import connect_to_mlflow, format_mlflow_error
+from study.training.checkpoint import TrialCheckpointFile
 from study.training.function_trial import FolderCheckpoint
 from study.training.loop import TrainingLoop
 
@@ -40,7 +40,7 @@ def network() -> nn.Module:
 
 
 def checkpoint(folder: Path) -> None:
-    Checkpoint(folder / "state.pt", {}, {"net": network()}, {}).save(1)
+    TrialCheckpointFile(folder / "state.pt", {}, {"net": network()}, {}).save(1)
 
 
 def weights(folder: Path) -> None:
@@ -181,11 +181,11 @@ def test_mlflow_without_room_is_one_line(
 ) -> None:
     database = tmp_path / "mlflow.db"
     database.write_bytes(empty_database.read_bytes())
-    client = connect(f"sqlite:///{database}")
+    client = connect_to_mlflow(f"sqlite:///{database}")
     client.create_experiment("before")
     with full_disk(0), pytest.raises(Exception, match="disk") as raised:
         client.create_experiment("after")
-    line = format_error(raised.value, f"sqlite:///{database}")
+    line = format_mlflow_error(raised.value, f"sqlite:///{database}")
     assert line.startswith(f"{database}: ")
     assert line.count("\n") == 0
     assert line.endswith(("Make room there", "See that it can be written again"))

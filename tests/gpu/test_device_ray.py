@@ -16,7 +16,7 @@ from simulated_gpu import ROOT, gpu_environment, missing
 from study.home.folder import StudyFolder
 from study.home.ledger import read_entries
 from study.home.ledger_line import Entry
-from study.upstream.environment import ProcessKind, variables
+from study.upstream.environment import ProcessKind, variables_of_processes
 
 pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest.mark.long]
 
@@ -120,7 +120,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[
         cwd=work,
         env={
             **os.environ,
-            **variables(ProcessKind.DRIVER, ProcessKind.LOCAL_NODE),
+            **variables_of_processes(ProcessKind.DRIVER, ProcessKind.LOCAL_NODE),
             "RAY_JEMALLOC_LIB_PATH": "",  # else Ray's own library is preloaded in place of the simulated device
             "STUDY_HOME": str(home),
             "PYTHONPATH": f"{ROOT}{os.pathsep}{work}",

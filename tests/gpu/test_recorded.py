@@ -6,7 +6,7 @@ import pytest
 from simulated_gpu import missing, run_on_gpu
 from small import config, digits
 
-from study.spec.search_checks import section_faults
+from study.spec.search_checks import incompatible_sections_faults
 from study.training import Trial
 
 on_gpu = pytest.mark.skipif(bool(missing()), reason=str(missing()))
@@ -113,7 +113,7 @@ def test_a_step_is_recorded_unasked_where_it_can_be() -> None:
 def problems(method: dict, **train: object) -> list[str]:
     sections = config(method, **train).to_document() | {"data": {"name": "digits"}}
     facts = digits().facts
-    return [why for place, why in section_faults(sections, facts) if place == ("train", "graph")]
+    return [why for place, why in incompatible_sections_faults(sections, facts) if place == ("train", "graph")]
 
 
 def test_what_cannot_be_recorded_is_refused() -> None:

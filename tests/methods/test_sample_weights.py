@@ -17,7 +17,7 @@ from torch.nn import functional
 from study import methods
 from study.data.dataset import Dataset, Facts, Split
 from study.methods import UNKNOWN, BatchLabels
-from study.methods.sample_weights import add_weights, mean_cross_entropy
+from study.methods.sample_weights import add_sample_weights, weighted_mean_cross_entropy
 from study.training import Trial
 from study.training.config import TrainOptions, TrialConfig
 
@@ -28,7 +28,7 @@ LOGITS = torch.randn(20, 3, generator=torch.Generator().manual_seed(0))
 
 
 def weight(labels: BatchLabels = LABELS, **powers: float) -> torch.Tensor:
-    found = add_weights(labels, powers).weight
+    found = add_sample_weights(labels, powers).weight
     assert found is not None
     return found
 
@@ -43,7 +43,7 @@ def test_at_one_they_are_scikit_learns_balanced_weights_of_classes_and_of_cells(
 def test_a_power_lies_between_none_and_balanced() -> None:
     root = torch.tensor(compute_sample_weight("balanced", TARGET.numpy())).float().sqrt()
     torch.testing.assert_close(weight(class_weights=0.5), root / root.mean())
-    assert add_weights(LABELS, {"class_weights": 0.0, "cell_weights": 0.0}) is LABELS
+    assert add_sample_weights(LABELS, {"class_weights": 0.0, "cell_weights": 0.0}) is LABELS
 
 
 @pytest.mark.parametrize("power", [0.3, 1.0])
@@ -62,13 +62,13 @@ def test_a_sample_without_class_counts_nowhere_and_one_of_unknown_bias_weighs_as
     torch.testing.assert_close(found[:-1], weight(cell_weights=1.0))
     assert found[-1] == 1
     nobody = BatchLabels(torch.full((4,), UNKNOWN), torch.full((4,), UNKNOWN))
-    assert add_weights(nobody, {"class_weights": 1.0, "cell_weights": 1.0}) is nobody
+    assert add_sample_weights(nobody, {"class_weights": 1.0, "cell_weights": 1.0}) is nobody
 
 
 def test_the_weighted_cross_entropy_is_scikit_learns_and_torchs() -> None:
-    labels = add_weights(LABELS, {"class_weights": 1.0})
+    labels = add_sample_weights(LABELS, {"class_weights": 1.0})
     assert labels.weight is not None
-    value = float(mean_cross_entropy(LOGITS, labels))
+    value = float(weighted_mean_cross_entropy(LOGITS, labels))
     probabilities = LOGITS.double().softmax(1).numpy()
     assert value == pytest.approx(log_loss(TARGET, probabilities, sample_weight=labels.weight), rel=1e-6)
     of_class = torch.tensor([20 / (3 * count) for count in (12, 4, 4)])

@@ -13,9 +13,9 @@ from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.selection import Selection, select_candidates
 from study.spec import StudySpec
-from study.spec.load import check_and_complete
+from study.spec.load import check_and_complete_document
 from study.spec.objective import SIGNIFICANT_DIGITS
-from study.spec.yaml_document import Document
+from study.spec.yaml_document import YamlDocument
 
 GAP = "val/equalized_odds"
 TWO = f"search.metric=[val/accuracy, {GAP}]"
@@ -184,7 +184,7 @@ def test_in_a_study_of_before_as_many_run_again_as_did() -> None:
     spec = spec_of("search.confirm={top: 2, seeds: 2}")
     document = spec.to_document()
     assert document["search"]["confirm"].pop("front") == 10
-    before = check_and_complete(Document("study.yaml", document), of_folder=True)
+    before = check_and_complete_document(YamlDocument("study.yaml", document), of_folder=True)
     assert before.to_document() == document
     assert before.hash != spec.hash
     fresh = {0: [(0.3, 0.9)] * 2, 15: [LINE[14]] * 2, 14: [LINE[13]] * 2}

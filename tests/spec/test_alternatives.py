@@ -12,7 +12,7 @@ from study import methods
 from study.errors import UserError
 from study.spec import StudySpec, load_study
 from study.spec.domain import Domain
-from study.spec.trial_sections import Sections, find_forms
+from study.spec.trial_sections import TrialSections, find_section_forms
 
 VAL = {"val": "unbiased", "val_share": 0.2, "folds": None}
 
@@ -178,18 +178,18 @@ SWITCHES = {
 }
 
 
-@pytest.mark.parametrize("name", methods.names())
+@pytest.mark.parametrize("name", methods.method_names())
 def test_a_key_has_one_default_whatever_the_others_are(name: str) -> None:
     """Else a resolved file, in which a section has the keys of all its forms, could not say which."""
-    sections = Sections({"method": {"name": name}}, {})
-    found = find_forms(sections, {key: Domain(choices=names) for key, names in SWITCHES.items()})
+    sections = TrialSections({"method": {"name": name}}, {})
+    found = find_section_forms(sections, {key: Domain(choices=names) for key, names in SWITCHES.items()})
     defaults: dict[str, Any] = {}
     for form in found.all:
         for key, knob in form.knobs.items():
             assert defaults.setdefault(key, knob.default) == knob.default
 
 
-@pytest.mark.parametrize("name", methods.names())
+@pytest.mark.parametrize("name", methods.method_names())
 def test_only_the_switches_above_decide_which_keys_there_are(name: str) -> None:
     """And they take names: a trial's section is completed anew for these alone."""
     start = methods.method_knobs({"name": name})

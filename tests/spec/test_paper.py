@@ -10,7 +10,7 @@ from study import methods
 from study.knobs import Searched, options
 from study.methods.debiasing import TermWeights
 from study.spec import StudySpec
-from study.spec.key_errors import find_fault
+from study.spec.key_errors import fault_of_value
 
 refused = partial(helpers.refused, of=searching)
 
@@ -112,7 +112,7 @@ def test_other_keys_keep_the_value_of_the_file() -> None:
 
 
 def declared() -> list[tuple[str, str, Searched]]:
-    sections = [{"name": name} for name in methods.names()]
+    sections = [{"name": name} for name in methods.method_names()]
     sections += [
         {"name": "sup_con", key: value} for key, value in (("regulariser", "fair_kl"), ("adversary", "classifier"))
     ]
@@ -129,7 +129,7 @@ def test_what_is_declared_is_valid_and_holds_the_papers_values() -> None:
     for name, key, note in found:
         knob = methods.method_knobs({"name": name, "regulariser": "fair_kl", "adversary": "classifier"})[key]
         ends = note.choices or (note.low, note.high)
-        assert not any(find_fault(knob, value) for value in (*ends, *note.paper)), (name, key)
+        assert not any(fault_of_value(knob, value) for value in (*ends, *note.paper)), (name, key)
         assert all(note.low <= value <= note.high for value in note.paper if not note.choices)
     keys = {key for _, key, _ in found}
     assert keys >= {

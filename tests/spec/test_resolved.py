@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from study.errors import UserError
 from study.knobs import DATA_SETS_OF_REMOVED_KEYS, REMOVED_KEYS
 from study.spec import load_checked, load_resolved
-from study.spec.load import drop_removed_keys
-from study.spec.rungs import Schedule
-from study.spec.sampler_facts import sampler_facts
+from study.spec.load import drop_keys_of_earlier_versions
+from study.spec.rungs import RungSchedule
+from study.spec.sampler_facts import sampler_capabilities
 
 SPEC = quickstart()
 
@@ -117,8 +117,8 @@ def test_a_study_by_what_was_removed_since_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(text.replace("sampler: gp", "sampler: mfgp").replace("asha", "promotion"))
     spec = load_resolved(tmp_path / "study.yaml")
     assert (spec.search.sampler, spec.search.early_stopping.name) == ("mfgp", "promotion")
-    assert not Schedule(spec.search.early_stopping, spec.epochs).rungs
-    assert sampler_facts("mfgp").guided
+    assert not RungSchedule(spec.search.early_stopping, spec.epochs).rungs
+    assert sampler_capabilities("mfgp").guided
     with pytest.raises(UserError, match=r"'mfgp' given, which was removed\. Write tpe(.|\n)*'promotion' given"):
         load_checked(tmp_path / "study.yaml")
     (tmp_path / "study.yaml").write_text((tmp_path / "study.yaml").read_text() + "retriez: 2\n")
@@ -160,7 +160,7 @@ def test_a_removed_key_of_a_data_set_is_no_other_ones(key: str, has_removed: boo
     name = DATA_SETS_OF_REMOVED_KEYS[key][0] if has_removed else "biased_digits"
     last, (off, _) = key.removeprefix("data."), REMOVED_KEYS[key]
     kept = {} if has_removed else {last: off}
-    assert drop_removed_keys({"data": {"name": name, last: off}}) == {"data": {"name": name, **kept}}
+    assert drop_keys_of_earlier_versions({"data": {"name": name, last: off}}) == {"data": {"name": name, **kept}}
     with pytest.raises(UserError) as refused:
         quickstart("data={name: " + name + ", " + last + ": on}")
     assert ("was removed" in str(refused.value)) is has_removed

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from study.errors import UserError
-from study.spec.suite import Suite, find_suite, load_suite, shipped_suites
+from study.spec.suite import Suite, find_suite_file, load_suite, shipped_suites
 
 SMALL = """\
 name: small
@@ -96,7 +96,7 @@ def test_the_shipped_suite_is_one() -> None:
     suite = load_suite("quickstart_suite")
     assert (len(suite.methods), len(suite.data), suite.searches, len(suite.cells)) == (3, 3, 3, 27)
     assert {cell.spec.base["data"]["name"] for cell in suite.cells} == {"biased_digits"}
-    assert find_suite("quickstart_suite") == shipped_suites()["quickstart_suite"]
+    assert find_suite_file("quickstart_suite") == shipped_suites()["quickstart_suite"]
 
 
 WRONG = {

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.errors import UserError
-from study.spec.yaml_document import Document, apply_overrides, apply_profile, dump, read_study_file
+from study.spec.yaml_document import YamlDocument, apply_overrides, apply_profile, dump, read_study_file
 
 TEXT = """\
 name: one
@@ -154,7 +154,7 @@ def test_unknown_profile_names_those_there_are(file: Path) -> None:
     with pytest.raises(UserError, match=r"--profile slow: not in .*one\.yaml\. Profiles there: fast"):
         apply_profile(read_study_file(file), "slow")
     with pytest.raises(UserError, match="Profiles there: none"):
-        apply_profile(Document("f", {}), "slow")
+        apply_profile(YamlDocument("f", {}), "slow")
 
 
 @pytest.mark.parametrize("profiles", ["[a]", "{a: 3}", "text"])
@@ -252,6 +252,6 @@ PLAIN = st.recursive(
 @pytest.mark.slow
 @given(st.dictionaries(KEYS, PLAIN, max_size=4))
 def test_what_is_dumped_is_read_back(values: dict[str, object]) -> None:
-    document = Document("memory", {})
+    document = YamlDocument("memory", {})
     apply_overrides(document, [f"all={dump(values)}"])
     assert document.values["all"] == values

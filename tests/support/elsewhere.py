@@ -12,7 +12,7 @@ from helpers import Told, quickstart, write_ledger
 
 from study.cluster import job_client
 from study.cluster.driver_job import DriverJob
-from study.cluster.job_client import Submission
+from study.cluster.job_client import SubmissionResult
 from study.commands import on_cluster
 from study.home.events import SessionClosed
 from study.home.folder import Home, StudyFolder
@@ -48,9 +48,9 @@ class Jobs(job_client.JobClient):
         metadata: dict[str, str],
         environment: Any,
         spec: StudySpec | None = None,
-    ) -> Submission:
+    ) -> SubmissionResult:
         self.started.append((job, list(command), metadata, dict(environment), spec))
-        return Submission(job, 3, 1000)
+        return SubmissionResult(job, 3, 1000)
 
     def answer(self, job: str, patience: float | None = None) -> Any:
         answer = self.answers[job.split("-")[1]]

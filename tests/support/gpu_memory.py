@@ -65,10 +65,10 @@ def watch() -> None:
 
     from study.data.dataset import Split
     from study.training import evaluation, loop
-    from study.training.trial import StandIn
+    from study.training.trial import StandInNetwork
 
     loop.check_loss = loop.check_networks = evaluation.check_features = lambda *values: None  # type: ignore[assignment]
-    evaluate = evaluation.Evaluator.__call__
+    evaluate = evaluation.SplitEvaluator.__call__
 
     def watched(self: Any, split: str, final: bool = False) -> dict[str, float]:
         measured.setdefault("training", torch.cuda.max_memory_allocated())
@@ -77,15 +77,15 @@ def watch() -> None:
         measured["evaluation"] = max(measured.get("evaluation", 0), torch.cuda.max_memory_allocated())
         return told
 
-    evaluation.Evaluator.__call__ = watched  # type: ignore[method-assign]
-    outputs = StandIn._outputs
+    evaluation.SplitEvaluator.__call__ = watched  # type: ignore[method-assign]
+    outputs = StandInNetwork._outputs
 
-    def within(self: StandIn, of: Any, split: str) -> Split:
+    def within(self: StandInNetwork, of: Any, split: str) -> Split:
         """Classes that there are: what was never computed may be any number."""
         told = outputs(self, of, split)
         return Split(told.inputs, told.target % self.dataset.facts.classes)
 
-    StandIn._outputs = within  # type: ignore[method-assign]
+    StandInNetwork._outputs = within  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ def watch() -> dict[str, list[dict[str, int]]]:
     from study.training import device
 
     told: dict[str, list[dict[str, int]]] = {}
-    begin = device.EpochClock.__init__
+    begin = device.EpochProfiler.__init__
 
     def watched(self: Any, device: Any) -> None:
         begin(self, device)
@@ -104,7 +104,7 @@ def watch() -> dict[str, list[dict[str, int]]]:
         for name, phase in self._phases.items():
             self._phases[name] = Watched(name, phase, told.setdefault(name, []))
 
-    device.EpochClock.__init__ = watched  # type: ignore[method-assign]
+    device.EpochProfiler.__init__ = watched  # type: ignore[method-assign]
     return told
 
 

@@ -18,7 +18,7 @@ from study.home.ledger import read_entries
 from study.home.record import StudyRecord, TrialRecord
 from study.ranking import Results
 from study.spec import StudySpec, objective
-from study.spec.sampler_facts import SAMPLERS
+from study.spec.sampler_facts import SAMPLER_CAPABILITIES
 from study.sweep.agenda import MIN_ALIKE_FAILURES
 
 
@@ -65,7 +65,7 @@ def test_the_whole_course(course: Course) -> None:
     assert all(trial.reason == "asha" for trial in record.trials.values() if trial.state == "pruned")
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", SAMPLER_CAPABILITIES)
 def test_whichever_sampler_searches_the_study_comes_to_its_end(tmp_path: Path, sampler: str) -> None:
     space = "search.space={method.alpha: {low: 0, high: 1, step: 0.25}, method.lambda: {low: 0, high: 2, step: 0.25}}"
     baseline = "search.baseline={method.alpha: 1.0, method.lambda: 0.0}"

@@ -43,7 +43,7 @@ def test_one_task_makes_them_and_this_process_none(
         found = given(spec, told)
         assert [text.rpartition(": ")[2] for text in told] == ["by one task of the cluster"]
         rows = found.pop(
-            features.features_key(config.model, data.section_key(config.data))
+            features.data_key_with_features(config.model, data.section_key(config.data))
         )  # under which a trial looks for them
         assert found == {}  # and nobody sees pictures
         given(spec, told)
@@ -51,7 +51,7 @@ def test_one_task_makes_them_and_this_process_none(
     pictures = data.load(config.data)
     monkeypatch.setenv("STUDY_DATA", str(root / "elsewhere"))
     fold = None if pictures.folds is None else 1
-    own = features.with_frozen_features(config.model, select_fold(pictures, fold), torch.device("cpu"))
+    own = features.replace_inputs_with_frozen_features(config.model, select_fold(pictures, fold), torch.device("cpu"))
     theirs = select_fold(rows, fold)
     assert theirs.facts == own.facts
     assert theirs.fingerprint.partition(", ")[2] == own.fingerprint.partition(", ")[2]
@@ -63,12 +63,12 @@ def test_one_task_makes_them_and_this_process_none(
 @pytest.mark.usefixtures("small_ray")
 def test_where_others_see_pictures_they_get_them_and_a_stop_ends_the_task(root: Path) -> None:
     spec = frozen("search.space.model.frozen={choices: [true, false]}")
-    assert features.features_key(spec.base["model"], key := data.section_key(spec.base["data"])) in (
+    assert features.data_key_with_features(spec.base["model"], key := data.section_key(spec.base["data"])) in (
         found := given(spec, [])
     )
     assert found[key].facts.shape == (3, 8, 8)
     whole = {**spec.base["model"], "frozen": False}
-    assert found[features.features_key(whole, key)] is found[key]  # who trains the network sees pictures
+    assert found[features.data_key_with_features(whole, key)] is found[key]  # who trains the network sees pictures
     with pytest.raises(StudyOverSignal):
         given(frozen("model.normalisation=data"), [], stopping=True)
 
@@ -78,7 +78,7 @@ def test_each_normalisation_of_the_pictures_has_features_of_its_own(root: Path) 
     spec = frozen("search.space.model.normalisation={choices: [data, weights]}")
     key, found = data.section_key(spec.base["data"]), given(spec, [])
     rows = [
-        found[features.features_key({**spec.base["model"], "normalisation": one}, key)] for one in ("data", "weights")
+        found[features.data_key_with_features({**spec.base["model"], "normalisation": one}, key)] for one in ("data", "weights")
     ]
     assert rows[0].fingerprint != rows[1].fingerprint
 

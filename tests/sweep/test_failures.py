@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from ray import cloudpickle, exceptions
 
 from study.home.record import TrialRecord
-from study.sweep.failures import TrialFailure, NodeUnusableError, TrialFailedError, failure_of_error
+from study.sweep.failures import NodeUnusableError, TrialFailedError, TrialFailure, failure_of_error
 from study.sweep.host_memory import MemoryLimit
-from study.sweep.nodes import is_out_of_reach
+from study.sweep.nodes import is_node_unreachable
 from study.training import gpu_errors
-from study.training.gpu_errors import find_pattern
+from study.training.gpu_errors import find_gpu_error_pattern
 
 
 def raised(cause: Exception) -> BaseException:
@@ -100,17 +100,17 @@ def test_messages_about_a_gpu(message: str) -> None:
     assert found.reason.startswith(reason)
     advice = found.reason.removeprefix(reason)
     assert more in advice if more not in ("", "alone") else advice == ""
-    why = gpu_errors.gpu_fault(RuntimeError(message))
+    why = gpu_errors.unusable_gpu_reason(RuntimeError(message))
     assert bool(why) == (kind == "PREEMPTED" and more != "")
     assert why is None or more in why
 
 
 def test_no_sign_hides_behind_another() -> None:
-    begin = gpu_errors.CUDA_BEGINS[0]
-    assert [find_pattern(f"{begin}{sign.text}\nCompile with") for sign in gpu_errors.CUDA_PATTERNS] == [
+    begin = gpu_errors.CUDA_MESSAGE_PREFIXES[0]
+    assert [find_gpu_error_pattern(f"{begin}{sign.text}\nCompile with") for sign in gpu_errors.CUDA_PATTERNS] == [
         *gpu_errors.CUDA_PATTERNS
     ]
-    assert [find_pattern(f"{sign.text}. See") for sign in gpu_errors.LIBRARY_PATTERNS] == [*gpu_errors.LIBRARY_PATTERNS]
+    assert [find_gpu_error_pattern(f"{sign.text}. See") for sign in gpu_errors.LIBRARY_PATTERNS] == [*gpu_errors.LIBRARY_PATTERNS]
 
 
 def test_what_cuda_says_is_written_as_cuda_writes_it() -> None:
@@ -126,7 +126,7 @@ def test_what_cuda_says_is_written_as_cuda_writes_it() -> None:
 @given(st.sampled_from(gpu_errors.CUDA_PATTERNS).map(lambda sign: sign.text))
 def test_what_cuda_says_counts_only_where_cuda_says_it(text: str) -> None:
     assert failure_of_error(raised(ValueError(text))).kind == "BUG"
-    assert gpu_errors.gpu_fault(ValueError(text)) is None
+    assert gpu_errors.unusable_gpu_reason(ValueError(text)) is None
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -197,11 +197,11 @@ def test_a_node_is_out_of_reach_where_ray_says_so_or_nothing_listens() -> None:
             return {"NodeID": name, "Alive": alive, "NodeManagerAddress": "127.0.0.1", "NodeManagerPort": port}
 
         nodes = [told("one"), told("other", alive=False)]
-        assert not is_out_of_reach("one", nodes)
-        assert is_out_of_reach("other", nodes)
-        assert not is_out_of_reach("unknown", nodes)
-        assert not is_out_of_reach(None, nodes)
-    assert is_out_of_reach("one", nodes)
+        assert not is_node_unreachable("one", nodes)
+        assert is_node_unreachable("other", nodes)
+        assert not is_node_unreachable("unknown", nodes)
+        assert not is_node_unreachable(None, nodes)
+    assert is_node_unreachable("one", nodes)
 
 
 class Odd(Exception):

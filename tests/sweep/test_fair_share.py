@@ -11,10 +11,10 @@ from course import Course, spec_of
 from ray.tune.search import Searcher
 
 from study.home.folder import Home
-from study.spec.schema import Resources
+from study.spec.schema import TrialResources
 from study.sweep import fair_share
 from study.sweep.fair_share import ClusterShare, new_peer
-from study.sweep.nodes import Nodes
+from study.sweep.nodes import TrialNodes
 from study.sweep.tune_adapters import JobSearcher, ReportingScheduler
 
 CPUS = 4
@@ -50,7 +50,7 @@ class Cluster:
         self.home, self.drivers = home, list[Driver]()
 
     def join(self, jobs: int, owner: str = "ann", cluster: str = "here:1", most: int = CPUS, **of: bool) -> Driver:
-        mine = new_peer(owner, cluster, Resources(cpu=1), most)
+        mine = new_peer(owner, cluster, TrialResources(cpu=1), most)
         there = {"CPU": float(CPUS)}
         share = ClusterShare(self.home, mine, lambda: most, lambda: there, self.idle, **of)
         self.drivers.append(Driver(share, jobs))
@@ -199,7 +199,7 @@ def test_a_free_process_is_given_back_where_another_study_waits(cluster: Cluster
     """By a trial that takes it and fails; one alone keeps its processes, and so does one whose trial waits for one."""
     course = Course(tmp_path / "ledger.jsonl", spec_of("search.sampler=random"))
     folder, mine = Home(tmp_path / "home").create_study(course.spec), cluster.join(100, most=2).share
-    searcher = JobSearcher(course.agenda, folder, Nodes(course.spec.resources, list), lambda: 2, mine)
+    searcher = JobSearcher(course.agenda, folder, TrialNodes(course.spec.resources, list), lambda: 2, mine)
     mine._there = lambda: {"CPU": 2.0}
     first, second = searcher.suggest("first"), searcher.suggest("second")
     mine.note_running_trials(2)
@@ -227,7 +227,7 @@ def test_a_study_whose_turn_it_is_not_leaves_tunes_loop(cluster: Cluster, tmp_pa
     """Tune would ask for ten minutes on end, and end no process meanwhile."""
     course = Course(tmp_path / "ledger.jsonl", spec_of("search.sampler=random"))
     folder, mine = Home(tmp_path / "home").create_study(course.spec), cluster.join(100, most=1)
-    searcher = JobSearcher(course.agenda, folder, Nodes(course.spec.resources, list), lambda: 1, mine.share)
+    searcher = JobSearcher(course.agenda, folder, TrialNodes(course.spec.resources, list), lambda: 1, mine.share)
     cluster.join(100)
     for driver in cluster.drivers:
         driver.share._there = lambda: {"CPU": 1.0}

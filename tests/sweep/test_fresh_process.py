@@ -19,11 +19,11 @@ from course import payload
 
 from study.sweep import fresh_process
 from study.sweep.failures import TrialFailedError
-from study.sweep.fresh_process import run_fresh
+from study.sweep.fresh_process import run_job_in_fresh_process
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload
 from study.training import TrainOptions, TrialConfig
-from study.upstream.scratch import TRIAL
+from study.upstream.scratch import TRIAL_FOLDER_PREFIX
 
 HERE = str(Path(polluting.__file__).parent)
 
@@ -52,9 +52,9 @@ class Heard:
 @pytest.fixture(autouse=True, scope="module")
 def _servers_end() -> Iterator[None]:
     yield
-    for server in fresh_process._servers.values():
+    for server in fresh_process._fork_servers.values():
         server.close()
-    fresh_process._servers.clear()
+    fresh_process._fork_servers.clear()
 
 
 class Functions:
@@ -80,7 +80,7 @@ class Functions:
     def run(self, name: str, epochs: int = 2, stop: int = 0, **config: Any) -> Heard:
         heard = Heard(stop)
         try:
-            run_fresh(self.job(name, epochs, **config), heard)
+            run_job_in_fresh_process(self.job(name, epochs, **config), heard)
         except SystemExit:
             assert stop
         return heard
@@ -122,12 +122,12 @@ FEW = ("default_dtype", "environ", "folder", "random")
 )
 def test_a_trial_finds_nothing_of_the_one_before(way: str, polluted: tuple[Functions, dict[str, Any]]) -> None:
     mine, before = polluted
-    server = dict(fresh_process._servers)
+    server = dict(fresh_process._fork_servers)
     assert len(mine.run("train", way=way).epochs) == 2
     mine.run("train", file=str(found := mine.folder / f"{way}.json"))
     assert json.loads(found.read_text()).items() == before.items()
     assert before["loaded"] == [0, 1, 2, 3]
-    assert fresh_process._servers == server  # one for all
+    assert fresh_process._fork_servers == server  # one for all
     if way == "processes":
         assert _is_gone(int((mine.folder / "left").read_text()))
     assert not _left()
@@ -135,7 +135,7 @@ def test_a_trial_finds_nothing_of_the_one_before(way: str, polluted: tuple[Funct
 
 def _left() -> list[psutil.Process]:
     """What the servers have started and not ended."""
-    servers = [psutil.Process(server._process.pid) for server in fresh_process._servers.values()]
+    servers = [psutil.Process(server._process.pid) for server in fresh_process._fork_servers.values()]
     return [process for server in servers for process in server.children(recursive=True)]
 
 
@@ -381,7 +381,7 @@ def test_a_trial_ends_with_the_process_that_asked_for_it(tmp_path: Path) -> None
 def _sleeps(found: list[psutil.Process]) -> bool:
     """Return whether the trial has its folder."""
     held = [file.path for process in found for file in process.open_files()]
-    return any(TRIAL in path for path in held) and any(process.status() == "sleeping" for process in found)
+    return any(TRIAL_FOLDER_PREFIX in path for path in held) and any(process.status() == "sleeping" for process in found)
 
 
 IMPORTED = """
@@ -443,7 +443,7 @@ def test_what_a_module_draws_when_it_is_imported_is_the_same_in_every_process(fu
             yield {"val/accuracy": DRAWN, "val/order": float(list({"a", "b", "c", "d"}).index("a"))}
     """)
     first = mine.run("draws", epochs=1).epochs
-    fresh_process._servers.popitem()[1].close()
+    fresh_process._fork_servers.popitem()[1].close()
     assert mine.run("draws", epochs=1).epochs == first
 
 
@@ -460,7 +460,7 @@ def test_only_the_end_of_a_long_output_is_kept(functions: Any, monkeypatch: pyte
     mine.run("silent", epochs=1)
     assert not mine.output.exists()
     mine.run("prints", epochs=1)
-    assert mine.output.read_bytes().startswith(fresh_process.LEFT_OUT)
+    assert mine.output.read_bytes().startswith(fresh_process.OUTPUT_LEFT_OUT_TEXT)
     assert mine.output.read_text().endswith("x end\n")
 
 
@@ -493,7 +493,7 @@ def test_the_folder_of_outputs_may_vanish_before_a_file_is_opened_in_it(
         return opened(path, *given, **named)
 
     monkeypatch.setattr(Path, "open", late)
-    with fresh_process._trial_output(file) as output:
+    with fresh_process._keep_output_tail(file) as output:
         output.write(b"said")
     assert not left
     assert file.read_bytes() == b"said"

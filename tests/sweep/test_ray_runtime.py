@@ -7,7 +7,7 @@ import ray
 from own_process import as_driver
 from ray._private.utils import check_version_info
 
-from study.sweep.ray_runtime import ClusterUnreachableError, _connect
+from study.sweep.ray_runtime import ClusterUnreachableError, _connect_to_cluster
 
 LITTERS = """
 import gc, threading, weakref
@@ -102,6 +102,6 @@ def test_a_cluster_of_another_ray_is_told_with_both_versions_and_what_to_install
 
     monkeypatch.setattr(ray, "init", joins)
     with pytest.raises(ClusterUnreachableError) as refused:
-        _connect("10.0.0.1:6379")
+        _connect_to_cluster("10.0.0.1:6379")
     assert all(part in str(refused.value) for part in told), str(refused.value)
     assert "\n" not in str(refused.value)

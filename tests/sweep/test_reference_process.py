@@ -22,7 +22,7 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord, finite_metrics, has_test_metrics
 from study.ranking import Results
 from study.spec import StudySpec
-from study.spec.reference_models import requested_references
+from study.spec.reference_models import requested_reference_names
 from study.sweep.agenda import Agenda
 from study.sweep.early_stopping import EarlyStopping
 from study.sweep.reference_process import ReferenceFitter, fit_references, missing_references
@@ -84,7 +84,7 @@ def test_a_process_fits_them_and_each_is_an_event(tmp_path: Path) -> None:
         assert said == [f"fitting what needs no search: {', '.join(NAMES)}"]
         assert missing_references(spec, agenda.record) == []
     record = told(folder)
-    assert list(record.reference_events) == NAMES == list(requested_references(spec))
+    assert list(record.reference_events) == NAMES == list(requested_reference_names(spec))
     assert record.trials == {}
     assert record.n_test_readings == 3
     dataset = data.load(spec.data_sections[0])
@@ -148,7 +148,7 @@ def test_one_that_cannot_be_fitted_fails_alone(monkeypatch: pytest.MonkeyPatch) 
     def fails(train: fits.ReferenceRows, seed: int) -> object:
         raise MemoryError("no room for\nthat")
 
-    monkeypatch.setattr(fits, "FITTERS", {**fits.FITTERS, "logistic_regression": fails})
+    monkeypatch.setattr(fits, "FITTERS", {**fits.REFERENCE_FITTERS, "logistic_regression": fails})
     found: list[ReferenceFitted] = []
     fit_references(spec_of(ON), False, NAMES, found.append)
     assert [event.name for event in found] == NAMES

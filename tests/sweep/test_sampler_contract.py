@@ -17,10 +17,10 @@ from optuna.trial import TrialState as OptunaTrialState
 
 from study.home.events import TrialState
 from study.spec import StudySpec
-from study.spec.sampler_facts import SAMPLERS, SamplerFacts
+from study.spec.sampler_facts import SAMPLER_CAPABILITIES, SamplerCapabilities
 from study.sweep import samplers
-from study.sweep.optuna_history import TrialEnd
-from study.sweep.samplers import Strategy
+from study.sweep.optuna_history import ConfigurationOutcome
+from study.sweep.samplers import SearchStrategy
 from study.sweep.search_stage import UntriedSuggestions
 
 RANGES = {
@@ -78,7 +78,7 @@ LENGTHS = {"gp": 24}
 """Trials until a sampler is past its random beginning, where these are not 26."""
 
 
-def cases(name: str, can: SamplerFacts) -> Iterator[tuple[str, Case]]:
+def cases(name: str, can: SamplerCapabilities) -> Iterator[tuple[str, Case]]:
     """A sampler on the spaces and aims that it says it can search."""
     plain = CELLS if can.every_cell else SMOOTH if can.every_key else MIXED
     conditions = CELLS if can.every_cell else plain if can.every_key else CONDITIONAL
@@ -88,21 +88,21 @@ def cases(name: str, can: SamplerFacts) -> Iterator[tuple[str, Case]]:
     yield f"{name}, conditions, constraints", Case(name, conditions, aims, trials)
 
 
-CASES = dict(case for name, can in SAMPLERS.items() for case in cases(name, can))
+CASES = dict(case for name, can in SAMPLER_CAPABILITIES.items() for case in cases(name, can))
 CASE = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
 
-def told(spec: StudySpec, number: int, params: dict[str, Any], state: TrialState) -> TrialEnd:
+def told(spec: StudySpec, number: int, params: dict[str, Any], state: TrialState) -> ConfigurationOutcome:
     """Smooth metrics: accuracy is best in the middle of each range, the gap grows with lambda."""
     away = sum((one / 2 - 0.5) ** 2 for key, one in params.items() if key in ("method.lambda", "train.momentum"))
     accuracy, gap = math.exp(-away) + number % 7 / 1000, params.get("method.lambda", 0.0) / 4
     last = {"complete": 4, "pruned": 2, "failed": 1}[state]
     reports = [{"val/accuracy": accuracy * share / 4, "val/equalized_odds": gap} for share in range(1, last + 1)]
     scores = [(epoch, score) for epoch, one in enumerate(reports, 1) if (score := spec.objective.score(one))]
-    return TrialEnd(number, state, scores, scores[-1][1] if state == "complete" else None)
+    return ConfigurationOutcome(number, state, scores, scores[-1][1] if state == "complete" else None)
 
 
-Event = tuple[int, dict[str, Any]] | TrialEnd
+Event = tuple[int, dict[str, Any]] | ConfigurationOutcome
 
 
 def grown(spec: StudySpec, trials: int, at_once: int = 3) -> list[Event]:
@@ -126,14 +126,14 @@ def grown(spec: StudySpec, trials: int, at_once: int = 3) -> list[Event]:
 
 
 def asked(story: list[Event]) -> list[dict[str, Any]]:
-    return [event[1] for event in story if not isinstance(event, TrialEnd)]
+    return [event[1] for event in story if not isinstance(event, ConfigurationOutcome)]
 
 
 def replayed(spec: StudySpec, story: list[Event]) -> UntriedSuggestions:
     """A new sampler to which all that happened is told, its parameters as the ledger keeps them."""
     sampler = UntriedSuggestions(spec)
     for event in story:
-        if isinstance(event, TrialEnd):
+        if isinstance(event, ConfigurationOutcome):
             sampler.tell(event)
         else:
             sampler.adopt(event[0], json.loads(json.dumps(event[1])))
@@ -145,7 +145,7 @@ class TestEverySampler:
     def test_replayed_to_any_moment_it_goes_on_as_the_uninterrupted_one(self, case: Case) -> None:
         spec, story = case.spec, case.history
         for count, event in enumerate(story):
-            if not isinstance(event, TrialEnd) and (event[0] % 4 == 0 or event[0] > case.trials - 3):
+            if not isinstance(event, ConfigurationOutcome) and (event[0] % 4 == 0 or event[0] > case.trials - 3):
                 assert replayed(spec, story[:count]).ask(event[0]) == event[1]
 
     @CASE
@@ -166,7 +166,7 @@ class TestEverySampler:
 
     @CASE
     def test_each_end_is_told_as_what_it_was(self, case: Case) -> None:
-        spec, ends = case.spec, {event.number: event for event in case.history if isinstance(event, TrialEnd)}
+        spec, ends = case.spec, {event.number: event for event in case.history if isinstance(event, ConfigurationOutcome)}
         trials = replayed(spec, case.history).history()
         assert [trial.number for trial in trials] == list(range(case.trials))
         for trial in trials:
@@ -208,14 +208,14 @@ class TestEverySampler:
 
 def test_the_example_of_the_base_class_is_a_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
     there = dict(vars(samplers))
-    exec(dedent((Strategy.__doc__ or "").partition("needs:\n")[2]), there)
-    monkeypatch.setitem(cast("dict[str, type[Strategy]]", samplers.STRATEGIES), "halves", there["Halves"])
+    exec(dedent((SearchStrategy.__doc__ or "").partition("needs:\n")[2]), there)
+    monkeypatch.setitem(cast("dict[str, type[SearchStrategy]]", samplers.STRATEGIES), "halves", there["Halves"])
     spec = spec_of("random", SMOOTH)
     spec = replace(spec, search=spec.search.model_copy(update={"sampler": "halves"}))
     story = grown(spec, 8)
     assert [params["method.lambda"] < 1 for params in asked(story)[:1] + asked(story)[-1:]] == [True, False]
     for at, event in enumerate(story):
-        if not isinstance(event, TrialEnd):
+        if not isinstance(event, ConfigurationOutcome):
             assert replayed(spec, story[:at]).ask(event[0]) == event[1]
 
 
@@ -251,7 +251,7 @@ def test_another_process_suggests_the_same() -> None:
 def test_the_gaussian_process_goes_on_as_before(given: tuple[str, ...]) -> None:
     spec = spec_of("gp", SMOOTH, *given)
     story = grown(spec, 20)
-    last = next(at for at, event in enumerate(story) if not isinstance(event, TrialEnd) and event[0] == 19)
+    last = next(at for at, event in enumerate(story) if not isinstance(event, ConfigurationOutcome) and event[0] == 19)
     assert replayed(spec, story[:last]).ask(19) == asked(story)[19]
 
 
@@ -268,14 +268,14 @@ def test_the_gaussian_process_goes_on_as_before(given: tuple[str, ...]) -> None:
 def test_what_is_outside_the_space_is_left_out(params: dict[str, Any]) -> None:
     sampler = UntriedSuggestions(spec_of("tpe", CONDITIONAL))
     sampler.adopt(0, params)
-    sampler.tell(TrialEnd(0, "failed"))
+    sampler.tell(ConfigurationOutcome(0, "failed"))
     assert sampler.history() == []
 
 
 def test_a_complete_trial_without_its_metric_is_no_value() -> None:
     sampler = UntriedSuggestions(spec_of("tpe", MIXED))
     sampler.ask(0)
-    sampler.tell(TrialEnd(0, "complete"))
+    sampler.tell(ConfigurationOutcome(0, "complete"))
     assert [one.state for one in sampler.history()] == [OptunaTrialState.FAIL]
 
 

@@ -10,9 +10,9 @@ from helpers import quickstart
 from optuna.trial import TrialState
 
 from study.spec import StudySpec, load_study
-from study.spec.objective import Score
-from study.spec.sampler_facts import SAMPLERS
-from study.sweep.optuna_history import OptunaHistory, TrialEnd
+from study.spec.objective import TrialScore
+from study.spec.sampler_facts import SAMPLER_CAPABILITIES
+from study.sweep.optuna_history import ConfigurationOutcome, OptunaHistory
 from study.sweep.search_stage import UntriedSuggestions
 
 SPACE = "{method.alpha: {low: 0.0, high: 1.0}, method.lambda: {low: 0.0, high: 1.0}}"
@@ -32,12 +32,12 @@ def away(params: dict[str, Any]) -> float:
     return math.dist([params[key] for key in BEST], list(BEST.values()))
 
 
-def score(*gains: float, excesses: tuple[float, ...] = ()) -> Score:
-    return Score(gains, gains, excesses)
+def score(*gains: float, excesses: tuple[float, ...] = ()) -> TrialScore:
+    return TrialScore(gains, gains, excesses)
 
 
-def complete(number: int, *gains: float, excesses: tuple[float, ...] = ()) -> TrialEnd:
-    return TrialEnd(number, "complete", (), score(*gains, excesses=excesses))
+def complete(number: int, *gains: float, excesses: tuple[float, ...] = ()) -> ConfigurationOutcome:
+    return ConfigurationOutcome(number, "complete", (), score(*gains, excesses=excesses))
 
 
 def searched(sampler: UntriedSuggestions, trials: int, at: int = 0) -> list[dict[str, Any]]:
@@ -124,8 +124,8 @@ class TestHistory:
         history = self.fill(self.history(), [(0.1,), (0.9,)])
         for number in (2, 3, 4):
             history.add_trial(number, BEST)
-        history.tell(TrialEnd(2, "pruned", [(1, score(0.3))]))
-        history.tell(TrialEnd(3, "failed"))
+        history.tell(ConfigurationOutcome(2, "pruned", [(1, score(0.3))]))
+        history.tell(ConfigurationOutcome(3, "failed"))
         assert self.numbers(history, 1, 1) == [1, 2, 4]
         assert self.numbers(history, 1, 1, pruned=False) == [1, 4]
         assert history.trials[4].state == TrialState.RUNNING
@@ -139,7 +139,7 @@ class TestHistory:
         missed = spec.objective.score({"val/accuracy": 0.7, "val/equalized_odds": 0.05})
         for number, end in enumerate((far, kept, missed)):
             history.add_trial(number, BEST)
-            history.tell(TrialEnd(number, "complete", (), end))
+            history.tell(ConfigurationOutcome(number, "complete", (), end))
         told = [list(trial.constraints.items()) for trial in history.select_trials(9, 9, pruned=False)]
         odds, accuracy = spec.search.constraints
         assert told == [
@@ -154,7 +154,7 @@ class TestHistory:
         spec = spec_of("gp", f"search.space={SPACE}", TWO_LIMITS)
         history = OptunaHistory(spec)
         history.add_trial(0, BEST)
-        history.tell(TrialEnd(0, "complete", (), spec.objective.score(report)))
+        history.tell(ConfigurationOutcome(0, "complete", (), spec.objective.score(report)))
         assert (history.trials[0].state, history.trials[0].constraints) == (TrialState.FAIL, {})
         assert history.select_trials(9, 9, pruned=True) == []
 
@@ -173,7 +173,7 @@ def test_constraints_keep_the_search_where_they_are_kept() -> None:
 KINDS = [False, 0, 0.5, True, 1]
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", SAMPLER_CAPABILITIES)
 def test_choices_that_python_calls_equal_are_told_apart(sampler: str, tmp_path: Path) -> None:
     file = tmp_path / "kinds.yaml"
     method = {"name": "own_function", "function": "own_functions:train"}

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from study.sweep.driver import STOPPING_MESSAGE, DUPLICATE_SIGNAL_S, stop_study_on_signals
+from study.sweep.driver import DUPLICATE_SIGNAL_S, STOPPING_MESSAGE, stop_study_on_signals
 from study.upstream import interrupt
 
 BUSY = """
@@ -133,7 +133,7 @@ def test_another_signal_soon_after_the_first_is_not_lost_while_a_library_is_load
 
     def load_and_go_on() -> None:
         importlib.import_module("loaded_in_a_test")
-        time.sleep(10 * interrupt.AGAIN)
+        time.sleep(10 * interrupt.RESEND_DELAY_S)
 
     with stop_study_on_signals(agenda(), lambda _: None), pytest.raises(KeyboardInterrupt):
         load_and_go_on()
@@ -143,7 +143,7 @@ def test_each_signal_waits_for_a_library_anew(monkeypatch: pytest.MonkeyPatch) -
     loads, comes = True, list[None]()
     monkeypatch.setattr(interrupt, "LOADING", 0.1)
     monkeypatch.setattr(interrupt, "_is_loading", lambda frame: loads)
-    dropped = interrupt.DroppedInterrupts(print)
+    dropped = interrupt.DroppedInterruptResender(print)
     monkeypatch.setattr(dropped, "_come_again", lambda: comes.append(None))
     dropped.interrupt(None)
     time.sleep(0.2)
@@ -154,7 +154,7 @@ def test_each_signal_waits_for_a_library_anew(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(interrupt.IS_HELD, reason="under nohup a terminal that is closed stops nothing")
+@pytest.mark.skipif(interrupt.IGNORES_HANGUP, reason="under nohup a terminal that is closed stops nothing")
 def test_a_closed_terminal_stops_once_however_often_it_says_so() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     asked, told = agenda(), list[str]()
@@ -216,13 +216,13 @@ def test_outside_the_main_thread_nothing_is_changed() -> None:
     assert seen == [before]
 
 
-@pytest.mark.parametrize("number", interrupt.NUMBERS)
+@pytest.mark.parametrize("number", interrupt.STOP_SIGNALS)
 def test_one_that_a_library_swallowed_before_is_obeyed(number: signal.Signals) -> None:
-    before = {each: signal.getsignal(each) for each in interrupt.NUMBERS}
+    before = {each: signal.getsignal(each) for each in interrupt.STOP_SIGNALS}
     hook, sys.unraisablehook = sys.unraisablehook, lambda lost: None
     asked, told = agenda(), list[str]()
     try:
-        interrupt.raise_on_signals()
+        interrupt.raise_interrupt_on_signals()
         with stop_study_on_signals(agenda(), told.append):
             assert told == []
         Library(number)  # destroyed at once

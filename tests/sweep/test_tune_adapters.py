@@ -20,10 +20,10 @@ from ray.tune.search import SearchGenerator
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import read_entries
 from study.home.provenance import device_text, used_devices
-from study.spec.schema import Resources
+from study.spec.schema import TrialResources
 from study.sweep.agenda import StudyCannotContinueError, TrialJob
 from study.sweep.failures import NodeUnusableError
-from study.sweep.nodes import Nodes, placement_group
+from study.sweep.nodes import TrialNodes, placement_group_of_config
 from study.sweep.tune_adapters import JobSearcher, ReportingScheduler
 
 
@@ -101,10 +101,10 @@ def test_a_trial_that_is_suggested_once_a_node_is_left_out_is_not_placed_there(
     course: Course, folder: StudyFolder, tmp_path: Path
 ) -> None:
     """Tune works with a copy of what says where: the copy learnt of no node."""
-    nodes = Nodes(Resources(gpu=0.25), list)
+    nodes = TrialNodes(TrialResources(gpu=0.25), list)
     searcher = JobSearcher(course.agenda, folder, nodes, lambda: 9)
     algorithm, places = SearchGenerator(searcher), list[Any]()
-    work = tune.with_resources(lambda config: None, placement_group)
+    work = tune.with_resources(lambda config: None, placement_group_of_config)
     algorithm.add_configurations([Experiment("session", work, num_samples=9, storage_path=str(tmp_path))])
     for left_out in ("", "", "far"):
         if left_out:
@@ -129,8 +129,8 @@ def test_a_node_whose_gpu_fails_is_named_and_its_trial_runs_elsewhere(
     """The trial is at no fault; where no other node is left the study ends, and the trial is there to go on with."""
     file = tmp_path / "error.pkl"
     assert isinstance(course.agenda.next(), TrialJob)
-    there = [{"NodeID": name, "Alive": True, "Resources": {"CPU": 4, "GPU": 1}} for name in ("near", "far")]
-    told, nodes = list[str](), Nodes(Resources(gpu=0.25), lambda: there)
+    there = [{"NodeID": name, "Alive": True, "TrialResources": {"CPU": 4, "GPU": 1}} for name in ("near", "far")]
+    told, nodes = list[str](), TrialNodes(TrialResources(gpu=0.25), lambda: there)
     scheduler = ReportingScheduler(course.agenda, folder, nodes, told.append)
     file.write_bytes(cloudpickle.dumps(NodeUnusableError("far", "host", "its driver is too old. Remedy: another")))
     scheduler.on_trial_error(None, of_tune(error=str(file)))

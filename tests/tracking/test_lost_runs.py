@@ -16,7 +16,7 @@ from tracked_study import SPEC, STATUS, append_second_session, make_home, make_s
 
 from study.commands.report import lead_parts
 from study.driver import run as running
-from study.driver.session import RunEnd, closing_lines, write_outputs
+from study.driver.session import RunEnd, closing_lines, write_study_outputs
 from study.errors import StudyStoppedError, UserError
 from study.home.events import ModelEvaluated, SessionClosed
 from study.home.folder import Home, StudyFolder
@@ -25,14 +25,19 @@ from study.home.record import StudyRecord
 from study.ranking import Results
 from study.tracking import Tracker
 from study.tracking import tracker as following
-from study.tracking.connection import find_damage, prepare_database, relocate_artifacts, set_aside_database
+from study.tracking.connection import (
+    correct_artifact_locations,
+    find_database_damage,
+    move_damaged_database_aside,
+    prepare_mlflow_database,
+)
 
 OTHERS = "those of other studies with: study resume NAME"
 
 
 def resumed(home: Home, folder: StudyFolder) -> RunEnd:
     """The end of `study resume`."""
-    return running.resume(home, folder.name, view=None)  # type: ignore[arg-type]  # nothing runs
+    return running.resume_study(home, folder.name, view=None)  # type: ignore[arg-type]  # nothing runs
 
 
 def again(home: Home, folder: StudyFolder) -> list[str]:
@@ -62,7 +67,7 @@ def home(complete: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hom
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     copy = Home(tmp_path / "home")
     shutil.copytree(complete.path, copy.path)
-    relocate_artifacts(copy.database_file, copy.artifacts_folder)
+    correct_artifact_locations(copy.database_file, copy.artifacts_folder)
     return copy
 
 
@@ -73,17 +78,17 @@ def folder(home: Home) -> StudyFolder:
 
 @pytest.mark.parametrize("how", DAMAGE)
 def test_a_damaged_file_is_told_from_a_sound_one(home: Home, how: str) -> None:
-    assert (find_damage(home.database_file), set_aside_database(home.database_file)) == (None, None)
+    assert (find_database_damage(home.database_file), move_damaged_database_aside(home.database_file)) == (None, None)
     hurt, told = DAMAGE[how]
     hurt(home.database_file)
     content = home.database_file.read_bytes()
-    why, aside = set_aside_database(home.database_file) or ("", Path())
+    why, aside = move_damaged_database_aside(home.database_file) or ("", Path())
     assert sqlite_says(why, told)
     assert (aside, aside.read_bytes()) == (home.path / "mlflow.db.damaged-1", content)
     assert not home.database_file.exists()
-    assert find_damage(home.database_file) is None
+    assert find_database_damage(home.database_file) is None
     home.database_file.write_text("again")
-    assert (set_aside_database(home.database_file) or ("", Path()))[1] == home.path / "mlflow.db.damaged-2"
+    assert (move_damaged_database_aside(home.database_file) or ("", Path()))[1] == home.path / "mlflow.db.damaged-2"
 
 
 def sqlite_says(why: str, told: str) -> bool:
@@ -94,7 +99,7 @@ def test_a_file_that_another_process_writes_to_is_not_damaged(home: Home, monkey
     monkeypatch.setattr("study.tracking.connection.SQLITE_BUSY_TIMEOUT_S", 0.1)
     with closing(sqlite3.connect(home.database_file, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        assert find_damage(home.database_file) is None
+        assert find_database_damage(home.database_file) is None
 
 
 def runs_of(home: Home) -> dict[str, Any]:
@@ -125,7 +130,7 @@ def files(home: Home) -> dict[tuple[str, str], bytes]:
 def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFolder) -> None:
     """With the artifacts that they had, also those that the study itself has no more."""
     record = StudyRecord.load(folder.ledger_file)
-    made = write_outputs(folder, Results(SPEC, record)), lead_parts(Results(SPEC, record))
+    made = write_study_outputs(folder, Results(SPEC, record)), lead_parts(Results(SPEC, record))
     with pytest.raises(UserError, match="complete, there is nothing to go on with"):
         resumed(home, folder)
     assert Tracker(home, folder, SPEC).attach(*made) is None  # as at the end of a run
@@ -210,7 +215,7 @@ def test_other_studies_whose_runs_were_in_it_are_named(home: Home, folder: Study
     text(home.database_file)
     outlast_connections()
     with pytest.raises(UserError, match=r"mlflow.db: damaged: file is not a database.*study resume quickstart and"):
-        prepare_database(home)
+        prepare_mlflow_database(home)
     assert again(home, folder)[0].endswith(OTHERS)
     (note,) = again(home, other)
     assert note == (

@@ -14,7 +14,7 @@ from tracked_study import SPEC, STATUS
 
 from study.home.folder import Home, StudyFolder
 from study.tracking import Tracker, refresh_artifacts
-from study.tracking.connection import relocate_artifacts
+from study.tracking.connection import correct_artifact_locations
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_artifacts_of_a_run_that_goes_on_go_where_the_home_is_now(used: Home, fo
     """Also if a machine that sees the home by another path looked at it meanwhile."""
     tracker = Tracker(used, folder, SPEC)
     assert tracker.attach({folder.spec_file: "one"}) is None
-    relocate_artifacts(used.database_file, used.path.parent / "mounted" / "artifacts")
+    correct_artifact_locations(used.database_file, used.path.parent / "mounted" / "artifacts")
     forget_places()
     assert cells(used.database_file, "/mounted/")
     assert tracker.attach({folder.spec_file: "two"}) is None

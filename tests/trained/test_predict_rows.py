@@ -21,7 +21,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.spec import load_study
 from study.trained import Classifier, Description
-from study.trained.evaluate import evaluate
+from study.trained.evaluate import evaluate_model
 from study.trained.prediction import predict_rows
 
 
@@ -152,19 +152,19 @@ def test_a_table_of_another_kind_is_refused(loans: StudyFolder, here: Path, text
 def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFolder, here: Path) -> None:
     """Not with the mean of the other table's own rows; a value that training had not is refused."""
     home, model = Home(here / "home"), loans.description_file(0)
-    own = evaluate(home, model, "train")
+    own = evaluate_model(home, model, "train")
     text = table_of(loans).read_text()
     lines = text.splitlines()
     few = [line for number, line in enumerate(lines) if number % 3 or not number]
     people(here / "shifted.csv")
     (here / "shifted.csv").write_text("\n".join(few))
-    assert own == evaluate(home, model, "train", assignments=[f"data.path={table_of(loans)}"])
+    assert own == evaluate_model(home, model, "train", assignments=[f"data.path={table_of(loans)}"])
     dataset = data.load_encoded(
         {**loans.spec().base["data"], "path": "shifted.csv"}, Description.read(model).encoding or ()
     )[0]
     classifier = Classifier.load(model, "cpu")
     expected = np.mean(classifier.probabilities(dataset.splits["val"].inputs).argmax(1) == dataset.splits["val"].target)
-    found = evaluate(home, model, "val", assignments=["data.path=shifted.csv"]).metrics
+    found = evaluate_model(home, model, "val", assignments=["data.path=shifted.csv"]).metrics
     assert found["val/accuracy"] == pytest.approx(expected)
     rows = pd.read_csv("shifted.csv")
     again = TrainedModel(classifier).predict(rows)
@@ -173,7 +173,7 @@ def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFold
     with pytest.raises(
         UserError, match=r"other\.csv: the model can take none of its rows: column 'job': 'pilot' \(\d+ ro"
     ):
-        evaluate(home, model, "val", assignments=["data.path=other.csv"])
+        evaluate_model(home, model, "val", assignments=["data.path=other.csv"])
 
 
 def test_rows_that_the_model_cannot_take_are_left_out_and_told_once(loans: StudyFolder, here: Path) -> None:
@@ -188,8 +188,8 @@ def test_rows_that_the_model_cannot_take_are_left_out_and_told_once(loans: Study
     rows.loc[30, "income"] = "much"
     rows.to_csv("some.csv", index=False)
     home, model, split = Home(here / "home"), loans.description_file(0), ["data.split=part"]
-    found = evaluate(home, model, "all", assignments=["data.path=some.csv", *split], device="cpu")
-    expected = evaluate(home, model, "all", assignments=["data.path=sound.csv", *split], device="cpu")
+    found = evaluate_model(home, model, "all", assignments=["data.path=some.csv", *split], device="cpu")
+    expected = evaluate_model(home, model, "all", assignments=["data.path=sound.csv", *split], device="cpu")
     assert {**found.metrics} == pytest.approx({**expected.metrics}, nan_ok=True)
     assert found.samples == expected.samples == len(sound)
     assert sorted(found.left_out) == [5, 6, 7, 30]
@@ -236,7 +236,7 @@ def test_rows_with_gaps_are_evaluated_as_they_were_trained(here: Path, missing: 
     model = train_study(home, final_study(spec, [3], "gaps")).description_file(0)
     rows.loc[rows.index[11], "income"] = " "
     rows.iloc[::-1].to_csv("later.csv", index=False)
-    found = evaluate(home, model, "all", assignments=["data.path=later.csv"], device="cpu")
+    found = evaluate_model(home, model, "all", assignments=["data.path=later.csv"], device="cpu")
     assert gaps
     assert found.samples == len(rows) - {"drop": gaps + 1, "fill": 0, "error": 1}[missing]
     assert len(found.left_out) == (missing == "error")
@@ -244,13 +244,13 @@ def test_rows_with_gaps_are_evaluated_as_they_were_trained(here: Path, missing: 
 
 def test_a_table_that_changed_during_training_is_not_described(loans: StudyFolder, here: Path) -> None:
     """Its encoding would be another than the model's."""
-    from study.trained.model_files import _encoding
+    from study.trained.model_files import _table_encoding
 
     section, dataset = loans.spec().base["data"], data.load(loans.spec().base["data"])
-    assert _encoding(section, dataset) == Description.read(loans.description_file(0)).encoding
+    assert _table_encoding(section, dataset) == Description.read(loans.description_file(0)).encoding
     changed = people(here / "changed.csv", 90)
-    assert _encoding({**section, "path": str(changed)}, dataset) is None
-    assert _encoding({**section, "path": "nowhere.csv"}, dataset) is None
+    assert _table_encoding({**section, "path": str(changed)}, dataset) is None
+    assert _table_encoding({**section, "path": "nowhere.csv"}, dataset) is None
 
 
 def test_rows_with_a_column_twice_are_refused(loans: StudyFolder) -> None:
@@ -276,15 +276,15 @@ def test_other_rows_are_counted_in_the_models_groups(loans: StudyFolder, here: P
     """A table of one group alone gives the values of that group, wherever its name would stand among its own."""
     place = loans.description_file(0)
     home = Home(here / "home")
-    only = evaluate(home, place, "train", assignments=later(loans, {}, keep="m"), device="cpu").metrics
+    only = evaluate_model(home, place, "train", assignments=later(loans, {}, keep="m"), device="cpu").metrics
     assert {name for name, value in only.items() if "group_" in name and "_1_" in name and value is not None}
     assert all(value is None for name, value in only.items() if name.endswith(("group_0_0_accuracy", "1_0_accuracy")))
 
 
 def test_all_rows_of_another_table_are_measured_and_counted(loans: StudyFolder, here: Path) -> None:
     place, home, settings = loans.description_file(0), Home(here / "home"), later(loans, {})
-    found = evaluate(home, place, "all", assignments=settings, device="cpu")
-    parts = {split: evaluate(home, place, split, assignments=settings, device="cpu") for split in SPLITS}
+    found = evaluate_model(home, place, "all", assignments=settings, device="cpu")
+    parts = {split: evaluate_model(home, place, split, assignments=settings, device="cpu") for split in SPLITS}
     assert found.samples == len(pd.read_csv("later.csv")) == sum(part.samples for part in parts.values())
     right = sum((part.metrics[f"{split}/accuracy"] or 0) * part.samples for split, part in parts.items())
     assert found.metrics["all/accuracy"] == pytest.approx(right / found.samples)
@@ -292,7 +292,7 @@ def test_all_rows_of_another_table_are_measured_and_counted(loans: StudyFolder, 
         name.partition("/")[2] for name in found.metrics
     }
     with pytest.raises(UserError, match="the model's own data"):
-        evaluate(home, place, "all", device="cpu")
+        evaluate_model(home, place, "all", device="cpu")
 
 
 def test_other_rows_without_a_test_split_are_not_the_models_own(loans: StudyFolder, here: Path) -> None:
@@ -304,7 +304,7 @@ def test_other_rows_without_a_test_split_are_not_the_models_own(loans: StudyFold
     replace(description, told={**description.told, "test_fingerprint": None}).write(place)
     settings = [f"data.path={Path('parts.csv').absolute()}", "data.split=part"]
     try:
-        assert evaluate(Home(here / "home"), place, "all", assignments=settings, device="cpu").samples == len(frame)
+        assert evaluate_model(Home(here / "home"), place, "all", assignments=settings, device="cpu").samples == len(frame)
     finally:
         description.write(place)
 
@@ -324,8 +324,8 @@ def test_rows_of_a_bias_class_that_the_model_does_not_know_are_measured_by_class
     loans: StudyFolder, here: Path
 ) -> None:
     place, home = loans.description_file(0), Home(here / "home")
-    known = evaluate(home, place, "all", assignments=later(loans, {}), device="cpu")
-    some = evaluate(home, place, "all", assignments=later(loans, {"m": "x"}), device="cpu")
+    known = evaluate_model(home, place, "all", assignments=later(loans, {}), device="cpu")
+    some = evaluate_model(home, place, "all", assignments=later(loans, {"m": "x"}), device="cpu")
     assert (known.foreign_bias, some.foreign_bias) == ([], ["x"])
     by_class = ("all/accuracy", "all/balanced_accuracy", "all/log_loss")
     assert [some.metrics[name] for name in by_class] == pytest.approx([known.metrics[name] for name in by_class])
@@ -344,8 +344,8 @@ def test_a_model_whose_method_needs_the_bias_is_measured_on_rows_without_it(here
     model = train_study(Home(here / "home"), final_study(spec, [3], "needing")).description_file(0)
     rows.iloc[::-1].to_csv("turned.csv", index=False)
     home, path = Home(here / "home"), f"data.path={Path('turned.csv').absolute()}"
-    known = evaluate(home, model, "all", assignments=[path], device="cpu").metrics
-    found = evaluate(home, model, "all", assignments=[path, "data.bias=null"], device="cpu").metrics
+    known = evaluate_model(home, model, "all", assignments=[path], device="cpu").metrics
+    found = evaluate_model(home, model, "all", assignments=[path, "data.bias=null"], device="cpu").metrics
     assert found["all/accuracy"] == known["all/accuracy"]
     assert found["all/unbiased_accuracy"] is None
 
@@ -361,10 +361,10 @@ def test_other_rows_come_into_the_groups_of_numbers_that_the_model_has(here: Pat
     assert facts.bias_names == ("under 29.75", "29.75 to under 39.5", "39.5 to under 49.25", "49.25 and over")
     low = pd.read_csv(here / "people.csv").query("age < 29")
     pd.concat([low] * 3).to_csv("low.csv", index=False)
-    found = evaluate(Home(here / "home"), model, "train", assignments=["data.path=low.csv"], device="cpu").metrics
+    found = evaluate_model(Home(here / "home"), model, "train", assignments=["data.path=low.csv"], device="cpu").metrics
     assert found["train/group_0_0_accuracy"] >= 0
     assert found["train/group_0_1_accuracy"] is None
-    other = evaluate(Home(here / "home"), model, "train", assignments=["data.path=low.csv", "data.bias_bins=[24]"])
+    other = evaluate_model(Home(here / "home"), model, "train", assignments=["data.path=low.csv", "data.bias_bins=[24]"])
     assert set(other.foreign_bias) == {"under 24", "24 and over"}
 
 

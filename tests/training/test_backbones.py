@@ -16,7 +16,7 @@ from study.errors import UserError
 from study.training import Trial, TrialConfig, UnusableCheckpointError
 from study.training.config import TrainOptions
 from study.training.evaluation import build_networks
-from study.training.optimization import build_optimizer, build_scheduler, parameter_groups
+from study.training.optimization import make_lr_scheduler, make_optimizer, parameter_groups
 
 SMALL = "shufflenet_v2_x0_5"
 METHOD = {"name": "cross_entropy"}
@@ -39,8 +39,8 @@ def test_the_encoder_has_a_rate_of_its_own_in_every_epoch(name: str, weights: Pa
     options = TrainOptions(epochs=4, optimizer=name, learning_rate=0.3, lr_milestones=(0.5,), warmup_epochs=1)
     trial = told(weights, lr_factor=0.1)
     method = build_networks(trial, digits().facts)["method"]
-    of = build_optimizer(parameter_groups(method, options), options, torch.device("cpu"))
-    rates = build_scheduler(of, options)
+    of = make_optimizer(parameter_groups(method, options), options, torch.device("cpu"))
+    rates = make_lr_scheduler(of, options)
     encoder = {id(tensor) for tensor in method.network.encoder.parameters()}
     for expected in (0.3, 0.3, 0.03, 0.03):
         for group in of.param_groups:
@@ -87,7 +87,7 @@ def test_a_trained_model_needs_no_weights_file(weights: Path, tmp_path: Path) ->
     trial.save(tmp_path / "one.safetensors")
     measured = trial.evaluate("val")
     weights.unlink()
-    models.initial_weights._sha256.cache_clear()
+    models.initial_weights._cached_sha256.cache_clear()
     with pytest.raises(UserError, match="not found"):
         Trial(told(weights), digits(), "cpu")
     fresh = Trial(told(weights), digits(), "cpu", begins=False)

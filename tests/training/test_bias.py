@@ -13,8 +13,8 @@ from study.data.dataset import Dataset, Split
 from study.errors import UserError
 from study.methods import UNKNOWN, BatchLabels
 from study.training import Trial, TrialConfig
-from study.training.device import ResidentSplit
-from study.training.trial import known_labels
+from study.training.device import DeviceSplit
+from study.training.trial import labels_known_to_method
 
 CPU = torch.device("cpu")
 PARTLY = {"name": "fair_sup_con", "bias_source": "some_labels"}
@@ -29,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def known(of: TrialConfig, dataset: Dataset) -> BatchLabels:
     """What the method knows of the training split."""
-    return known_labels(ResidentSplit(dataset.splits["train"], dataset.facts, CPU).labels, of, dataset)
+    return labels_known_to_method(DeviceSplit(dataset.splits["train"], dataset.facts, CPU).labels, of, dataset)
 
 
 def known_bias(seed: int = 0, **method: object) -> torch.Tensor:

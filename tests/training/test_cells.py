@@ -14,9 +14,9 @@ from study.data import Facts
 from study.metrics import METRICS
 from study.metrics.selection_rules import RULES
 from study.training import metrics
-from study.training.counts import CLASS_SHRINKAGE, SHRINKAGE, CellStatistics
+from study.training.counts import CELL_PRIOR_SAMPLES, CLASS_PRIOR_SAMPLES, CellStatistics
 from study.training.counts import kinds_of_cells as alike
-from study.training.standard_errors import ERRORS
+from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 
 Table = list[list[tuple[int, int]]]
 """Right predictions and samples of each (class, group) cell."""
@@ -52,10 +52,10 @@ def oracle(table: Table, of: Facts) -> Expected:
     member = np.array(
         [[(y, s) in places for places in kinds(of)] + [y == c for c in range(of.classes)] for y, s in cells], float
     )
-    k, known, n_kinds = SHRINKAGE, samples > 0, len(kinds(of))
+    k, known, n_kinds = CELL_PRIOR_SAMPLES, samples > 0, len(kinds(of))
     weight, overall = samples / (samples + k), right.sum() / samples.sum()
     without = np.array([not known[member[:, kind] > 0].any() for kind in range(n_kinds)])
-    penalty = np.array([1 / k if empty else 0.0 for empty in without] + [CLASS_SHRINKAGE / k] * of.classes)
+    penalty = np.array([1 / k if empty else 0.0 for empty in without] + [CLASS_PRIOR_SAMPLES / k] * of.classes)
     aim = (right / (samples + k)) @ member + np.r_[without * overall / k, np.zeros(of.classes)]
     covariance = np.linalg.inv(member.T @ (weight[:, None] * member) + np.diag(penalty))
     prior = np.clip(member @ covariance @ aim, 0, 1)
@@ -101,12 +101,12 @@ def test_without_what_sets_classes_apart_a_kind_has_one_prior(drawn: tuple[Table
         patch.setattr("study.training.counts.CLASS_SHRINKAGE", 1e12)
         found = cells(table, of).shrunk
     for places in kinds(of):
-        weight = sum(table[y][s][1] / (table[y][s][1] + SHRINKAGE) for y, s in places)
+        weight = sum(table[y][s][1] / (table[y][s][1] + CELL_PRIOR_SAMPLES) for y, s in places)
         if weight > 0:
-            prior = sum(table[y][s][0] / (table[y][s][1] + SHRINKAGE) for y, s in places) / weight
+            prior = sum(table[y][s][0] / (table[y][s][1] + CELL_PRIOR_SAMPLES) for y, s in places) / weight
             for y, s in places:
                 right, samples = table[y][s]
-                assert float(found[y, s]) == pytest.approx((right + SHRINKAGE * prior) / (samples + SHRINKAGE))
+                assert float(found[y, s]) == pytest.approx((right + CELL_PRIOR_SAMPLES * prior) / (samples + CELL_PRIOR_SAMPLES))
 
 
 def test_a_rare_class_that_is_never_recognised_is_not_hidden() -> None:
@@ -152,7 +152,7 @@ def computed(prediction: list[int], target: list[int], bias: list[int], of: Fact
 
 def test_each_rule_has_its_standard_error() -> None:
     losses = {name for name in METRICS if name.endswith("log_loss")}
-    assert set(ERRORS) == {rule.metric for rule in RULES} | {"aligned_accuracy"} | losses
+    assert set(STANDARD_ERROR_FUNCTIONS) == {rule.metric for rule in RULES} | {"aligned_accuracy"} | losses
 
 
 def share_error(hits: list[bool]) -> float:

@@ -91,7 +91,7 @@ def test_writing_takes_at_most_its_share_of_the_time(tmp_path: Path, monkeypatch
         save(content, file)
 
     monkeypatch.setattr(checkpoint.torch, "save", slow)
-    kept, written = checkpoint.Checkpoint(tmp_path / "state.pt", {}, {}, {}, pause=checkpoint.PAUSE_PER_WRITE), []
+    kept, written = checkpoint.TrialCheckpointFile(tmp_path / "state.pt", {}, {}, {}, pause=checkpoint.MIN_PAUSE_PER_WRITE_TIME), []
     for epoch in range(1, 13):
         now[0] += 1.0
         kept.save(epoch)
@@ -100,7 +100,7 @@ def test_writing_takes_at_most_its_share_of_the_time(tmp_path: Path, monkeypatch
 
 
 def test_a_write_that_fails_leaves_the_file_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = checkpoint.Checkpoint(tmp_path / "state.pt", {}, {}, {})
+    kept = checkpoint.TrialCheckpointFile(tmp_path / "state.pt", {}, {}, {})
     kept.save(1)
 
     def full(content: object, file: object) -> None:

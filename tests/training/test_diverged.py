@@ -9,7 +9,7 @@ from torch import nn
 
 from study.data.dataset import Dataset
 from study.training import DivergedError, Trial
-from study.training.diverged import check_features, check_loss, check_networks
+from study.training.diverged import check_features_are_finite, check_loss_is_finite, check_networks_are_finite
 
 CONTRASTIVE = {"name": "eps_sup_info_nce", "temperature": 0.1, "regulariser": "fair_kl", "alpha": 0.1, "lambda": 1.0}
 CLASSIFIER = {"name": "cross_entropy"}
@@ -49,35 +49,35 @@ def test_a_trial_that_learns_nothing_is_complete_while_all_of_it_are_numbers(dat
 @pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
 def test_a_loss_that_is_no_number_is_divergence(loss: float) -> None:
     with pytest.raises(DivergedError, match=f"^loss is {loss} in epoch 3$"):
-        check_loss(loss, 3)
-    check_loss(-1e30, 3)
+        check_loss_is_finite(loss, 3)
+    check_loss_is_finite(-1e30, 3)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_one_value_among_all_is_enough(value: float) -> None:
     encoder = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
-    check_networks(encoder.parameters(), [encoder], 2)
+    check_networks_are_finite(encoder.parameters(), [encoder], 2)
     for tensor in encoder.state_dict().values():
         if tensor.is_floating_point():
             kept = tensor.clone()
             tensor.view(-1)[-1] = value
             with pytest.raises(DivergedError, match=r"in epoch 2$"):
-                check_networks(encoder.parameters(), [encoder], 2)
+                check_networks_are_finite(encoder.parameters(), [encoder], 2)
             tensor.copy_(kept)
-            check_networks(encoder.parameters(), [encoder], 2)
+            check_networks_are_finite(encoder.parameters(), [encoder], 2)
 
 
 def test_a_mask_of_an_encoder_is_no_statistic() -> None:
     """Attention masks are made of minus infinity."""
     encoder = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
     encoder.register_buffer("mask", torch.full((4, 4), -math.inf).triu(1))
-    check_networks(encoder.parameters(), [encoder], 2)
+    check_networks_are_finite(encoder.parameters(), [encoder], 2)
 
 
 def test_samples_without_features_are_counted() -> None:
     features = torch.ones(5, 3)
-    check_features(features, "val")
+    check_features_are_finite(features, "val")
     features[1, 2] = math.nan
     features[4] = math.inf
     with pytest.raises(DivergedError, match="of 2 of 5 samples of val"):
-        check_features(features, "val")
+        check_features_are_finite(features, "val")

@@ -31,10 +31,10 @@ from study.files import digest_of_file
 from study.models import frozen_networks, initial_weights
 from study.models.backbone_network import Backbone
 from study.models.efficientnet import EfficientNetLite0
-from study.models.network_keys import EARLY_LAYERS, columns_before_features
-from study.spec.search_checks import trial_faults
-from study.trained.classifier import Classifier
-from study.trained.description import Description
+from study.models.network_keys import EARLY_LAYER_MODULES, columns_before_features
+from study.spec.search_checks import all_trial_faults
+from study.trained.classifier import TrainedClassifier
+from study.trained.description import ModelDescription
 from study.training import Trial, TrialConfig, features, optimization
 from study.training.bias_from_early_layers import infer_bias_classes
 
@@ -66,9 +66,9 @@ def trial_config(**train: Any) -> TrialConfig:
 
 
 def test_the_definition_loads_the_packages_weights_exactly_and_knows_what_it_sees() -> None:
-    file, _ = initial_weights.find_file(MODEL)
+    file, _ = initial_weights.find_weights_file(MODEL)
     net = EfficientNetLite0().eval()
-    initial_weights.load_exactly(net, torch.load(file, weights_only=True), "does not fit")
+    initial_weights.load_state_exactly(net, torch.load(file, weights_only=True), "does not fit")
     for photograph, known in zip(load_sample_images().images, ("palace", "daisy"), strict=True):
         side = min(photograph.shape[:2])
         left, top = (photograph.shape[1] - side) // 2, (photograph.shape[0] - side) // 2
@@ -90,17 +90,17 @@ def test_features_are_computed_once_and_a_changed_picture_changes_its_row_alone(
         return forward(self, images)
 
     monkeypatch.setattr(Backbone, "forward", counted)
-    first = features.with_frozen_features(MODEL, dataset, CPU)
+    first = features.replace_inputs_with_frozen_features(MODEL, dataset, CPU)
     assert sum(computed) == 36
     assert first.facts.shape == (2024,)
     assert first.splits["train"].inputs.dtype == np.float16
-    assert features.with_frozen_features(MODEL, dataset, CPU).fingerprint == first.fingerprint
+    assert features.replace_inputs_with_frozen_features(MODEL, dataset, CPU).fingerprint == first.fingerprint
     assert sum(computed) == 36
     train = dataset.splits["train"]
     changed = train.inputs.copy()
     changed[3] = 255 - changed[3]
     other = replace(dataset, splits={**dataset.splits, "train": replace(train, inputs=changed)})
-    second = features.with_frozen_features(MODEL, other, CPU)
+    second = features.replace_inputs_with_frozen_features(MODEL, other, CPU)
     assert sum(computed) == 37
     same = (first.splits["train"].inputs == second.splits["train"].inputs).all(1)
     assert same.tolist() == [at != 3 for at in range(12)]
@@ -130,10 +130,10 @@ def test_what_was_killed_goes_on_with_the_rows_that_it_had(monkeypatch: pytest.M
         return forward(self, images)
 
     monkeypatch.setattr(Backbone, "forward", counted)
-    resumed = features.with_frozen_features(MODEL, dataset, CPU)
+    resumed = features.replace_inputs_with_frozen_features(MODEL, dataset, CPU)
     assert sum(computed) == 600 - kept
     monkeypatch.setenv("STUDY_DATA", str(root / "again"))
-    whole = features.with_frozen_features(MODEL, dataset, CPU)
+    whole = features.replace_inputs_with_frozen_features(MODEL, dataset, CPU)
     for name, split in whole.splits.items():
         assert np.allclose(split.inputs, resumed.splits[name].inputs, rtol=2e-3, atol=2e-3)
 
@@ -141,7 +141,7 @@ def test_what_was_killed_goes_on_with_the_rows_that_it_had(monkeypatch: pytest.M
 def _kept(root: Path) -> int:
     """Rows in the file of the one network that has some."""
     for store in root.rglob("*.sqlite"):
-        if store.parent.name == features.STORES:
+        if store.parent.name == features.FEATURE_STORES_FOLDER:
             with closing(sqlite3.connect(store)) as database, suppress(sqlite3.OperationalError):  # no table yet
                 return int(database.execute("SELECT count(*) FROM rows").fetchone()[0])
     return 0
@@ -162,15 +162,15 @@ def test_a_classifier_of_pictures_predicts_what_the_trial_does_of_rows(
     assert size / 10 < (tmp_path / "mine.safetensors").stat().st_size < size  # what is frozen is not in it
     digest = digest_of_file(tmp_path / "mine.safetensors")
     told = models.describe_weights(own.model)
-    description = Description(own.to_document(), dataset.facts, "mine.safetensors", digest, {}, None, told)
+    description = ModelDescription(own.to_document(), dataset.facts, "mine.safetensors", digest, {}, None, told)
     description.write(tmp_path / "mine.json")
-    given = Classifier.load(tmp_path / "mine.json", "cpu").probabilities(dataset.splits["test"].inputs)
+    given = TrainedClassifier.load(tmp_path / "mine.json", "cpu").probabilities(dataset.splits["test"].inputs)
     of_rows = trial.evaluate.scores("encoder", trial.evaluate.features("test")).softmax(1)
     assert np.abs(given - of_rows.numpy()).max() < 1e-4
     assert told is not None
     replace(description, frozen={**told, "sha256": "0" * 64}).write(tmp_path / "mine.json")
     with pytest.raises(UserError, match="sha256 was 0000"):
-        Classifier.load(tmp_path / "mine.json", "cpu")
+        TrainedClassifier.load(tmp_path / "mine.json", "cpu")
 
 
 PARTLY = {**MODEL, "trained_stages": "last_two", "joined": 3}
@@ -178,7 +178,7 @@ PARTLY = {**MODEL, "trained_stages": "last_two", "joined": 3}
 
 def test_maps_are_kept_before_the_rows_of_the_whole_network_and_stages_begin_where_it_is() -> None:
     dataset = pictures()
-    plain, partly = (features.with_frozen_features(model, dataset, CPU) for model in (MODEL, PARTLY))
+    plain, partly = (features.replace_inputs_with_frozen_features(model, dataset, CPU) for model in (MODEL, PARTLY))
     assert partly.facts.shape == (112 * 2 * 2 + 2024,)
     assert models.facts_without_maps(PARTLY, partly.facts) == plain.facts
     for name, split in plain.splits.items():
@@ -210,8 +210,8 @@ def test_the_last_stages_of_a_resnet_begin_where_it_is_and_are_trained(
     model = {"name": "torchvision", "architecture": architecture, "weights": str(weights), "frozen": True}
     model |= {"trained_stages": trained, "adapter": 0}
     dataset = pictures()
-    found = features.with_frozen_features(model, dataset, CPU)
-    assert found.facts.shape == (maps + EARLY_LAYERS[architecture][1] + width,)
+    found = features.replace_inputs_with_frozen_features(model, dataset, CPU)
+    assert found.facts.shape == (maps + EARLY_LAYER_MODULES[architecture][1] + width,)
     kept = torch.from_numpy(found.splits["train"].inputs.copy())
     begun = models.build_encoder(model, found.facts).eval()
     assert torch.allclose(begun(kept), kept[:, -width:].float(), rtol=0.01, atol=0.02)
@@ -229,7 +229,7 @@ def test_the_last_stages_of_a_resnet_begin_where_it_is_and_are_trained(
         None,
         models.describe_weights(model),
     )
-    given = Classifier(Description(*described), tmp_path, "cpu").probabilities(dataset.splits["test"].inputs)
+    given = TrainedClassifier(ModelDescription(*described), tmp_path, "cpu").probabilities(dataset.splits["test"].inputs)
     of_rows = trial.evaluate.scores("encoder", trial.evaluate.features("test")).softmax(1)
     assert np.abs(given - of_rows.numpy()).max() < 1e-4
     encoder = trial.method.encoders()["encoder"]
@@ -241,7 +241,7 @@ def test_stages_train_at_their_own_rate_without_decay_and_go_on_bit_by_bit(tmp_p
     dataset, own = pictures(), trial_config(weight_decay=0.1, learning_rate=0.001)
     own = replace(own, model={**own.model, **PARTLY, "lr_factor": 0.3})
     trial = Trial(own, dataset, "cpu")
-    stages = cast(frozen_networks.LayersOnFrozen, trial.method.encoders()["encoder"]).stages
+    stages = cast(frozen_networks.LayersOnFrozenNetwork, trial.method.encoders()["encoder"]).stages
     assert stages is not None
     ours, rest = cast(list[dict[str, Any]], list(optimization.parameter_groups(trial.method, own.train)))
     assert {id(part) for part in ours["params"]} == {id(part) for part in stages.parameters()}
@@ -254,7 +254,7 @@ def test_stages_train_at_their_own_rate_without_decay_and_go_on_bit_by_bit(tmp_p
     assert [*first, *timeless(resumed.run(file))] == timeless(whole.run())
     after, again = (each.method.state_dict() for each in (whole, resumed))
     assert all(torch.equal(tensor, again[name]) for name, tensor in after.items())
-    now = cast(frozen_networks.LayersOnFrozen, whole.method.encoders()["encoder"]).stages
+    now = cast(frozen_networks.LayersOnFrozenNetwork, whole.method.encoders()["encoder"]).stages
     assert now is not None
     moved = {name for name, tensor in now.state_dict().items() if not torch.equal(tensor, before[name])}
     assert moved == {name for name, _ in now.named_parameters()}  # and no statistics of batch norm
@@ -264,7 +264,7 @@ def test_stages_train_without_an_adapter_under_a_loss_that_shapes_features_and_a
     method = {"name": "eps_sup_info_nce", "regulariser": "fair_kl"}
     own = replace(config(method, epochs=2, batch_size=8), model={**PARTLY, "adapter": 0, "head": "mlp"})
     sections = {**own.to_document(), "data": {"name": "stripes"}}
-    assert not [at for at, _ in trial_faults(sections, pictures().facts) if at == ("model", "adapter")]
+    assert not [at for at, _ in all_trial_faults(sections, pictures().facts) if at == ("model", "adapter")]
     assert len(list(Trial(own, pictures(), "cpu").run())) == 2
     fitted = {"name": "reference", "model": "logistic_regression"}
     for model in (MODEL, PARTLY):
@@ -280,7 +280,7 @@ def test_a_search_decides_whether_stages_are_trained_and_a_study_without_them_is
     assert (plain["trained_stages"], "lr_factor" in plain) == ("none", False)
     assert (partly["trained_stages"], "lr_factor" in partly) == ("last_two", True)
     before = {key: value for key, value in plain.items() if key != "trained_stages"}
-    assert features.features_key(plain, "") == features.features_key(before, "") != features.features_key(partly, "")
+    assert features.data_key_with_features(plain, "") == features.data_key_with_features(before, "") != features.data_key_with_features(partly, "")
     assert not spec.space.applies("model.lr_factor", {"model.trained_stages": "none"})
     fixed = searching("{train.learning_rate: {low: 0.001, high: 0.01}}", section, f"method={METHOD}")
     assert "trained_stages" in fixed.base["model"]
@@ -290,11 +290,11 @@ def test_a_search_decides_whether_stages_are_trained_and_a_study_without_them_is
 
 def test_stages_are_trained_only_of_networks_whose_stages_are_known_and_of_square_pictures() -> None:
     square, oblong = pictures().facts, replace(pictures().facts, shape=(3, 32, 48))
-    assert models.why_unsuited(PARTLY, square) is None
-    assert "square images" in str(models.why_unsuited(PARTLY, oblong))
+    assert models.why_network_unsuited(PARTLY, square) is None
+    assert "square images" in str(models.why_network_unsuited(PARTLY, oblong))
     other = {"name": "torchvision", "architecture": "convnext_tiny", "weights": "imagenet", "frozen": True}
-    assert models.why_unsuited(other, square) is None
-    told = str(models.why_unsuited({**other, "trained_stages": "last"}, square))
+    assert models.why_network_unsuited(other, square) is None
+    told = str(models.why_network_unsuited({**other, "trained_stages": "last"}, square))
     assert "Networks that have: efficientnet_lite0, resnet18" in told
 
 
@@ -324,15 +324,15 @@ def test_what_would_learn_nothing_is_refused(
     sections = {**own.to_document(), "data": {"name": "stripes"}}
     sections["model"] |= model
     sections["method"] = {**config(method or METHOD).to_document()["method"]}
-    assert key in [at for at, _ in trial_faults(sections, pictures().facts)]
+    assert key in [at for at, _ in all_trial_faults(sections, pictures().facts)]
 
 
 def test_views_of_pictures_are_refused_and_those_of_rows_are_not() -> None:
     for augmentation, refused in (("simclr", True), ("noise", False)):
         sections = {**trial_config(augmentation=augmentation).to_document(), "data": {"name": "stripes"}}
-        assert (("train", "augmentation") in [at for at, _ in trial_faults(sections, pictures().facts)]) == refused
+        assert (("train", "augmentation") in [at for at, _ in all_trial_faults(sections, pictures().facts)]) == refused
     table = replace(pictures().facts, shape=(5,))
-    assert list(trial_faults({**trial_config().to_document(), "data": {"name": "adult"}}, table))
+    assert list(all_trial_faults({**trial_config().to_document(), "data": {"name": "adult"}}, table))
 
 
 def test_two_studies_at_once_make_features_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,14 +344,14 @@ def test_two_studies_at_once_make_features_once(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Backbone, "forward", counted)
     with ThreadPoolExecutor(2) as both:
-        found = list(both.map(lambda _: features.with_frozen_features(MODEL, dataset, CPU).fingerprint, range(2)))
+        found = list(both.map(lambda _: features.replace_inputs_with_frozen_features(MODEL, dataset, CPU).fingerprint, range(2)))
     assert found[0] == found[1]
     assert sum(computed) == 36
 
 
 def test_folds_are_views_of_features_that_are_made_once_and_scaled_by_their_own_training_rows(root: Path) -> None:
     whole = divide_into_folds(pictures(), 3, 0)
-    parts = {fold: features.with_frozen_features(MODEL, select_fold(whole, fold), CPU) for fold in (0, 1, 2, None)}
+    parts = {fold: features.replace_inputs_with_frozen_features(MODEL, select_fold(whole, fold), CPU) for fold in (0, 1, 2, None)}
     assert len(list(root.rglob("features-*/train.npy"))) == 1
     assert len({part.fingerprint for part in parts.values()}) == 4
     assert whole.folds is not None
@@ -368,7 +368,7 @@ def test_folds_are_views_of_features_that_are_made_once_and_scaled_by_their_own_
             parts[fold].splits["train"].sample_inputs[:, -1280:].mean(0, dtype=np.float64),
             trial.method.encoders(),
         )
-        assert np.allclose(cast(frozen_networks.LayersOnFrozen, encoder["encoder"]).mean.numpy(), mean, atol=1e-4)
+        assert np.allclose(cast(frozen_networks.LayersOnFrozenNetwork, encoder["encoder"]).mean.numpy(), mean, atol=1e-4)
 
 
 def rows(early_sees_it: float, count: int = 600, tells: float = 2.0) -> Dataset:
@@ -433,11 +433,11 @@ def test_early_layers_need_a_frozen_network_of_which_they_are_known(section: str
             sections["method"] = {**config({"name": "cross_entropy"}).to_document()["method"]}
         sections["model"] |= model
         sections[section][key] = "early_layers"
-        assert ((section, key) in [at for at, _ in trial_faults(sections, unbiased)]) == refused
+        assert ((section, key) in [at for at, _ in all_trial_faults(sections, unbiased)]) == refused
 
 
 def test_rows_are_scaled_by_the_training_split_so_that_what_varies_more_counts_more() -> None:
-    encoder = frozen_networks.build_layers({**MODEL, "adapter": 0}, 3, None)
+    encoder = frozen_networks.build_layers_on_frozen_network({**MODEL, "adapter": 0}, 3, None)
     encoder.fit_scaling(torch.tensor([[1.0, 5.0, 2.0], [3.0, 5.0, 10.0]]).half())  # deviations 1, 0 and 4
     given = encoder(torch.tensor([[3.0, 6.0, 10.0]]))[0]
     assert given.tolist() == pytest.approx([1 / 2.5**0.5, 1.0, 4 / 10**0.5])

@@ -12,7 +12,7 @@ from study.errors import UserError
 from study.ranking.epochs import EpochChoice
 from study.spec.objective import Objective
 from study.training import DivergedError, FunctionTrial, TrainOptions, TrialConfig, UnusableCheckpointError
-from study.training.function_loading import FILE, PICKLE, pickle_digest
+from study.training.function_loading import PICKLE_PREFIX, PICKLED_FUNCTION_FILE, pickle_digest
 from study.training.function_trial import FunctionTrialError
 
 WHERE = str(Path(own_functions.__file__).parent)
@@ -79,8 +79,8 @@ def test_a_function_of_a_notebook_is_called_by_its_name(tmp_path: Path) -> None:
     import cloudpickle
 
     content = cloudpickle.dumps(own_functions.peaks)
-    (tmp_path / FILE).write_bytes(content)
-    method = {"name": "own_function", "function": f"{PICKLE}{pickle_digest(content)}"}
+    (tmp_path / PICKLED_FUNCTION_FILE).write_bytes(content)
+    method = {"name": "own_function", "function": f"{PICKLE_PREFIX}{pickle_digest(content)}"}
     config = TrialConfig({"name": "none"}, {"name": "none"}, method, TrainOptions(epochs=5))
     with pytest.raises(FunctionTrialError, match=r"^peaks: ended after 4 of 5 epochs"):
         list(FunctionTrial(config, str(tmp_path), NEEDED).run())

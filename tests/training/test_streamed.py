@@ -9,7 +9,7 @@ from small import config, digits
 from study.data.dataset import Facts, Split
 from study.training import Trial
 from study.training.config import TrainOptions
-from study.training.device import ResidentSplit
+from study.training.device import DeviceSplit
 from study.training.evaluation import evaluation_batch_size
 from study.training.loop import StreamedSplit, TrainingLoop
 
@@ -22,7 +22,7 @@ def split() -> Split:
 
 def test_batches_are_those_of_a_resident_split() -> None:
     facts = Facts(2, None, (3, 2, 2))
-    resident, streaming = ResidentSplit(split(), facts, CPU), StreamedSplit(split(), facts, CPU)
+    resident, streaming = DeviceSplit(split(), facts, CPU), StreamedSplit(split(), facts, CPU)
     order = torch.randperm(11, generator=torch.Generator().manual_seed(0))
     pairs = zip(resident.batches(order, 4), streaming.batches(order, 4), strict=True)
     for index, other in pairs:

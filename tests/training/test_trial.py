@@ -18,8 +18,8 @@ from study import data
 from study.data import Dataset, Split
 from study.metrics import available_metrics
 from study.training import Trial, TrialConfig, UnusableCheckpointError, probes
-from study.training.evaluation import PENALTY
-from study.training.standard_errors import ERRORS
+from study.training.evaluation import FITTED_PROBE_L2
+from study.training.standard_errors import STANDARD_ERROR_FUNCTIONS
 
 FRESH = """
 # A machine that has PyTorch and nothing of the sweep: what is not there cannot be imported.
@@ -68,7 +68,7 @@ def test_a_trial_gives_each_epochs_metrics(dataset: Dataset) -> None:
     for one in epochs:
         timed = {name for name in one if name.startswith(COST)}
         assert {"time/epoch", "time/data", "speed/images_per_second", "memory/peak_mib"} <= timed
-        errors = [f"{name}_standard_error" for name in names if name in ERRORS]
+        errors = [f"{name}_standard_error" for name in names if name in STANDARD_ERROR_FUNCTIONS]
         assert set(one) - timed == {"train/loss", *(f"val/{name}" for name in [*names, *errors])}
         assert all(type(value) is float for value in one.values())
 
@@ -100,7 +100,7 @@ def test_probes_of_a_network_in_half_precision_are_fitted_in_full(dataset: Datas
     features = half.evaluate.features("train")
     assert features.dtype == torch.float32
     target = torch.from_numpy(few(dataset, 300).splits["train"].target.copy())
-    expected = probes.fit_mlp(features, target, 10, 0)(half.evaluate.features("val")).argmax(1)
+    expected = probes.fit_mlp_probe(features, target, 10, 0)(half.evaluate.features("val")).argmax(1)
     right = (expected == torch.from_numpy(dataset.splits["val"].target.copy())).double().mean()
     assert half.evaluate("val", final=True)["val/mlp_accuracy"] == float(right)
 
@@ -110,8 +110,8 @@ def test_the_probes_of_the_last_epoch_are_fitted_once(
 ) -> None:
     """For all splits, and for the test split that another process reads; not where weights or data are others."""
     fitted = []
-    for name, fit in probes.PROBES.items():
-        monkeypatch.setitem(probes.PROBES, name, lambda *given, name=name, fit=fit: fitted.append(name) or fit(*given))
+    for name, fit in probes.PROBE_FITTERS.items():
+        monkeypatch.setitem(probes.PROBE_FITTERS, name, lambda *given, name=name, fit=fit: fitted.append(name) or fit(*given))
     settings, data = (
         config("train.final=[lbfgs,mlp,knn]", "train.report_test=true", "train.epochs=2"),
         few(dataset, 300),
@@ -269,7 +269,7 @@ def test_a_fitted_probe_is_a_logistic_regression_of_each_epochs_features_and_lea
     features = {split: trial.evaluate.features(split) for split in ("train", "val")}
     assert torch.equal(features["val"], online.evaluate.features("val"))
     rows, target = normalize(features["train"], dim=1).double().numpy(), dataset.splits["train"].target
-    strength = 1 / (2 * PENALTY * len(target))
+    strength = 1 / (2 * FITTED_PROBE_L2 * len(target))
     regression = LogisticRegression(C=strength, tol=1e-8, max_iter=5000).fit(rows, target)
     found = trial.evaluate.scores("encoder", features["val"]).softmax(1).numpy()
     expected = regression.predict_proba(normalize(features["val"], dim=1).double().numpy())

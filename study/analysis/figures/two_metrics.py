@@ -29,7 +29,7 @@ from study.analysis.statistics import formatting
 from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_statistics
 from study.ranking.difference import Arm, to_arm
 from study.spec import StudySpec, objective
-from study.spec.objective import Objective, Score
+from study.spec.objective import Objective, TrialScore
 
 Point = tuple[float, float]
 
@@ -190,7 +190,7 @@ def _mark_configurations(spec: StudySpec, axes: Axes, points: Sequence[tuple[Can
             axes.scatter(*zip(*places, strict=True), label=words, **mark_among(look, len(points)))
 
 
-def _broken_limits_text(spec: StudySpec, *scores: Score) -> str:
+def _broken_limits_text(spec: StudySpec, *scores: TrialScore) -> str:
     """Return which limits the scores miss, for a legend; empty where they keep all."""
     broken = " or ".join(map(str, spec.objective.broken_constraints(*scores)))
     return broken and escape_dollars(f"breaks {broken}")
@@ -207,7 +207,7 @@ def _draw_fresh_seeds(
     spec: StudySpec,
     axes: Axes,
     measured: list[tuple[Arm, tuple[SeedStatistics, SeedStatistics]]],
-    broken: Mapping[int, Score],
+    broken: Mapping[int, TrialScore],
     names: Sequence[str],
 ) -> None:
     """Draw means and standard deviations on one split; `broken` has the scores of those that break a limit."""
@@ -352,7 +352,7 @@ def _draw_front_fresh_seeds(
     axes: Axes,
     arms: Sequence[Arm],
     on_front: set[int],
-    broken: Mapping[int, Score],
+    broken: Mapping[int, TrialScore],
     names: tuple[str, str],
 ) -> None:
     """Draw means and standard deviations on one split, with the numbers of the trials on the front.

@@ -20,7 +20,7 @@ from study.ranking.candidates import CandidateLead
 from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.documents import Statement
 from study.spec import StudySpec
-from study.spec.configuration import is_same_configuration
+from study.spec.configuration import are_same_configuration
 from study.spec.load import paper_configurations
 from study.text import sentence_case
 
@@ -181,7 +181,7 @@ def incumbent_stays(results: Results) -> Iterator[IncumbentStays]:
     leading, incumbent, chosen = (to_arm(spec, each) for each in (lead.candidate, held.incumbent, held.chosen))
     count, against = (n_samples(results.record, leading, "val", name) for name in ("accuracy", "conflicting_accuracy"))
     papers = [] if spec.function else paper_configurations(spec.space, spec.sections)
-    is_papers = any(is_same_configuration(held.incumbent.trial.params, each) for each in papers)
+    is_papers = any(are_same_configuration(held.incumbent.trial.params, each) for each in papers)
     yield IncumbentStays(lead, leading, incumbent, chosen, held.margin, count, against, is_papers)
 
 

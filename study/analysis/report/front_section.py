@@ -13,7 +13,7 @@ from study.ranking import Candidate, Results
 from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.documents import Statement
 from study.spec import StudySpec, objective
-from study.spec.objective import Score
+from study.spec.objective import TrialScore
 from study.text import counted
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ MAX_TOLD_CONFIGURATIONS = 2
 """Size of the largest front whose values the sentences give; those of a larger one are in the table."""
 
 
-Judged = tuple[Candidate, Score]
+Judged = tuple[Candidate, TrialScore]
 """A configuration, and what it was judged by."""
 
 
@@ -181,12 +181,12 @@ def _is_same_configuration(one: Candidate, other: Candidate) -> bool:
     return one.trial.number == other.trial.number
 
 
-def _metric_values_text(spec: StudySpec, candidate: Candidate, score: Score) -> str:
+def _metric_values_text(spec: StudySpec, candidate: Candidate, score: TrialScore) -> str:
     arm = _judged_arm(spec, candidate, score)
     return ", ".join(f"{name} {formatting.arm_mean(arm, name)}" for name in spec.objective.metrics)
 
 
-def _judged_arm(spec: StudySpec, candidate: Candidate, score: Score) -> Arm:
+def _judged_arm(spec: StudySpec, candidate: Candidate, score: TrialScore) -> Arm:
     """Return a configuration with the trials that it was judged by."""
     trials = candidate.confirm_trials if score is candidate.confirmed_score else candidate.replicates
     joined = candidate.joined if score is candidate.confirmed_score else None

@@ -24,7 +24,7 @@ from study.metrics.worst_group_statement import WorstGroup
 from study.ranking import Results, SeedStatistics, epochs
 from study.ranking.difference import Arm, Difference, to_arm
 from study.ranking.documents import Statement, join_statements
-from study.spec.objective import Constraint
+from study.spec.objective import MetricConstraint
 from study.text import counted, parameter, sentence_case, typed
 
 Means = Sequence[tuple[Arm, SeedStatistics]]
@@ -34,7 +34,7 @@ Means = Sequence[tuple[Arm, SeedStatistics]]
 class Limit(Statement):
     """Who breaks a limit by the mean over its seeds, and who keeps it."""
 
-    limit: Constraint
+    limit: MetricConstraint
     breaking: Means
     keeping: Means
 
@@ -61,7 +61,7 @@ def limit_statements(results: Results) -> Iterator[Limit]:
 class BrokenAnew(Statement):
     """What led the search breaks a limit on the seeds that it ran again on, and is not chosen."""
 
-    limit: Constraint
+    limit: MetricConstraint
     arm: Arm
     statistics: SeedStatistics
 

@@ -36,7 +36,7 @@ from study.ranking.ablation_steps import Ablation, has_choosing_seed, requested_
 from study.ranking.difference import Arm, Difference, split_metrics
 from study.ranking.summary import LENGTHENED
 from study.spec import StudySpec
-from study.spec.rungs import Schedule
+from study.spec.rungs import RungSchedule
 from study.text import counted, ends, flat, moment, parameter
 
 TITLE = "Ablation"
@@ -198,7 +198,7 @@ def _front_caption_words(results: Results) -> dict[str, str]:
 
 def _rungs_text(spec: StudySpec) -> str:
     """Return what the dotted lines among learning curves are; nothing where there are none."""
-    if spec.final_seeds is not None or not Schedule(spec.search.early_stopping, spec.epochs).rungs:
+    if spec.final_seeds is not None or not RungSchedule(spec.search.early_stopping, spec.epochs).rungs:
         return ""
     return " Dotted lines are the epochs at which trials are compared and the worse ones pruned."
 
@@ -437,7 +437,7 @@ def _settings(results: Results) -> dict[str, str]:
     )
     if search.references:
         settings["references"] = ", ".join(record.reference_events) or "none was fitted"
-    settings["early stopping"] = Schedule(search.early_stopping, spec.epochs).words
+    settings["early stopping"] = RungSchedule(search.early_stopping, spec.epochs).words
     front = f", the front up to {confirm.front}" if goal.has_several_metrics and confirm.front else ""
     front += ", the best incumbent" if spec.has_searched_incumbents else ""
     on = counted(confirm.seeds, "fresh seed")

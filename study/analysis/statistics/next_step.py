@@ -39,7 +39,7 @@ from study.ranking.difference import (
 from study.ranking.documents import Statement
 from study.spec import StudySpec, objective
 from study.spec.domain import Domain
-from study.spec.sampler_facts import sampler_facts
+from study.spec.sampler_facts import sampler_capabilities
 from study.spec.search_checks import count_configurations
 from study.text import counted, typed
 
@@ -590,7 +590,7 @@ def next_steps(results: Results) -> list[NextStep]:
         return [NextStep("learn", LearnFirst.of(results.spec), None)]
     when = position_of_best(results)
     found = [NextStep("widen", AtEdge(edge), None) for edge in edges(results) if edge.further]
-    if when and when.late and not sampler_facts(results.spec.search.sampler).every_cell and not is_used_up(results):
+    if when and when.late and not sampler_capabilities(results.spec.search.sampler).every_cell and not is_used_up(results):
         late = CameLate(
             when,
             "front"

@@ -14,7 +14,7 @@ from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_stati
 from study.ranking.difference import NO_TRIAL, Arm, split_metrics, to_arm
 from study.ranking.summary import metrics_at_other_epochs
 from study.spec import StudySpec
-from study.spec.objective import Score
+from study.spec.objective import TrialScore
 
 STATES = ("complete", "pruned", "failed", "interrupted", "running", "waiting")
 
@@ -69,7 +69,7 @@ def _listed_candidates(results: Results) -> list[Candidate]:
     return [*results.ranked_search[:TOP], *([results.baseline] if results.baseline else [])]
 
 
-def _judged_by(results: Results, candidate: Candidate) -> Score:
+def _judged_by(results: Results, candidate: Candidate) -> TrialScore:
     return (candidate.confirmed_score if results.is_confirmed else None) or candidate.score
 
 

@@ -25,8 +25,8 @@ from study.analysis.tables.formats import csv_text, to_latex, to_markdown
 from study.analysis.tables.printed_table import Grid, PrintedEntry, RankMark
 from study.metrics import in_percent, lower_is_better
 from study.ranking import SeedStatistics
-from study.spec.rungs import Schedule
-from study.spec.sampler_facts import sampler_facts
+from study.spec.rungs import RungSchedule
+from study.spec.sampler_facts import sampler_capabilities
 from study.spec.suite import Suite
 from study.text import counted, escaped, sentence_case
 
@@ -52,14 +52,14 @@ def suite_notes(suite: Suite) -> list[str]:
     """Return how the tables are read, and what holds for all of them: budget, splits, averages."""
     spec = suite.cells[0].spec
     trials = max(cell.spec.trials for cell in suite.cells)
-    stopping = Schedule(spec.search.early_stopping, spec.epochs).words
+    stopping = RungSchedule(spec.search.early_stopping, spec.epochs).words
     lines = [
         *_how_to_read(suite),
         f"Each search: {counted(trials, 'trial')} of at most {counted(spec.epochs, 'epoch')}, "
         f"sampler {spec.search.sampler}, searched on {spec.metric}; early stopping: {stopping}. What a rule picks then "
         f"runs on {suite.seeds} fresh seeds, and test is read for these alone.",
     ]
-    guides = ["the sampler"] if sampler_facts(spec.search.sampler).guided else []
+    guides = ["the sampler"] if sampler_capabilities(spec.search.sampler).guided else []
     guides += ["early stopping"] if spec.search.early_stopping.name != "none" else []
     if len(suite.rules) > 1 and guides:
         look = f"{formatting.listed(guides)} {'looks' if len(guides) == 1 else 'look'}"

@@ -30,7 +30,7 @@ from study import data
 from study.data import Dataset
 from study.home import folder
 from study.spec import StudySpec, load_study
-from study.spec.yaml_document import parse_yaml
+from study.spec.yaml_document import parse_study_yaml
 from study.sweep.search_stage import UntriedSuggestions
 from study.training import DivergedError, Trial
 
@@ -119,7 +119,7 @@ def kept(of: Recorded, spec: StudySpec, names: Sequence[str], path: Path) -> dic
     if not path.exists():
         return {}
     table = Table.load(path)
-    before, now = parse_yaml(table.study, str(path)), parse_yaml(spec.to_yaml(), of.file)
+    before, now = parse_study_yaml(table.study, str(path)), parse_study_yaml(spec.to_yaml(), of.file)
     if any(before.values[section] != now.values[section] for section in TRAINED):
         print(f"{path.name} is of other trials: everything is trained anew")
         return {}
