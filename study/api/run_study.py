@@ -15,7 +15,7 @@ from study.driver.run import StudyFileRequest, run_from_file
 from study.errors import UserError
 from study.home.folder import Home
 from study.knobs import Value
-from study.methods import OWN
+from study.methods import OWN_FUNCTION_NAME
 from study.spec import StudySpec
 from study.spec.load import check_and_complete_document
 from study.spec.yaml_document import YamlDocument, apply_overrides
@@ -115,8 +115,10 @@ def function_study(
         search["direction"] = direction
     if baseline is not None:
         search["baseline"] = {f"method.{key}": value for key, value in values.items()}
-    method = {"name": OWN, "function": named, **fixed}
-    document = YamlDocument("study.run", {"name": name, "method": method, "train": {"epochs": epochs}, "search": search})
+    method = {"name": OWN_FUNCTION_NAME, "function": named, **fixed}
+    document = YamlDocument(
+        "study.run", {"name": name, "method": method, "train": {"epochs": epochs}, "search": search}
+    )
     apply_overrides(document, assignments)
     try:
         spec = check_and_complete_document(document)
@@ -315,7 +317,9 @@ def run(
             )
         given = StudyFileRequest(str(spec), tuple(assignments), profile, name)
     home = Home.locate()
-    ended = run_in_driver_process(progress_view(quiet), home, run_from_file, given, address=address, function=content, or_resume=resume)
+    ended = run_in_driver_process(
+        progress_view(quiet), home, run_from_file, given, address=address, function=content, or_resume=resume
+    )
     return warn_if_failed(Study(home, ended))
 
 

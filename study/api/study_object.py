@@ -365,7 +365,9 @@ class Study:
         from study.driver.run import resume_study
 
         more = f"{trials:+}" if trials is not None else None
-        run_in_driver_process(progress_view(quiet), self._home, resume_study, self.name, trials=more, address=address, failed=failed)
+        run_in_driver_process(
+            progress_view(quiet), self._home, resume_study, self.name, trials=more, address=address, failed=failed
+        )
         return warn_if_failed(self.refresh())
 
     @naming_arguments
@@ -448,7 +450,9 @@ class Study:
         (file,) = self.export(self.folder.best_file)
         best = load_study(str(file))
         final = final_study(best, default_seeds(self._home, best, name) if seeds is None else list(seeds), name)
-        folder = run_in_driver_process(progress_view(quiet), self._home, train_final, final, address=address, whole=whole)
+        folder = run_in_driver_process(
+            progress_view(quiet), self._home, train_final, final, address=address, whole=whole
+        )
         return warn_if_failed(Study(self._home, folder))
 
     @naming_arguments

@@ -70,7 +70,9 @@ def resume_on_cluster(
     show_submitted(remote, name, remote.resume_driver(command[0], name, command[1:]), follow, as_json)
 
 
-def show_submitted(remote: "JobClient", name: str, done: "SubmissionResult", follow: bool, as_json: bool = False) -> None:
+def show_submitted(
+    remote: "JobClient", name: str, done: "SubmissionResult", follow: bool, as_json: bool = False
+) -> None:
     """Show a driver that was submitted: as a document, or with its log, or with how to see it.
 
     Raises:

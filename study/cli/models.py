@@ -197,11 +197,13 @@ def evaluate(
     from study.trained import evaluate as evaluating
 
     home = Home.locate()
-    split = split or (evaluating.ALL_SAMPLES_SPLIT if data is not None and evaluating.is_path_of_user_data(data) else "val")
+    split = split or (
+        evaluating.ALL_SAMPLES_SPLIT if data is not None and evaluating.is_path_of_user_data(data) else "val"
+    )
     with find_model(home, model, seed) as description:
         found = evaluating.evaluate_model(home, description, split, data, assignments or (), device, strict)
         groups = evaluating.group_metrics_in_words(description, found.metrics)
-    worst, left_out, foreign = found.worst_group, len(found.left_out), list(found.foreign_bias)
+    worst, left_out, foreign = found.worst_group, len(found.left_out), list(found.unknown_bias_classes)
     for line in table_columns.summarise_faults(found.left_out):
         tell(f"left out: {line}", sys.stderr)
     if as_json:

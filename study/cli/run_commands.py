@@ -64,7 +64,9 @@ def _detached(home: "Home", quiet: bool, task: "Callable[..., RunEnd]", *given: 
     if pid is None:
         tell(f"{folder.name}: no trial was left to run. Its state: {typed('status', folder.name)}")
         return
-    tell(f"{folder.name} runs in process {pid}, which goes on by itself and prints into {folder.path / DETACHED_DRIVER_LOG}")
+    tell(
+        f"{folder.name} runs in process {pid}, which goes on by itself and prints into {folder.path / DETACHED_DRIVER_LOG}"
+    )
     tell(f"look at it: {typed('attach', folder.name)}\nstop it:    {typed('stop', folder.name)}")
 
 
@@ -115,7 +117,9 @@ def resume(
     if detach:
         _detached(home, quiet, running.resume_study, name, **asked, assignments=assignments or ())
         return
-    show_run_end(running.resume_study(home, name, view(quiet), trials, address, assignments=assignments or (), failed=failed))
+    show_run_end(
+        running.resume_study(home, name, view(quiet), trials, address, assignments=assignments or (), failed=failed)
+    )
 
 
 def confirm(

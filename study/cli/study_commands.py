@@ -279,7 +279,9 @@ def stop(
         print_json({"name": name, "asked": documents}) if as_json else tell("\n".join(one.words for one in done))
         return
     how = typed("resume", name, *(("--address", address) if address else ()))
-    stopped = ask_driver.stop_driver(Home.locate(), name) if address is None else f"job {JobClient(address).stop(name).id}"
+    stopped = (
+        ask_driver.stop_driver(Home.locate(), name) if address is None else f"job {JobClient(address).stop(name).id}"
+    )
     print_json({"name": name, "stopped": stopped}) if as_json else tell(
         f"{name}: stopped, {stopped}. Go on with it: {how}"
     )

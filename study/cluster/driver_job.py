@@ -92,7 +92,7 @@ class DriverJob:
         return self.exit_code if self.exit_code in known else StudyStoppedError.exit_status
 
     @classmethod
-    def from_ray(cls, details: Any) -> "DriverJob":
+    def from_ray_job(cls, details: Any) -> "DriverJob":
         """Build one from what Ray says of a job.
 
         Anybody who reaches the cluster may have written it: nothing is trusted.

@@ -66,14 +66,18 @@ def summarise_nodes(answer: dict[str, Any]) -> ClusterNodes:
         raise ValueError(f"the dashboard does not tell of its nodes: {answer.get('msg', answer)}")
     nodes = [node["raylet"] for node in data["summary"] if node["raylet"].get("state")]
     alive = [node for node in nodes if node["state"] == "ALIVE"]
-    there = _sum_amounts_by_name((name, amount) for node in alive for name, amount in node.get("resourcesTotal", {}).items())
+    there = _sum_amounts_by_name(
+        (name, amount) for node in alive for name, amount in node.get("resourcesTotal", {}).items()
+    )
     lost: list[LostNode] = [  # the dashboard forgets the names of the dead
         {"id": node["nodeId"], "ended": int(node.get("endTimeMs", 0)) / 1000, "why": node.get("stateMessage")}
         for node in nodes
         if node["state"] == "DEAD" and (node.get("deathInfo") or {}).get("reason") not in ORDERLY_TERMINATIONS
     ]
     lines = (data.get("nodeLogicalResources") or {}).values()
-    used = _sum_amounts_by_name((name, float(amount)) for text in lines for amount, name in RESOURCE_USAGE_LINE.findall(text))
+    used = _sum_amounts_by_name(
+        (name, float(amount)) for text in lines for amount, name in RESOURCE_USAGE_LINE.findall(text)
+    )
     return {
         "nodes": len(alive),
         "lost": sorted(lost, key=lambda node: node["ended"]),
@@ -143,20 +147,20 @@ class ClusterHead:
             UserError: it refuses the token, or is no dashboard of Ray.
         """
         told = self._get_json(JOBS_URL_PATH)
-        with self._checked_response():
+        with self._errors_of_unexpected_response():
             found = [_to_driver_job(details) for details in told if "study" in (details.get("metadata") or {})]
         return sorted(found, key=lambda job: (job.began or 0.0, job.number))
 
     def log(self, job: str) -> str:
         """Return what a job's driver wrote; raises as `jobs`."""
         told = self._get_json(f"{JOBS_URL_PATH}{quote(job, safe='')}/logs")
-        with self._checked_response():
+        with self._errors_of_unexpected_response():
             return str(told["logs"])
 
     def resources(self) -> ClusterNodes:
         """Return the cluster's nodes and what of them is in use, see `summarise_nodes`; raises as `jobs`."""
         told = self._get_json(ray_internals.DASHBOARD_NODES_PATH)
-        with self._checked_response():
+        with self._errors_of_unexpected_response():
             return summarise_nodes(told)
 
     def file(self, node: str, name: str, lines: int = -1, most: int = MAX_JSON_BYTES) -> Iterator[bytes]:
@@ -184,8 +188,10 @@ class ClusterHead:
             raise RemoteFileNotFoundError(f"{ray_internals.NO_FILE_ANSWER}: {name}")
 
     def _file_exists(self, node: str, name: str) -> bool:
-        told = self._get_json(f"{ray_internals.DASHBOARD_LOG_LIST_PATH}?{urlencode({'node_id': node, 'glob': glob.escape(name)})}")
-        with self._checked_response():
+        told = self._get_json(
+            f"{ray_internals.DASHBOARD_LOG_LIST_PATH}?{urlencode({'node_id': node, 'glob': glob.escape(name)})}"
+        )
+        with self._errors_of_unexpected_response():
             return any(name in files for files in told["data"]["result"].values())
 
     def _read_blocks(self, path: str, name: str) -> Iterator[bytes]:
@@ -200,7 +206,7 @@ class ClusterHead:
 
     def _get_json(self, path: str) -> Any:
         data = bytearray()
-        with self._checked_response(), self._open_url(path) as answer:
+        with self._errors_of_unexpected_response(), self._open_url(path) as answer:
             while block := answer.read1(DOWNLOAD_BLOCK_BYTES):
                 data += block
                 if len(data) > MAX_JSON_BYTES:
@@ -210,7 +216,7 @@ class ClusterHead:
             return json.loads(data)
 
     @contextmanager
-    def _checked_response(self) -> Iterator[None]:
+    def _errors_of_unexpected_response(self) -> Iterator[None]:
         """Raise a UserError in the block for an answer that is not of Ray's dashboard, is too long or cut off."""
         try:
             yield
@@ -241,7 +247,7 @@ class ClusterHead:
             return NodeNotFoundError(text)
         if error.code == 404 and path != VERSION_URL_PATH:
             told = self._get_json(VERSION_URL_PATH)
-            with self._checked_response():
+            with self._errors_of_unexpected_response():
                 here, there = version("ray"), printed(str(told.get("ray_version", "?"))[:40])
             asked = path.partition("?")[0]
             return UserError(f"--address {self.address}: runs Ray {there}, which has no {asked}; here is Ray {here}")
@@ -255,7 +261,7 @@ def _to_driver_job(details: dict[str, Any]) -> DriverJob:
     """Build a job from what the dashboard says, which has the fields of Ray's client."""
     known = ("submission_id", "metadata", "message", "start_time", "end_time", "runtime_env")
     told = dict.fromkeys((*known, "driver_node_id", "driver_exit_code")) | details
-    return DriverJob.from_ray(SimpleNamespace(**told | {"status": SimpleNamespace(value=details["status"])}))
+    return DriverJob.from_ray_job(SimpleNamespace(**told | {"status": SimpleNamespace(value=details["status"])}))
 
 
 class _NoRedirectHandler(urllib.request.HTTPRedirectHandler):

@@ -45,7 +45,7 @@ def make_upload_folder(spec: StudySpec | None) -> Iterator[Path]:
         UserError: its training function was defined in a notebook or a script, or its data are named by their place
             below the current folder.
     """
-    if spec is not None and spec.function_is_pickled:
+    if spec is not None and spec.is_function_pickled:
         raise UserError(
             f"{spec.name}: its function was defined in a notebook or a script, and cannot be submitted. Put it into a "
             "module that the cluster's Python can import, and name it in method.function"
@@ -256,7 +256,7 @@ class JobClient:
         deadline = None if patience is None else time.monotonic() + patience
         while True:
             with convert_ray_errors(self.address):
-                latest = DriverJob.from_ray(self._client.get_job_info(job))
+                latest = DriverJob.from_ray_job(self._client.get_job_info(job))
             if latest.is_over:
                 return latest
             if deadline and time.monotonic() > deadline:
@@ -276,7 +276,9 @@ class JobClient:
             UserError, StudyStoppedError, StartInterruptedError: see `answer`.
         """
         last = self.last(name)
-        return self._run_and_answer(self.begin([*command, "--json"], last.python, last.environment), COMMAND_ANSWER_TIMEOUT_S)
+        return self._run_and_answer(
+            self.begin([*command, "--json"], last.python, last.environment), COMMAND_ANSWER_TIMEOUT_S
+        )
 
     def compute(self, name: str, *command: str) -> Any:
         """Return the answer as `ask` does, without a time limit, also if the head has forgotten the drivers."""

@@ -212,7 +212,7 @@ class LocalClusterState:
             found = cls.of(home)
         except UserError:
             return cls(home.path / ".cluster")
-        found.check_host()
+        found.check_is_this_machine()
         return found
 
     @property
@@ -240,11 +240,11 @@ class LocalClusterState:
             "MLFLOW_TRACKING_USERNAME": MLFLOW_USER,
         }
 
-    def left_files(self) -> list[Path]:
+    def files_to_remove(self) -> list[Path]:
         """Return the files that are removed with the cluster: all of its folder but the logs."""
         return [file for pattern in (*SECRET_FILES, STATE_FILE) for file in self.path.glob(pattern)]
 
-    def check_host(self) -> None:
+    def check_is_this_machine(self) -> None:
         """Refuse a cluster of another machine, whose processes cannot be seen here.
 
         Raises:
@@ -276,7 +276,7 @@ class ClusterPart:
     """
 
     name: str
-    new_command: Callable[[], list[str]]
+    make_command: Callable[[], list[str]]
     environment: dict[str, str]
     is_up: Callable[[], bool]
     tries: int
@@ -337,7 +337,11 @@ def node_part(cluster: LocalClusterState, home: Home, name: str, cpus: int, card
         return name in joined_node_names(cluster)
 
     return ClusterPart(
-        name, lambda: _ray_start_command(cluster, options), _node_environment(cluster, home, cards), is_up, MAX_NODE_STARTS
+        name,
+        lambda: _ray_start_command(cluster, options),
+        _node_environment(cluster, home, cards),
+        is_up,
+        MAX_NODE_STARTS,
     )
 
 
@@ -402,7 +406,9 @@ PARTS_POLL_INTERVAL_S = 0.3
 SCRATCH_PREFIX = "study-ray-"
 """Prefix of the name of the folder of Ray's session. It is short: paths of sockets must fit into 107 bytes."""
 
-MAX_SCRATCH_PARENT_CHARACTERS = 103 - ray_internals.MAX_SESSION_PATH_CHARACTERS - len(f"/{SCRATCH_PREFIX}12345678") - len("node-100")
+MAX_SCRATCH_PARENT_CHARACTERS = (
+    103 - ray_internals.MAX_SESSION_PATH_CHARACTERS - len(f"/{SCRATCH_PREFIX}12345678") - len("node-100")
+)
 """Most characters of the path of the folder around it."""
 
 LOG_TAIL_LINES = 4
@@ -422,7 +428,9 @@ class LocalCluster(LocalClusterState):
     def __post_init__(self) -> None:
         self._children: dict[int, subprocess.Popen[bytes]] = {}  # of this process, which has to wait for them
 
-    def start(self, home: Home, nodes: int, cpus: int, cards: Sequence[str] = (), tell: ProgressCallback = bool) -> None:
+    def start(
+        self, home: Home, nodes: int, cpus: int, cards: Sequence[str] = (), tell: ProgressCallback = bool
+    ) -> None:
         """Start MLflow, a head that runs no trials, and so many nodes.
 
         Args:
@@ -435,22 +443,22 @@ class LocalCluster(LocalClusterState):
             StudyStoppedError: a part does not come up; then nothing stays behind.
             StartInterruptedError: a signal came; likewise.
         """
-        self.check_host()
+        self.check_is_this_machine()
         with writing(home.path, ANOTHER_HOME_REMEDY):
             home.path.mkdir(parents=True, exist_ok=True)
             held = self.path.with_name(f"{self.path.name}-lock").open("a")
         with held:
             if not lock(held):
                 raise UserError(f"a cluster of {home.path} is being started. Its state: study cluster status")
-            self._start_all(home, nodes, cpus, cards, tell)
+            self._start_all_parts(home, nodes, cpus, cards, tell)
 
-    def _start_all(self, home: Home, nodes: int, cpus: int, cards: Sequence[str], tell: ProgressCallback) -> None:
+    def _start_all_parts(self, home: Home, nodes: int, cpus: int, cards: Sequence[str], tell: ProgressCallback) -> None:
         """Start all parts, see `start`, while the lock is held."""
         if self.alive() or find_cluster_processes(self.mark, self.scratch):
             raise UserError(f"a cluster of {home.path} runs already. Its state: study cluster status")
         self._remove_leftovers()
         try:
-            self._make_folder()
+            self._make_cluster_folder()
             self._start_and_wait([mlflow_part(self, home), head_part(self, home)], tell)
             parts = [node_part(self, home, f"node-{n + 1}", cpus, cards[n::nodes]) for n in range(nodes)]
             for first in range(0, nodes, MAX_NODES_STARTING):
@@ -490,7 +498,7 @@ class LocalCluster(LocalClusterState):
         self._remove_leftovers()
         return len(everything | drivers)
 
-    def _make_folder(self) -> None:
+    def _make_cluster_folder(self) -> None:
         """Make the folder with secrets, and choose the addresses."""
         self.path.mkdir(exist_ok=True)
         self.path.chmod(0o700)
@@ -508,7 +516,7 @@ class LocalCluster(LocalClusterState):
         """Remove what is of no use once nothing runs."""
         if Path(self.scratch).name.startswith(SCRATCH_PREFIX):
             shutil.rmtree(self.scratch, ignore_errors=True)
-        for file in self.left_files():
+        for file in self.files_to_remove():
             file.unlink(missing_ok=True)
         self.scratch, self.processes = "", []
 
@@ -562,7 +570,7 @@ class LocalCluster(LocalClusterState):
         with self._log_file(part).open("ab") as log:
             try:
                 started = subprocess.Popen(
-                    part.new_command(),
+                    part.make_command(),
                     env=part.environment,
                     stdin=subprocess.DEVNULL,
                     stdout=log,

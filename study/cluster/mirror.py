@@ -79,7 +79,8 @@ class ShareManifest:
                     f"{__version__}, which reads form {FORMAT}. Install study {maker} here"
                 )
             files = {
-                _check_file_name(key): (int(told["bytes"]), str(told["sha256"])) for key, told in document["files"].items()
+                _check_file_name(key): (int(told["bytes"]), str(told["sha256"]))
+                for key, told in document["files"].items()
             }
             host, folder = printed(str(document["host"])), printed(str(document["folder"]))
             return cls(host, folder, float(document["written"]), files)
@@ -149,7 +150,11 @@ def download_study(read: RemoteFileReader, manifest: ShareManifest, folder: Path
 
 
 def _download_file(
-    read: RemoteFileReader, manifest: ShareManifest, folder: Path, name: str, change: Callable[[Path], None] | None = None
+    read: RemoteFileReader,
+    manifest: ShareManifest,
+    folder: Path,
+    name: str,
+    change: Callable[[Path], None] | None = None,
 ) -> bool:
     path, (size, digest) = path_below(folder, name), manifest.files[name]
     if path.is_file() and path.stat().st_size == size and digest_of_file(path) == digest:
@@ -298,7 +303,7 @@ class RemoteStudy:
             host=manifest.host,
             node=self._node,
             folder=manifest.folder,
-            python=self._interpreter,
+            python=self._remote_python,
             events=LineChain.after_line(last_line((folder / LEDGER_FILE_NAME).read_bytes())).number + 1,
         )
         if self._known and LEDGER_FILE_NAME not in came and self._known.events:
@@ -307,7 +312,7 @@ class RemoteStudy:
         return found, came
 
     @property
-    def _interpreter(self) -> str:
+    def _remote_python(self) -> str:
         return self._last.python if self._last else self._known.python if self._known else "python"
 
     def _read(self, name: str, lines: int, most: int) -> Iterator[bytes]:
@@ -357,7 +362,7 @@ class RemoteStudy:
 
         jobs = JobClient(self._head.address)
         job = jobs.begin(
-            ["share", self._name, "--json"], self._interpreter, self._last.environment if self._last else {}
+            ["share", self._name, "--json"], self._remote_python, self._last.environment if self._last else {}
         )
         self._node = jobs.wait(job, SHARE_JOB_TIMEOUT_S, "answer").node or ""
         try:

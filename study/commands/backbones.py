@@ -68,7 +68,9 @@ def table(rows: Iterable[WeightsRow]) -> str:
     return "\n".join([*lines, "pixels: of the images that the weights were evaluated on; least: smallest side", get])
 
 
-def prepare(architecture: str, weights: str = DEFAULT_WEIGHTS_NAME, progress: ProgressCallback = ignore_progress) -> PreparedWeights:
+def prepare(
+    architecture: str, weights: str = DEFAULT_WEIGHTS_NAME, progress: ProgressCallback = ignore_progress
+) -> PreparedWeights:
     """Get a file of published weights, check it, and return its facts with the `model` section that begins from it.
 
     Args:

@@ -193,7 +193,7 @@ def checked_section(name: str, assignments: Iterable[str], verb: str) -> dict[st
     values = validate_section(
         make_section_model("data", knobs(data.find_dataset_module(name).Options)), document.values, (), problems
     )
-    problems.raise_any()
+    problems.raise_if_any()
     return {"name": name, **(values or {})}
 
 

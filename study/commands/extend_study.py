@@ -72,7 +72,9 @@ def trials_to_retry(folder: StudyFolder) -> list[int]:
 
 def _failures(results: Results) -> list[int]:
     found = failed_trials(results.record)
-    if not found and not any(trial.test_failure for trial in StagesAfterSearch(results.spec, results.record).trials_to_test()):
+    if not found and not any(
+        trial.test_failure for trial in StagesAfterSearch(results.spec, results.record).trials_to_test()
+    ):
         raise UserError(f"{results.spec.name}: no trial has failed")
     return found
 

@@ -144,10 +144,10 @@ def _track_in_mlflow(home: Home, folder: StudyFolder) -> str | None:
     if not home.owns_tracking:
         return None
     from study.commands.report import lead_parts, result_files
-    from study.tracking import Tracker
+    from study.tracking import MlflowTracker
 
     results = Results.load(folder)
-    tracker = Tracker(home, folder, results.spec)
+    tracker = MlflowTracker(home, folder, results.spec)
     if not tracker.is_behind:
         return None
     tracker.start()

@@ -75,7 +75,7 @@ def down(home: Home) -> str:
         UserError: it runs on another machine.
     """
     cluster = LocalCluster.left(home)
-    was_there = bool(cluster.processes) or bool(cluster.left_files())
+    was_there = bool(cluster.processes) or bool(cluster.files_to_remove())
     count = cluster.stop()
     if not count:
         return "nothing ran; its secrets and files are removed" if was_there else "nothing to stop"

@@ -27,7 +27,11 @@ def serve_ui(home: Home, port: int) -> None:
     """
     if not home.owns_tracking:
         uri = home.tracking_uri
-        instead = f"open {experiments_page_url(uri)} in a browser" if is_mlflow_server(uri) else f"it is {without_password(uri)}"
+        instead = (
+            f"open {experiments_page_url(uri)} in a browser"
+            if is_mlflow_server(uri)
+            else f"it is {without_password(uri)}"
+        )
         raise UserError(f"MLFLOW_TRACKING_URI is set: {instead}; without it, study ui serves this home's own database")
     if not home.database_file.exists():
         raise UserError(f"{home.path}: nothing to show yet; a first study: study run quickstart")

@@ -84,7 +84,7 @@ def checked_function(home: Home, spec: StudySpec, given: bytes | None = None) ->
     check_takes_fold(
         spec.function, accepted_arguments(spec.function, function_import_folder(spec.function, folder)), spec.folds
     )
-    return (folder / PICKLED_FUNCTION_FILE).read_bytes() if spec.function_is_pickled else None
+    return (folder / PICKLED_FUNCTION_FILE).read_bytes() if spec.is_function_pickled else None
 
 
 def function_trial(home: Home, spec: StudySpec, device: str, fold: int | None = None) -> "FunctionTrial":

@@ -325,7 +325,7 @@ def budget(spec: StudySpec) -> Budget:
         if search.baseline is None or not are_same_configuration(params, search.baseline)
     ]
     whole = baseline + len(others)  # what has to be beaten runs whole
-    complete = whole + round((spec.trials - whole) * rungs.expected_complete)
+    complete = whole + round((spec.trials - whole) * rungs.expected_complete_share)
     most, expected = (rule_trials(spec, search.confirm, count, reported) for count in (spec.trials, complete))
     pruned_epochs = (spec.trials - whole) * seeds * rungs.expected_epochs
     return Budget(

@@ -76,7 +76,9 @@ def _network_section(name: str, weights: str = published_weights.DEFAULT_WEIGHTS
 
 
 def _are_weights_there(name: str) -> bool:
-    return published_weights.find_weights(name, published_weights.DEFAULT_WEIGHTS_NAME).source.path_or_none() is not None
+    return (
+        published_weights.find_weights(name, published_weights.DEFAULT_WEIGHTS_NAME).source.path_or_none() is not None
+    )
 
 
 def _section_for_file(section: Section, weights: str) -> Section:

@@ -261,7 +261,10 @@ def gpu_findings(observed: GpuReport) -> Iterator[Finding]:
     if observed.foreign:
         message = f"this torch (CUDA {observed.built}) has no code for {', '.join(observed.foreign)}"
         yield Finding(
-            "GPUs", "problem", f"{message}; it has for {', '.join(observed.code)}", f"another card, or {OLDER_CUDA_TORCH_ADVICE}"
+            "GPUs",
+            "problem",
+            f"{message}; it has for {', '.join(observed.code)}",
+            f"another card, or {OLDER_CUDA_TORCH_ADVICE}",
         )
     elif observed.torch:
         yield Finding("GPUs", "ok", f"torch sees {len(observed.torch)}: {'; '.join(observed.driver or observed.torch)}")
@@ -270,11 +273,15 @@ def gpu_findings(observed: GpuReport) -> Iterator[Finding]:
     elif observed.hidden:
         yield Finding("GPUs", "warning", f"{cards}, hidden from torch: {observed.hidden}", "unset that variable")
     elif observed.built is None:
-        yield Finding("GPUs", "warning", f"{cards}, which torch cannot use: it was built for the CPU alone", CUDA_TORCH_ADVICE)
+        yield Finding(
+            "GPUs", "warning", f"{cards}, which torch cannot use: it was built for the CPU alone", CUDA_TORCH_ADVICE
+        )
     elif observed.supports and _version_numbers(observed.built) > _version_numbers(observed.supports):
         message = f"{cards}; its driver supports CUDA up to {observed.supports}, torch was built for {observed.built}"
         newer = f"a driver of R{observed.needs} or newer" if observed.needs else "a newer driver"
-        yield Finding("GPUs", "problem", message, f"{newer}, or one built for CUDA {observed.supports} of {CUDA_TORCH_ADVICE}")
+        yield Finding(
+            "GPUs", "problem", message, f"{newer}, or one built for CUDA {observed.supports} of {CUDA_TORCH_ADVICE}"
+        )
     else:
         why, _, remedy = observed.why.partition(". Remedy: ")
         message = f"{cards}, which torch (CUDA {observed.built}) cannot use: {why or 'it gives no reason'}"

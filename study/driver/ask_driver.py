@@ -147,7 +147,9 @@ def _results_of_running_study(folder: StudyFolder) -> Results:
     return Results.load(folder)
 
 
-def _send_and_wait(folder: StudyFolder, request: DriverRequest, patience: float = DRIVER_ANSWER_TIMEOUT_S) -> RequestAnswer:
+def _send_and_wait(
+    folder: StudyFolder, request: DriverRequest, patience: float = DRIVER_ANSWER_TIMEOUT_S
+) -> RequestAnswer:
     """Ask the driver, and wait for its answer.
 
     Raises:

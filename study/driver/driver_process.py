@@ -95,7 +95,15 @@ class PipeClosedMessage:
     """Stands for the end of a driver's messages: its end of the pipe is closed."""
 
 
-DriverMessage = SignalsHandledMessage | StudyShownMessage | LineMessage | StudyHiddenMessage | ResultMessage | ErrorMessage | PipeClosedMessage
+DriverMessage = (
+    SignalsHandledMessage
+    | StudyShownMessage
+    | LineMessage
+    | StudyHiddenMessage
+    | ResultMessage
+    | ErrorMessage
+    | PipeClosedMessage
+)
 
 DRIVER_PROGRAM = "import runpy; runpy.run_module('study.driver', run_name='__main__', alter_sys=True)"
 """What a driver's process runs. It finds a study's function where this process does."""
@@ -182,7 +190,10 @@ class DriverProcess:
                     if (next_one := self._next_message()) is None:
                         continue
                     message, record = next_one
-                    if isinstance(message, StudyShownMessage | StudyHiddenMessage | ResultMessage | ErrorMessage | PipeClosedMessage):
+                    if isinstance(
+                        message,
+                        StudyShownMessage | StudyHiddenMessage | ResultMessage | ErrorMessage | PipeClosedMessage,
+                    ):
                         shown.close()
                     if isinstance(message, StudyShownMessage):
                         say = shown.enter_context(view(message.spec, record))
@@ -227,11 +238,11 @@ class DriverProcess:
                     if self._followed:
                         self._followed.look()
                     if there:
-                        self._take_in(pipe.recv())
+                        self._handle_message(pipe.recv())
             except Exception:  # the pipe is closed, or an answer cannot be unpickled: the driver stops then
-                self._take_in(PipeClosedMessage())
+                self._handle_message(PipeClosedMessage())
 
-    def _take_in(self, message: DriverMessage) -> None:
+    def _handle_message(self, message: DriverMessage) -> None:
         if isinstance(message, StudyShownMessage):
             self._spec = message.spec
             self._followed = (
@@ -328,7 +339,7 @@ def follow_running_study(view: StudyView, folder: StudyFolder) -> RunEnd:
     spec, followed = folder.checked_spec(), LedgerFollower(folder)
     followed.look()
     try:
-        with view(spec.with_placement(followed.record.placement), followed.record):
+        with view(spec.replace_placement(followed.record.placement), followed.record):
             while ledger.is_driver_running(file):
                 time.sleep(LEDGER_POLL_INTERVAL_S)
                 followed.look()
@@ -366,10 +377,12 @@ class ParentChannel:
 
             self._own = ProgressView(Console())
         else:
-            threading.Thread(target=self._stop_without, args=(work.parent,), name="parent", daemon=True).start()
+            threading.Thread(
+                target=self._stop_when_parent_ends, args=(work.parent,), name="parent", daemon=True
+            ).start()
         return work
 
-    def _stop_without(self, parent: int) -> None:
+    def _stop_when_parent_ends(self, parent: int) -> None:
         """Stop this process cleanly, from a thread, once nobody waits for it.
 
         The parent is looked for as well as the pipe: a fork of the parent may hold its end of the pipe open.
@@ -386,7 +399,7 @@ class ParentChannel:
             self.send(StudyShownMessage(spec, is_there=bool(record.id)))
             says: list[Callable[[str], None]] = [lambda text: self.send(LineMessage(text))]
             if self._own and record.id:
-                self._print_into(self._home.path / spec.name / DETACHED_DRIVER_LOG)
+                self._redirect_output(self._home.path / spec.name / DETACHED_DRIVER_LOG)
                 says.append(shown.enter_context(self._own(spec, record)))
 
             def tell_all(text: str) -> None:
@@ -398,7 +411,7 @@ class ParentChannel:
             finally:
                 self.send(StudyHiddenMessage())
 
-    def _print_into(self, file: Path) -> None:
+    def _redirect_output(self, file: Path) -> None:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         for number in (1, 2):
             os.dup2(descriptor, number)

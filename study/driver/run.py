@@ -38,7 +38,7 @@ from study.spec import StudySpec, load_study
 from study.sweep.own_ray import MAX_FOLDER_CHARACTERS
 from study.sweep.ray_runtime import SharedRay, check_cluster_answers, check_trial_fits_machine, set_ray_variables
 from study.text import flat
-from study.tracking import Tracker
+from study.tracking import MlflowTracker
 from study.tracking.connection import check_server_password
 from study.trained.model_files import copy_frozen_weights
 from study.upstream.ray_internals import is_ray_job
@@ -148,7 +148,7 @@ def start_or_resume(
         )
     record = StudyRecord.load(existing.ledger_file)
     if extend_study.is_spent(Results(spec, record)) or (
-        record.state == "complete" and not Tracker(home, existing, spec).is_behind
+        record.state == "complete" and not MlflowTracker(home, existing, spec).is_behind
     ):
         with share_study_while_running(existing):  # readable for others, as a study that runs
             return RunEnd(existing, spec, record, None, ran=False)
@@ -220,7 +220,7 @@ def resume_study(
         spec, record = folder.checked_spec(), StudyRecord.load(folder.ledger_file)
         told = next_placement(folder, record, assignments)
         if record.state != "complete" or trials is not None or failed:
-            _check_trial_fits(home, spec.with_placement(told), address)
+            _check_trial_fits(home, spec.replace_placement(told), address)
         with explain_resume_on_disk_error(folder):
             if trials is not None:
                 record = extend_study.add_trials(folder, spec, trials)
@@ -232,11 +232,15 @@ def resume_study(
                     f"{name}: has failed, and all that is left is what failed. {extend_study.RETRY.format(name)}"
                 )
             return run_session(home, folder, load_datasets(spec, view), view, address, shared, told)
-        tracker = Tracker(home, folder, spec)
+        tracker = MlflowTracker(home, folder, spec)
         is_cut_off = spec.final_seeds is not None and not spec.function and not folder.card_file.exists()
         datasets = load_datasets(spec, view) if is_cut_off else None
         is_told = shared is not None or folder.report_page.exists()  # a study of a suite has no report of its own
-        with share_study_while_running(folder), explain_resume_on_disk_error(folder), closing(Ledger(folder.ledger_file)):
+        with (
+            share_study_while_running(folder),
+            explain_resume_on_disk_error(folder),
+            closing(Ledger(folder.ledger_file)),
+        ):
             if not is_cut_off and not tracker.is_behind and not tracker.is_lost() and is_told:
                 again = f". {extend_study.RETRY.format(name)}" if extend_study.failed_trials(record) else ""
                 further = "" if spec.final_seeds else f". To search on: study resume {name} --trials +10"
@@ -283,11 +287,13 @@ def _study_to_continue(home: Home, name: str, address: str | None) -> tuple[Stud
     folder = home.find_study(name)
     check_not_there(folder)
     spec = folder.checked_spec()
-    _check_trial_fits(home, spec.with_placement(StudyRecord.load(folder.ledger_file).placement), address)
+    _check_trial_fits(home, spec.replace_placement(StudyRecord.load(folder.ledger_file).placement), address)
     return folder, spec
 
 
-def run_ablation(home: Home, name: str, view: StudyView, request: AblationRequest, address: str | None = None) -> RunEnd | None:
+def run_ablation(
+    home: Home, name: str, view: StudyView, request: AblationRequest, address: str | None = None
+) -> RunEnd | None:
     """Run the steps from a study's baseline to its best configuration, each on the same fresh seeds.
 
     Returns:
@@ -303,7 +309,9 @@ def run_ablation(home: Home, name: str, view: StudyView, request: AblationReques
     return None if is_measured else run_session(home, folder, datasets, view, address)
 
 
-def train_final(home: Home, spec: StudySpec, view: StudyView, address: str | None = None, whole: bool = False) -> RunEnd:
+def train_final(
+    home: Home, spec: StudySpec, view: StudyView, address: str | None = None, whole: bool = False
+) -> RunEnd:
     """Train a configuration on several seeds; seeds that were trained before are kept.
 
     Args:
@@ -373,7 +381,7 @@ def is_study_complete(home: Home, spec: StudySpec) -> bool:
     folder = StudyFolder(home.path / spec.name)
     if not folder.ledger_file.is_file() or StudyRecord.load(folder.ledger_file).state != "complete":
         return False
-    return not Tracker(home, folder, spec).is_behind
+    return not MlflowTracker(home, folder, spec).is_behind
 
 
 def key_differences(home: Home, specs: Iterable[StudySpec]) -> Iterator[str]:

@@ -52,7 +52,9 @@ class SuiteEnd:
     untracked: list[str]
 
 
-def run_suite(home: Home, suite: Suite, given: str, view: StudyView, tell: Callable[[str], None], address: str | None) -> SuiteEnd:
+def run_suite(
+    home: Home, suite: Suite, given: str, view: StudyView, tell: Callable[[str], None], address: str | None
+) -> SuiteEnd:
     """Run what is left of a suite, one study after the other in one Ray; what is complete stays as it is.
 
     Args:
@@ -77,7 +79,9 @@ def run_suite(home: Home, suite: Suite, given: str, view: StudyView, tell: Calla
     with _say_how_to_continue(given), SharedRay() as shared:
         ends = list(run_remaining_studies(home, [cell.spec for cell in suite.cells], view, told, address, shared))
     found = suite_tables_so_far(home, suite)
-    write_table_files(suite_folder(home, suite), "table", {ending: form(found) for ending, form in TABLE_WRITERS.items()})
+    write_table_files(
+        suite_folder(home, suite), "table", {ending: form(found) for ending, form in TABLE_WRITERS.items()}
+    )
     return SuiteEnd(
         any(end.record.state not in ("complete", "failed") for end in ends),
         [end.spec.name for end in ends if end.record.state == "failed"],

@@ -26,7 +26,7 @@ from study.spec import StudySpec
 from study.sweep import LOADING, WRITING_REPORT_STEP
 from study.sweep.ray_runtime import SharedRay, start_or_join_ray
 from study.text import tell, typed
-from study.tracking import Tracker
+from study.tracking import MlflowTracker
 from study.tracking.registry import register_model_version
 from study.tracking.tracker import MAX_HEAD_START_S
 from study.tracking.tracking_state import experiments_page_url, is_mlflow_server
@@ -309,7 +309,9 @@ def message_on_interrupt(message: str = STOPPED_BEFORE_BEGIN_MESSAGE, made: Path
     try:
         yield
     except KeyboardInterrupt:
-        raise StartInterruptedError(STOPPED_RESUMABLE_MESSAGE.format(made.name) if made and made.exists() else message) from None
+        raise StartInterruptedError(
+            STOPPED_RESUMABLE_MESSAGE.format(made.name) if made and made.exists() else message
+        ) from None
 
 
 @contextmanager
@@ -357,8 +359,8 @@ def run_session(
     ):
         spec, record = folder.checked_spec(), StudyRecord.load_without_closing(folder.ledger_file)
         record.check_can_go_on(folder.name)
-        placed = spec.with_placement(record.placement if placement is None else placement)
-        tracker = Tracker(home, folder, spec)
+        placed = spec.replace_placement(record.placement if placement is None else placement)
+        tracker = MlflowTracker(home, folder, spec)
         say: Callable[[str], object] = tell  # until the view is there
         tracker.start(MAX_HEAD_START_S, lambda text: say(text))
         try:

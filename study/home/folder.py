@@ -19,7 +19,7 @@ from study import __version__, places
 from study.errors import StudyNotFoundError, UserError, nearest
 from study.files import PRIVATE, from_json, read_json, write_whole, writing
 from study.home.ledger import Ledger
-from study.spec import StudySpec, load_checked, load_resolved
+from study.spec import StudySpec, load_resolved, load_resolved_and_check
 from study.spec.load import check_study_name
 from study.text import moment, typed
 from study.training import function_loading
@@ -202,7 +202,7 @@ class StudyFolder:
         Raises:
             UserError: says everything that is wrong.
         """
-        return load_checked(self.spec_file, self.name)
+        return load_resolved_and_check(self.spec_file, self.name)
 
 
 @dataclass(frozen=True)

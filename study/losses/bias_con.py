@@ -38,7 +38,9 @@ def bias_con(
         The loss, a scalar.
     """
     weight = (target[:, None] == target[None, :]) & (bias[:, None] != bias[None, :])
-    per_row = _log_sum_minus_mean_positive(views, cosine_matrix(views, similarity), weight.to(views.dtype), temperature, guard)
+    per_row = _log_sum_minus_mean_positive(
+        views, cosine_matrix(views, similarity), weight.to(views.dtype), temperature, guard
+    )
     return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
@@ -64,11 +66,15 @@ def soft_con(
     """
     features = functional.normalize(bias_features, dim=-1)
     weight = (1 - features @ features.T).clamp(min=0) * (target[:, None] == target[None, :])
-    per_row = _log_sum_minus_mean_positive(views, cosine_matrix(views, similarity), weight.to(views.dtype), temperature, guard)
+    per_row = _log_sum_minus_mean_positive(
+        views, cosine_matrix(views, similarity), weight.to(views.dtype), temperature, guard
+    )
     return rescale_by_temperature(per_row.mean(), temperature, base_temperature)
 
 
-def _log_sum_minus_mean_positive(views: Tensor, cosine: Tensor, weight: Tensor, temperature: float, guard: float) -> Tensor:
+def _log_sum_minus_mean_positive(
+    views: Tensor, cosine: Tensor, weight: Tensor, temperature: float, guard: float
+) -> Tensor:
     """Return log sum over all others minus the weighted mean over positives, per row; 0 where all weights are 0.
 
     `weight` is (B, B) between samples: the mean of views under it costs one product of a V*V-th of the size.

@@ -127,7 +127,9 @@ def weakly_supervised_cclk(
     Raises:
         ValueError: not two views, or no condition.
     """
-    weights = _conditional_weights_of_views(views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient)
+    weights = _conditional_weights_of_views(
+        views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient
+    )
     scale = 1 / temperature
     if form == "paper":
         conditional, pair, everyone = _paper_form_terms(views, weights[0], scale)
@@ -160,11 +162,15 @@ def fair_cclk(
     Arguments, forms, result and errors as for `weakly_supervised_cclk`; the condition is the sensitive attribute. A row
     whose weights are all 0 has no negatives and counts 0 (see `weight_measures`). ValueError too for a single sample.
     """
-    weights = _conditional_weights_of_views(views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient)
+    weights = _conditional_weights_of_views(
+        views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient
+    )
     scale, others = 1 / temperature, count_other_samples(views)
     if form == "paper":
         conditional, pair, _ = _paper_form_terms(views, weights[0], scale)
-        return rescale_by_temperature(-(pair / (pair + others * conditional)).log().mean(), temperature, base_temperature)
+        return rescale_by_temperature(
+            -(pair / (pair + others * conditional)).log().mean(), temperature, base_temperature
+        )
     conditional = _log_conditional_sum(cosine_matrix(views, similarity), weights, scale)
     per_row = softplus(conditional + math.log(others) - other_view_similarity(views) * scale)
     return rescale_by_temperature(per_row.mean(), temperature, base_temperature)

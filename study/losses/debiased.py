@@ -54,7 +54,9 @@ def debiased_info_nce(
     Raises:
         ValueError: not two views, a single sample without `negatives`, or empty `negatives` or `extra_positives`.
     """
-    positive, unbiased, _ = _positive_and_negative_terms(views, similarity, extra_positives, negatives, temperature, tau_plus, beta=None)
+    positive, unbiased, _ = _positive_and_negative_terms(
+        views, similarity, extra_positives, negatives, temperature, tau_plus, beta=None
+    )
     return rescale_by_temperature(softplus(unbiased - positive).mean(), temperature, base_temperature)
 
 
@@ -102,7 +104,11 @@ def share_of_floored_rows(
 
     At temperature 0.1 it nears 1 once the views agree.
     """
-    return _positive_and_negative_terms(views, similarity, extra_positives, None, temperature, tau_plus, beta)[2].to(views.dtype).mean()
+    return (
+        _positive_and_negative_terms(views, similarity, extra_positives, None, temperature, tau_plus, beta)[2]
+        .to(views.dtype)
+        .mean()
+    )
 
 
 def log_debiased_negative(

@@ -95,7 +95,9 @@ def _reverse_kl_of_gaussians(mean: Tensor, variance: Tensor, other_mean: Tensor,
 
 
 def _jeffreys_of_gaussians(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
-    return _kl_of_gaussians(mean, variance, other_mean, other_variance) + _reverse_kl_of_gaussians(mean, variance, other_mean, other_variance)
+    return _kl_of_gaussians(mean, variance, other_mean, other_variance) + _reverse_kl_of_gaussians(
+        mean, variance, other_mean, other_variance
+    )
 
 
 def _squared_mean_difference(mean: Tensor, variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
@@ -173,11 +175,16 @@ def fair_kl(
         bool,
         Doc("one comparison over all pairs of the batch; false: the mean of one per anchor. Not for variant reference"),
     ] = True,
-    positive_weight: Annotated[NonNegativeWeight, Doc("weight of the term for pairs of one class (footnote 2, Eq. 28)")] = 1.0,
-    negative_weight: Annotated[NonNegativeWeight, Doc("weight of the term for pairs of two classes (footnote 2, Eq. 28)")] = 1.0,
+    positive_weight: Annotated[
+        NonNegativeWeight, Doc("weight of the term for pairs of one class (footnote 2, Eq. 28)")
+    ] = 1.0,
+    negative_weight: Annotated[
+        NonNegativeWeight, Doc("weight of the term for pairs of two classes (footnote 2, Eq. 28)")
+    ] = 1.0,
     kld: Annotated[NonNegativeWeight, Doc("weight of the deviations in variant reference")] = 1.0,
     min_count: Annotated[
-        PositiveCount, Doc("a comparison with fewer aligned or fewer conflicting pairs is left out; not for variant reference")
+        PositiveCount,
+        Doc("a comparison with fewer aligned or fewer conflicting pairs is left out; not for variant reference"),
     ] = 2,
     variance_floor: Annotated[PositiveNumber, Doc("smallest variance, or squared distance under the logarithm")] = 1e-3,
 ) -> Tensor:

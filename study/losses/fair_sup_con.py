@@ -89,7 +89,9 @@ def fair_sup_con(
         log_sum = log_sum_exp(cosine, scale, drop=drop)
     log_sum = log_sum.where(log_sum > -torch.inf, cosine.detach().amax(1) * scale)
     row_weight, attraction, total = (
-        _group_normalised_positives(views, label, bias, group_form) if group_norm else _unweighted_positives(views, label)
+        _group_normalised_positives(views, label, bias, group_form)
+        if group_norm
+        else _unweighted_positives(views, label)
     )
     loss = (row_weight * (total * log_sum - scale * attraction)).sum()
     return rescale_by_temperature(loss, temperature, base_temperature)
@@ -116,7 +118,9 @@ def _group_normalised_positives(views: Tensor, label: Tensor, bias: Tensor, form
     own = (sum_over_group(by_both, views.sum(0)) - views) / others.view(count, -1, 1)
     attraction = (views * (apart + own)).sum(-1).flatten()
     share = (1 / elsewhere).view(count, -1).sum(0)[:, None]
-    total = (sum_over_group(by_label, share) - sum_over_group(by_both, share)).repeat(count, 1).flatten() + (size - 1) / others
+    total = (sum_over_group(by_label, share) - sum_over_group(by_both, share)).repeat(count, 1).flatten() + (
+        size - 1
+    ) / others
     row_weight = 1 / size
     if form == "mean":
         row_weight = row_weight / row_weight.sum()

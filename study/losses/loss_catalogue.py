@@ -74,14 +74,18 @@ LossInput = Union["Tensor", bool, int, float, str, None]
 """What a loss may be given by name: a tensor, or the value of a hyperparameter."""
 
 
-def make_input_check(function: Callable[..., Tensor]) -> Callable[[Tensor, Mapping[str, LossInput]], dict[str, LossInput]]:
+def make_input_check(
+    function: Callable[..., Tensor],
+) -> Callable[[Tensor, Mapping[str, LossInput]], dict[str, LossInput]]:
     """Return the check of a loss's inputs: called as the loss is, it returns the keyword arguments, classes as int64.
 
     The check raises ValueError for an input of another type or shape, and for an empty batch: it names what was given
     and what is wanted.
     """
     first, *others = inspect.signature(function).parameters.values()
-    wanted = {parameter.name: NAMED_INPUT_FORMS[parameter.name] for parameter in others if parameter.name in NAMED_INPUT_FORMS}
+    wanted = {
+        parameter.name: NAMED_INPUT_FORMS[parameter.name] for parameter in others if parameter.name in NAMED_INPUT_FORMS
+    }
     if "condition" in wanted and "bias" in wanted:
         wanted["bias"] = BIAS_AS_CONDITION
     optional = {parameter.name for parameter in others if parameter.default is None}
@@ -126,7 +130,9 @@ def _check_input(loss: str, name: str, value: LossInput, wanted: InputForm, size
                         break
                 else:
                     return
-    known = ", ".join(f"{letter} = {sizes[letter]}" for letter in "VBD" if letter in sizes and name not in FIRST_INPUT_FORMS)
+    known = ", ".join(
+        f"{letter} = {sizes[letter]}" for letter in "VBD" if letter in sizes and name not in FIRST_INPUT_FORMS
+    )
     elements = f" of {wanted.elements}" if wanted.elements else ""
     raise ValueError(
         f"{loss}: {name} is a tensor{elements} of shape {_wanted_shape_text(wanted)}, got {_describe_given(value)}"
@@ -184,7 +190,8 @@ def compute_in_full_precision(function: Callable[..., ReturnType]) -> Callable[.
         first = _widen_to_float32(first)
         with torch.autocast(first.device.type, enabled=False):
             wide = {
-                name: _widen_to_float32(value) if isinstance(value, torch.Tensor) else value for name, value in inputs.items()
+                name: _widen_to_float32(value) if isinstance(value, torch.Tensor) else value
+                for name, value in inputs.items()
             }
             return function(first, **wide)
 

@@ -241,7 +241,9 @@ class PairCellSums(torch.autograd.Function):
         return spread(cosine, one_class, aligned, of_sums, 2 * of_squares, ctx.soft), None, None, None
 
 
-def cell_sums_by_matmul(cosine: Tensor, one_class: Tensor, aligned: Tensor, soft: bool) -> tuple[Tensor, Tensor, Tensor]:
+def cell_sums_by_matmul(
+    cosine: Tensor, one_class: Tensor, aligned: Tensor, soft: bool
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return the sums, sums of squares and sums of masks of the cells."""
     masks = pair_cell_masks(one_class, aligned)
     of_squares = masks.square() if soft else masks

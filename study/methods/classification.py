@@ -20,7 +20,11 @@ from study.methods.sample_weights import balance_knobs
 if TYPE_CHECKING:
     from study.methods.batch import Method, NetworkFactory
 
-OWN_LOSSES = (name for name, function in classification_losses_by_name().items() if function.__module__.startswith("study.losses."))
+OWN_LOSSES = (
+    name
+    for name, function in classification_losses_by_name().items()
+    if function.__module__.startswith("study.losses.")
+)
 NAMES = [PLAIN_CROSS_ENTROPY, *OWN_LOSSES]
 
 
@@ -35,7 +39,9 @@ def keys(method: Section) -> Iterator[Knob]:
     yield from adversary_knobs(method, has_stage=False)
     if needs(method).bias or method.get("bias_source") == "model":
         adversary = method.get("adversary", "none") != "none"
-        only_fair_kl = method["name"] != BALANCED_CROSS_ENTROPY and method.get("regulariser") == "fair_kl" and not adversary
+        only_fair_kl = (
+            method["name"] != BALANCED_CROSS_ENTROPY and method.get("regulariser") == "fair_kl" and not adversary
+        )
         yield from bias_source_knobs(method, takes_features=only_fair_kl, takes_unknown=False)
 
 
@@ -46,7 +52,9 @@ def needs(method: Section) -> MethodNeeds:
     if method.get("regulariser", NO_REGULARISER) != NO_REGULARISER and method.get("bias_source") != "model":
         return MethodNeeds(labels="name", bias="regulariser", varying_key=None)
     adversary = "adversary" if method.get("adversary", "none") != "none" else None
-    return MethodNeeds(labels="name", bias=adversary, varying_key=None, receptive_field=bias_model_receptive_field(method))
+    return MethodNeeds(
+        labels="name", bias=adversary, varying_key=None, receptive_field=bias_model_receptive_field(method)
+    )
 
 
 def build(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method":

@@ -155,7 +155,7 @@ class GroupDro(Method):
 
     def begin(self, train: BatchLabels) -> None:
         """Give the groups that there are equal weights, and store their adjustments by size."""
-        sizes = self._by_group(torch.ones_like(train.target, dtype=torch.float), train)
+        sizes = self._sum_by_group(torch.ones_like(train.target, dtype=torch.float), train)
         self.group_weights = (sizes > 0) / (sizes > 0).sum()
         self.adjustment = self.factor / sizes.clamp(min=1).sqrt()
 
@@ -163,8 +163,8 @@ class GroupDro(Method):
         features = self.network.encoder(batch.views[0])
         target = batch.labels.target
         losses = apply_sample_weights(cross_entropy_per_sample(self.classifier(features), target), batch.labels)
-        counts = self._by_group(torch.ones_like(losses), batch.labels)
-        by_group = self._by_group(losses, batch.labels) / counts.clamp(min=1) + self.adjustment * (counts > 0)
+        counts = self._sum_by_group(torch.ones_like(losses), batch.labels)
+        by_group = self._sum_by_group(losses, batch.labels) / counts.clamp(min=1) + self.adjustment * (counts > 0)
         weights = self.group_weights
         if self.training:
             # equal to multiplying by exp(step * loss) and dividing by the sum, but never overflows
@@ -179,7 +179,7 @@ class GroupDro(Method):
         """Return the largest weight of a group."""
         return {"largest_group_weight": self.group_weights.max()}
 
-    def _by_group(self, values: Tensor, labels: BatchLabels) -> Tensor:
+    def _sum_by_group(self, values: Tensor, labels: BatchLabels) -> Tensor:
         """Sum values (B,) by group, (groups,); samples whose group is unknown do not count."""
         if labels.bias is None:
             raise ValueError("group_dro needs bias labels")

@@ -37,7 +37,9 @@ ClusterCount = Annotated[int, Range(low=2), Searched(3, 20, paper=(10,))]
 
 VIEWS_KNOB = Knob("views", ViewCount, 1, False, "views of each sample in a batch")
 POSITIVES_KNOB = Knob("positives", ViewCount, 1, False, "M of DCL: further views of each sample in its positive term")
-USE_TARGET_KNOB = Knob("use_target", bool, True, False, "false: the loss without labels, on two views (FSCL-dagger, Eq. 26)")
+USE_TARGET_KNOB = Knob(
+    "use_target", bool, True, False, "false: the loss without labels, on two views (FSCL-dagger, Eq. 26)"
+)
 CLUSTERS_KNOB = Knob(
     "clusters", ClusterCount, 10, False, "k-means clusters of the continuous attribute, for losses that need classes"
 )
@@ -91,7 +93,9 @@ def needs(method: Section) -> MethodNeeds:
     return MethodNeeds(
         labels=next(iter(asking), None),
         bias=keys_for_bias[0] if keys_for_bias else None,
-        condition="name" if name in LOSSES_WITH_CLUSTERS or (conditioned and name not in LOSSES_CONDITIONED_ON_FEATURES) else None,
+        condition="name"
+        if name in LOSSES_WITH_CLUSTERS or (conditioned and name not in LOSSES_CONDITIONED_ON_FEATURES)
+        else None,
         views=pairs or ("views" if given(method, "views", 1) > 1 else None),
         varying_key="unknown_bias" if method.get("unknown_bias") == "sup_con" else None,
         receptive_field=bias_model_receptive_field(method),
@@ -106,7 +110,8 @@ def _keys_that_use_bias(method: Section) -> list[str]:
         "regulariser": method.get("regulariser", NO_REGULARISER) != NO_REGULARISER,
         "adversary": method.get("adversary", "none") != "none",
         "cross_entropy": method.get("cross_entropy") == "bias_balanced",
-        "name": method["name"] not in LOSSES_WITH_CLUSTERS and required_tensors(str(method["name"])) & {"bias", "bias_features"},
+        "name": method["name"] not in LOSSES_WITH_CLUSTERS
+        and required_tensors(str(method["name"])) & {"bias", "bias_features"},
     }
     return [key for key, asks in asked.items() if asks]
 
@@ -114,7 +119,9 @@ def _keys_that_use_bias(method: Section) -> list[str]:
 __all__ = ["NAMES", "build", "keys", "needs"]
 
 OWN_LOSSES = (name for name, function in losses_by_name().items() if function.__module__.startswith("study.losses."))
-NAMES = [name for name in OWN_LOSSES if required_tensors(name) <= BATCH_TENSOR_NAMES and name not in LOSSES_OF_TWO_ENCODERS]
+NAMES = [
+    name for name in OWN_LOSSES if required_tensors(name) <= BATCH_TENSOR_NAMES and name not in LOSSES_OF_TWO_ENCODERS
+]
 """Losses that this module makes methods of. A loss of another distribution is named by its own module, which may import
 `keys`, `needs` and `build` from here.
 """

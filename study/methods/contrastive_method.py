@@ -70,7 +70,9 @@ class ContrastiveMethod(Method):
         super().__init__()
         self.network, self.name = network, str(method["name"])
         self.loss = RegularisedLoss(
-            LossTerm.from_method(losses_by_name()[self.name], method), build_regulariser(method), options(TermWeights, method)
+            LossTerm.from_method(losses_by_name()[self.name], method),
+            build_regulariser(method),
+            options(TermWeights, method),
         )
         self.inputs = LossInputMaker(method, facts.bias_classes, on_representation)
         positives = given(method, "positives", 1)
@@ -83,7 +85,7 @@ class ContrastiveMethod(Method):
         self.ce_weight = weight
         self.stage_epochs = classifier_stage_epochs(method)
         self.in_stage = False
-        self.classifier = self._classifier(method, facts) if adds_cross_entropy or self.stage_epochs else None
+        self.classifier = self._make_classifier(method, facts) if adds_cross_entropy or self.stage_epochs else None
         self.adversary = build_adversary(method, network.encoder.features, facts.bias_classes)
         self.elsewhere = LossTerm.from_method(sup_con, method) if method.get("unknown_bias") == "sup_con" else None
 
@@ -101,15 +103,15 @@ class ContrastiveMethod(Method):
         return (self.in_stage,) if self.elsewhere is None else None
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        features, embeddings = self._embed(batch.views)
+        features, embeddings = self._compute_embeddings(batch.views)
         if self.in_stage and self.classifier is not None:
-            value = self._with_adversary(self.classifier(features[0], batch.labels), features, batch.labels)
+            value = self._add_adversary_loss(self.classifier(features[0], batch.labels), features, batch.labels)
             return value, {"encoder": features[0]}
         value = self._contrastive_loss(features, embeddings, batch)
         if self.classifier is not None and self.ce_weight != 0:
             value = value + self.ce_weight * self.classifier(features[0], batch.labels)
         if not self.stage_epochs:
-            value = self._with_adversary(value, features, batch.labels)
+            value = self._add_adversary_loss(value, features, batch.labels)
         return value, {"encoder": features[0]}
 
     def own_classifier(self) -> nn.Module | None:
@@ -120,7 +122,7 @@ class ContrastiveMethod(Method):
     def diagnose(self, batch: Batch) -> dict[str, Tensor]:
         if self.in_stage or self.name not in LOSS_DIAGNOSTICS:
             return {}
-        pair, inputs = self._arguments(*self._embed(batch.views), batch)
+        pair, inputs = self._loss_arguments(*self._compute_embeddings(batch.views), batch)
         return LOSS_DIAGNOSTICS[self.name](pair, inputs, self.loss.contrastive.options)
 
     def get_extra_state(self) -> Tensor:
@@ -130,18 +132,18 @@ class ContrastiveMethod(Method):
     def set_extra_state(self, state: Tensor) -> None:
         self.in_stage = bool(state)
 
-    def _classifier(self, method: Section, facts: Facts) -> LinearClassifier:
+    def _make_classifier(self, method: Section, facts: Facts) -> LinearClassifier:
         loss = BALANCED_CROSS_ENTROPY if method.get("cross_entropy") == "bias_balanced" else PLAIN_CROSS_ENTROPY
         return LinearClassifier(loss, self.network.encoder.features, facts)
 
-    def _embed(self, views: Tensor) -> tuple[Tensor, Tensor]:
+    def _compute_embeddings(self, views: Tensor) -> tuple[Tensor, Tensor]:
         """Return features (V, B, F) and unit embeddings (V, B, D)."""
         shape = views.shape[:2]
         features, embeddings = self.network(views.flatten(0, 1))
         return features.unflatten(0, shape), functional.normalize(embeddings, dim=1).unflatten(0, shape)
 
     def _contrastive_loss(self, features: Tensor, embeddings: Tensor, batch: Batch) -> Tensor:
-        pair, inputs = self._arguments(features, embeddings, batch)
+        pair, inputs = self._loss_arguments(features, embeddings, batch)
         one_tensor = len(features) == 1 and isinstance(self.network.head, nn.Identity)
         first = pair if one_tensor else functional.normalize(features[:1], dim=2)
         bias = batch.labels.bias
@@ -149,7 +151,9 @@ class ContrastiveMethod(Method):
             return self.loss(pair, first, inputs, batch.labels.tensors_by_name())
         return self._loss_by_known_bias(pair, first, batch.labels, self._has_known_bias(batch))
 
-    def _arguments(self, features: Tensor, embeddings: Tensor, batch: Batch) -> tuple[Tensor, dict[str, Tensor | None]]:
+    def _loss_arguments(
+        self, features: Tensor, embeddings: Tensor, batch: Batch
+    ) -> tuple[Tensor, dict[str, Tensor | None]]:
         """Return the loss's views and named tensors."""
         inputs = self.inputs(batch, features[: self.pair_views])
         if self.views > self.pair_views:
@@ -179,7 +183,7 @@ class ContrastiveMethod(Method):
             value = value + (len(known) - count) * self.loss.weights.contrast * rest
         return value / len(known)
 
-    def _with_adversary(self, value: Tensor, features: Tensor, labels: BatchLabels) -> Tensor:
+    def _add_adversary_loss(self, value: Tensor, features: Tensor, labels: BatchLabels) -> Tensor:
         if self.adversary is None or labels.bias is None:
             return value
         return value + self.adversary(features.flatten(0, 1), labels.bias.repeat(len(features)))

@@ -120,7 +120,12 @@ def build_regulariser(method: Section) -> LossTerm | None:
     return LossTerm.from_method(function, method) if function else None
 
 
-LABELS_SOURCE, SOME_LABELS_SOURCE, BIAS_MODEL_SOURCE, EARLY_LAYERS_SOURCE = "labels", "some_labels", "model", "early_layers"
+LABELS_SOURCE, SOME_LABELS_SOURCE, BIAS_MODEL_SOURCE, EARLY_LAYERS_SOURCE = (
+    "labels",
+    "some_labels",
+    "model",
+    "early_layers",
+)
 
 
 BIAS_SOURCE_DOC = (

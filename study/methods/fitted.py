@@ -78,7 +78,9 @@ class FittedClassifier(nn.Module):
             except (UntrustedTypesFoundException, BadZipFile, ValueError, KeyError, TypeError, OSError) as error:
                 raise UserError(f"the stored model cannot be read: {' '.join(str(error).split())[:200]}") from None
             if type(found).__name__ not in ALLOWED_MODEL_TYPES or not type(found).__module__.startswith("sklearn."):
-                raise UserError(f"the stored model is a {type(found).__name__}, allowed: {', '.join(ALLOWED_MODEL_TYPES)}")
+                raise UserError(
+                    f"the stored model is a {type(found).__name__}, allowed: {', '.join(ALLOWED_MODEL_TYPES)}"
+                )
             self._model = found
         return self._model
 

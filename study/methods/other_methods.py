@@ -35,7 +35,7 @@ class DeclaredMethod:
     build: "Callable[[Section, Facts, NetworkFactory], Method]"
     Options: type
     requirements: MethodNeeds
-    asks_source: bool = False
+    has_bias_source_keys: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self.build.__doc__)
@@ -44,7 +44,7 @@ class DeclaredMethod:
         """Yield the keys of a `method` section."""
         yield from knobs(self.Options)
         yield from balance_knobs(method)
-        if self.asks_source:
+        if self.has_bias_source_keys:
             yield from bias_source_knobs(method, takes_features=False, takes_unknown=False)
 
     def needs(self, method: Section) -> MethodNeeds:
@@ -176,8 +176,10 @@ def wcl(method: Section, facts: Facts, new_network: "NetworkFactory") -> "Method
 
 
 DECLARED_METHODS = (
-    DeclaredMethod(group_dro, GroupDroOptions, MethodNeeds(labels="name", bias="name"), asks_source=True),
-    DeclaredMethod(laftr, AdversaryOptions, MethodNeeds(labels="name", bias="name", only_tables=True), asks_source=True),
+    DeclaredMethod(group_dro, GroupDroOptions, MethodNeeds(labels="name", bias="name"), has_bias_source_keys=True),
+    DeclaredMethod(
+        laftr, AdversaryOptions, MethodNeeds(labels="name", bias="name", only_tables=True), has_bias_source_keys=True
+    ),
     DeclaredMethod(equalized_odds_postprocessing, NoOptions, MethodNeeds(labels="name", bias="name", only_binary=True)),
     DeclaredMethod(learning_from_failure, LearningFromFailureOptions, MethodNeeds(labels="name")),
     DeclaredMethod(

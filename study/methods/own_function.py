@@ -33,7 +33,9 @@ def keys(method: Section) -> Iterator[Knob]:
     """
     yield Knob("function", str, None, True, "the training function, MODULE:NAME")
     if REUSE_PROCESS_KEY in method:
-        yield Knob(REUSE_PROCESS_KEY, bool, False, False, "true: its trials run one after the other in the same processes")
+        yield Knob(
+            REUSE_PROCESS_KEY, bool, False, False, "true: its trials run one after the other in the same processes"
+        )
     for key, value in method.items():
         if key not in RESERVED_KEYS:
             yield Knob(key, int if type(value) is int else Any, None, True, "the function's own")

@@ -33,7 +33,7 @@ class ReferenceKind:
     words: str
     needs: Literal["nothing", "groups", "two"] = "nothing"
     of_images: bool = False
-    needs_group: bool = False
+    predicts_by_group: bool = False
 
 
 REFERENCES: Mapping[str, ReferenceKind] = {
@@ -42,13 +42,15 @@ REFERENCES: Mapping[str, ReferenceKind] = {
     "logistic_regression_class_balanced": ReferenceKind("class-balanced logistic regression"),
     "logistic_regression_cell_balanced": ReferenceKind("cell-balanced logistic regression", "groups", of_images=True),
     "hist_gradient_boosting_class_balanced": ReferenceKind("class-balanced gradient boosting"),
-    "threshold_optimizer": ReferenceKind("ThresholdOptimizer on logistic regression", "two", needs_group=True),
-    "exponentiated_gradient": ReferenceKind("ExponentiatedGradient of logistic regressions", "two", needs_group=True),
+    "threshold_optimizer": ReferenceKind("ThresholdOptimizer on logistic regression", "two", predicts_by_group=True),
+    "exponentiated_gradient": ReferenceKind(
+        "ExponentiatedGradient of logistic regressions", "two", predicts_by_group=True
+    ),
 }
 """References by name; `study.training.reference_fitting` fits them."""
 
 
-USABLE_REFERENCES = tuple(name for name, kind in REFERENCES.items() if not kind.needs_group)
+USABLE_REFERENCES = tuple(name for name, kind in REFERENCES.items() if not kind.predicts_by_group)
 
 
 def keys(method: Section) -> Iterator[Knob]:

@@ -59,7 +59,9 @@ def add_sample_weights(labels: BatchLabels, method: Section) -> BatchLabels:
     weight = torch.ones_like(labels.target, dtype=torch.float32)
     if asked.cell_weights and labels.bias is not None:
         cell = labels.target * (labels.bias.max() + 1) + labels.bias
-        weight *= _inverse_frequency_weights(torch.where(there & (labels.bias != UNKNOWN_LABEL), cell, UNKNOWN_LABEL), weight, asked.cell_weights)
+        weight *= _inverse_frequency_weights(
+            torch.where(there & (labels.bias != UNKNOWN_LABEL), cell, UNKNOWN_LABEL), weight, asked.cell_weights
+        )
     weight *= _inverse_frequency_weights(labels.target, weight, asked.class_weights)
     return replace(labels, weight=weight / weight[there].mean())
 
@@ -81,7 +83,9 @@ def weighted_mean_cross_entropy(logits: Tensor, labels: BatchLabels) -> Tensor:
     """
     count = (labels.target != UNKNOWN_LABEL).sum().clamp(min=1)
     if labels.weight is None:
-        return functional.cross_entropy(logits.float(), labels.target, ignore_index=UNKNOWN_LABEL, reduction="sum") / count
+        return (
+            functional.cross_entropy(logits.float(), labels.target, ignore_index=UNKNOWN_LABEL, reduction="sum") / count
+        )
     return apply_sample_weights(cross_entropy_per_sample(logits, labels.target), labels).sum() / count
 
 

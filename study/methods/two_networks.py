@@ -32,7 +32,7 @@ class RunningLoss(PerSampleBuffer):
         old = self.values[index]
         self.values[index] = torch.where(old < 0, loss, self.memory * old + (1 - self.memory) * loss)
 
-    def relative_to_class(self, index: Tensor, target: Tensor, classes: int) -> Tensor:
+    def divide_by_class_maximum(self, index: Tensor, target: Tensor, classes: int) -> Tensor:
         """Divide the means of some samples by the largest of their class, (B,).
 
         Args:
@@ -80,8 +80,8 @@ class LearningFromFailure(Method):
 
     def weights(self, index: Tensor) -> Tensor:
         """Compute W of the training samples at these positions, (B,)."""
-        own = self.running.relative_to_class(index, self.target, self.classes)
-        biased = self.biased_running.relative_to_class(index, self.target, self.classes)
+        own = self.running.divide_by_class_maximum(index, self.target, self.classes)
+        biased = self.biased_running.divide_by_class_maximum(index, self.target, self.classes)
         return biased / (biased + own + MIN_DIVISOR)
 
     def encoders(self) -> dict[str, Encoder]:

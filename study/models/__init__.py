@@ -144,7 +144,10 @@ def facts_without_maps(model: Mapping[str, Any], facts: Facts) -> Facts:
     """Return the facts of the last columns of a frozen network's rows: the maps of trained stages come first."""
     if not model.get("frozen") or not has_trained_stages(model):
         return facts
-    return replace(facts, shape=facts_of_network_inputs({**model, "trained_stages": "none"}, Facts(2, None, DEFAULT_IMAGE_SHAPE)).shape)
+    return replace(
+        facts,
+        shape=facts_of_network_inputs({**model, "trained_stages": "none"}, Facts(2, None, DEFAULT_IMAGE_SHAPE)).shape,
+    )
 
 
 def _build_on_frozen(model: Mapping[str, Any], facts: Facts, begins: bool) -> "Encoder":
@@ -155,9 +158,13 @@ def _build_on_frozen(model: Mapping[str, Any], facts: Facts, begins: bool) -> "E
     from study.models.backbone_network import Backbone
 
     if not has_trained_stages(model):
-        return frozen_networks.build_layers_on_frozen_network(model, facts.shape[0] - columns_before_features(model), None)
+        return frozen_networks.build_layers_on_frozen_network(
+            model, facts.shape[0] - columns_before_features(model), None
+        )
     with torch.random.fork_rng(devices=[]):  # what is trained begins as it does without stages
-        trunk = build_encoder(frozen_networks.frozen_network_section(model), replace(facts, shape=DEFAULT_IMAGE_SHAPE), begins)
+        trunk = build_encoder(
+            frozen_networks.frozen_network_section(model), replace(facts, shape=DEFAULT_IMAGE_SHAPE), begins
+        )
     assert isinstance(trunk, Backbone)  # no other network has the key
     return frozen_networks.build_layers_on_frozen_network(model, trunk.features, trunk)
 

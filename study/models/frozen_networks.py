@@ -81,7 +81,9 @@ class LayersOnFrozenNetwork(Encoder):
         return inputs[:, -self.columns :].float()
 
 
-def build_layers_on_frozen_network(model: Mapping[str, Any], last: int, trunk: Backbone | None) -> LayersOnFrozenNetwork:
+def build_layers_on_frozen_network(
+    model: Mapping[str, Any], last: int, trunk: Backbone | None
+) -> LayersOnFrozenNetwork:
     """Build the trained layers of a `model` section.
 
     Args:

@@ -89,7 +89,9 @@ def check_weights_finite(state: "Mapping[str, Tensor]", place: str) -> None:
         raise UserError(f"{place}: values that are not finite (nan or infinity) in {few_names(faulty)}")
 
 
-def _tensor_mappings(content: Any, within: tuple[str, ...] = ()) -> "Iterator[tuple[tuple[str, ...], dict[str, Tensor]]]":
+def _tensor_mappings(
+    content: Any, within: tuple[str, ...] = ()
+) -> "Iterator[tuple[tuple[str, ...], dict[str, Tensor]]]":
     """Yield each mapping of names to tensors in a file's content, with the keys that it lies under."""
     import torch
 
@@ -144,7 +146,9 @@ _located_files: dict[str, LocatedFile] = {}
 
 def locate_weights(sections: Iterable[Mapping[str, Any]]) -> dict[str, LocatedFile]:
     """Find the weights of `model` sections, for `use_located_weights` in another process; raises as `find_file`."""
-    files_of = {_weights_key(model): find_weights_file(model)[0] for model in sections if model.get("weights") is not None}
+    files_of = {
+        _weights_key(model): find_weights_file(model)[0] for model in sections if model.get("weights") is not None
+    }
     return {key: (str(file.absolute()), file_sha256(file)) for key, file in files_of.items()}
 
 

@@ -86,7 +86,9 @@ def early_layers_width(model: Mapping[str, Any]) -> int:
 
 def columns_before_features(model: Mapping[str, Any]) -> int:
     """Return the columns of a row before the features: of early layers and of all known late stages."""
-    return early_layers_width(model) + sum(width for _, width in LATE_STAGE_MODULES.get(published_weights.architecture_name(model), ()))
+    return early_layers_width(model) + sum(
+        width for _, width in LATE_STAGE_MODULES.get(published_weights.architecture_name(model), ())
+    )
 
 
 ArchitectureKey = Annotated[str, Doc("which network, as torchvision names it: `study models list`")]
@@ -175,9 +177,7 @@ def why_wrong_weights(architecture: str, options: BackboneOptions, facts: Facts)
         if architecture not in LAST_FROZEN_LAYER:
             return f"has no stages that model.trained_stages knows. Networks that have: {', '.join(LAST_FROZEN_LAYER)}"
         if facts.shape[1] != facts.shape[2]:
-            return (
-                f"trains stages on square images, not on those of {image_size_in_words(facts)} pixels: model.trained_stages"
-            )
+            return f"trains stages on square images, not on those of {image_size_in_words(facts)} pixels: model.trained_stages"
     if options.weights is not None and not is_weights_file(options.weights):
         if options.weights not in (names := published_weights.weights_names_of(architecture)):
             return f"has no weights {options.weights!r}. {published_weights.allowed_weights_text(names)}"

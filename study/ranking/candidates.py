@@ -108,7 +108,7 @@ class FittedReference:
     @property
     def label(self) -> str:
         """Name in a list of results, with what the reference needs."""
-        return f"{self.words} (needs the group, randomised)" if self.kind.needs_group else self.words
+        return f"{self.words} (needs the group, randomised)" if self.kind.predicts_by_group else self.words
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> TrialScore | N
 
 def is_better(one: TrialScore, other: TrialScore) -> bool:
     """Return whether a score is better: less violation, then more gain; with several metrics, whether it dominates."""
-    if one.is_single:
+    if one.has_single_metric:
         return (one.violation, -one.gains[0]) < (other.violation, -other.gains[0])
     return one.dominates(other)
 

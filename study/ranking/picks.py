@@ -115,7 +115,9 @@ def fresh_seed_trials(record: StudyRecord, number: int) -> list[TrialRecord]:
     return [by_seed[seed] for seed in sorted(by_seed)]
 
 
-def max_picked_configurations(spec: StudySpec, plan: ConfirmOptions, configurations: int, reported: Collection[str]) -> int:
+def max_picked_configurations(
+    spec: StudySpec, plan: ConfirmOptions, configurations: int, reported: Collection[str]
+) -> int:
     """Return how many of `configurations` the rules can pick besides those that are confirmed anyway.
 
     These are the best of `plan.top` and the baseline: the study's own rule, which picks one of them, brings no further

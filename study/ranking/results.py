@@ -209,7 +209,7 @@ class Results:
     @cached_property
     def best_reference(self) -> FittedReference | None:
         """The best reference that can be chosen; None where the objective can judge none."""
-        return next((one for one in self.references if one.score and not one.kind.needs_group), None)
+        return next((one for one in self.references if one.score and not one.kind.predicts_by_group), None)
 
     @property
     def reference_as_result(self) -> FittedReference | None:

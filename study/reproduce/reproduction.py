@@ -57,7 +57,7 @@ def planned_configurations(spec: StudySpec) -> list[tuple[Params, Mapping[str, S
     """
     search = spec.search
     given = ([search.baseline] if search.baseline is not None else []) + search.enqueue
-    cells = iterate_grid_cells(spec.space) if sampler_capabilities(search.sampler).every_cell else ()
+    cells = iterate_grid_cells(spec.space) if sampler_capabilities(search.sampler).tries_every_cell else ()
     return [(params, spec.trial_document(params)) for params in (*given, *cells)]
 
 

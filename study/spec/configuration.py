@@ -59,7 +59,9 @@ ENQUEUE_SOURCE = "enqueue"
 """What messages call the source of a typed configuration."""
 
 
-def parse_configuration(space: SearchSpace, assignments: Iterable[str], start: Params | None = None) -> dict[str, Scalar]:
+def parse_configuration(
+    space: SearchSpace, assignments: Iterable[str], start: Params | None = None
+) -> dict[str, Scalar]:
     """Read the parameters of a trial.
 
     Args:
@@ -102,7 +104,7 @@ def validate_configuration(
             problems.add((key,), f"a trial with {format_params(deciding)} does not have it")
     for key, why in invalid_value_messages(space, params).items():
         problems.add((key,), why if key in values else f"is missing: {_allowed_values_text(space, key)}")
-    problems.raise_any()
+    problems.raise_if_any()
     return params
 
 

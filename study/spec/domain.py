@@ -96,7 +96,7 @@ class Domain(StrictModel):
         return list(self.choices) if self.choices is not None else [self.low, self.high]
 
     @property
-    def has_real_range(self) -> bool:
+    def is_range_of_reals(self) -> bool:
         """Whether it is plainly a range of real numbers: it has no step, and an end that is no whole number."""
         return self.step is None and any(end is not None and end % 1 != 0 for end in (self.low, self.high))
 

@@ -19,7 +19,7 @@ from typing_extensions import TypeAliasType
 
 from study import metrics
 from study.knobs import Knob
-from study.methods import OWN
+from study.methods import OWN_FUNCTION_NAME
 from study.spec.domain import ChoiceValue, Domain
 from study.spec.load import STUDY_NAME_PATTERN
 from study.spec.paper_readings import ProtocolReading
@@ -59,7 +59,9 @@ DEPENDENT_DEFAULT: object = Field(default_factory=dict)
 
 OWN_FUNCTION_CONDITION: JsonSchemaValue = {
     "required": ["method"],
-    "properties": {"method": {"type": "object", "required": ["name"], "properties": {"name": {"const": OWN}}}},
+    "properties": {
+        "method": {"type": "object", "required": ["name"], "properties": {"name": {"const": OWN_FUNCTION_NAME}}}
+    },
 }
 """Condition that a file runs a training function of the user's own, of whose keys nothing is known here."""
 
@@ -118,7 +120,9 @@ def _study_file_schema_model() -> type[BaseModel]:
     sections, searchable = dict[str, object](), dict[str, object]()
     for section in TRIAL_SECTIONS:
         by_name = (
-            {name: declared_knobs(section, name) for name in names_of_section(section)} if section in NAME_CATALOGUES else {}
+            {name: declared_knobs(section, name) for name in names_of_section(section)}
+            if section in NAME_CATALOGUES
+            else {}
         )
         models = [_section_schema_model(section, keys, name) for name, keys in by_name.items()] or [
             _section_schema_model("train", declared_knobs("train"))
@@ -133,11 +137,14 @@ def _study_file_schema_model() -> type[BaseModel]:
                 searchable[f"{section}.{key}"] = TypeAliasType(f"{section}_{key}", _knobs_type(knobs))
         if by_name:
             label = Annotated[str, Field(description="A label of search.alternatives.")]
-            searchable[f"{section}.name"] = TypeAliasType(f"{section}_name", union_of_types([literal_type_of_names(by_name), label]))
+            searchable[f"{section}.name"] = TypeAliasType(
+                f"{section}_name", union_of_types([literal_type_of_names(by_name), label])
+            )
     when = GenericAlias(dict, (literal_type_of_names(searchable), list[ChoiceValue]))
     domain = make_model("Domain", {"when": (when, DEPENDENT_DEFAULT)}, Domain, Domain.__doc__)
     space = {
-        key: Annotated[union_of_types([kind, Literal["paper"], domain]), _DomainSchemaForms()] for key, kind in searchable.items()
+        key: Annotated[union_of_types([kind, Literal["paper"], domain]), _DomainSchemaForms()]
+        for key, kind in searchable.items()
     }
     point = _optional_keys_model("point", searchable)
     marked = _optional_keys_model("given", {**searchable, INCUMBENT_MARK_KEY: bool})
@@ -150,7 +157,11 @@ def _study_file_schema_model() -> type[BaseModel]:
         for section, kind in sections.items()
     }
     name = Annotated[str, Field(pattern=f"^{STUDY_NAME_PATTERN.pattern}$", description=SECTION_DESCRIPTIONS["name"])]
-    fields |= {"name": (name, ...), "search": (search, DEPENDENT_DEFAULT), "resources": (_resources_schema_model(), DEPENDENT_DEFAULT)}
+    fields |= {
+        "name": (name, ...),
+        "search": (search, DEPENDENT_DEFAULT),
+        "resources": (_resources_schema_model(), DEPENDENT_DEFAULT),
+    }
     fields["profiles"] = _with_description(dict[str, dict[str, object] | None] | None, "profiles"), DEPENDENT_DEFAULT
     fields["readings"] = _with_description(dict[str, ProtocolReading], "readings"), DEPENDENT_DEFAULT
     for key in ("final_seeds", "origin"):

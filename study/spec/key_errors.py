@@ -41,9 +41,9 @@ class ProblemCollector:
         message = shortened(message.replace("\n", " "), MAX_PROBLEM_CHARACTERS)
         printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
         self.keys.append(key)
-        self._lines[f"{self._document.location_of(key)}: {'.'.join(map(_quote_key_part, key))}: {printable}"] = None
+        self._lines[f"{self._document.key_location(key)}: {'.'.join(map(_quote_key_part, key))}: {printable}"] = None
 
-    def raise_any(self) -> None:
+    def raise_if_any(self) -> None:
         """Raise the problems as one UserError, if there are any."""
         if not self._lines:
             return
@@ -105,7 +105,9 @@ def validate_section_as(
         return None
 
 
-def validate_section(model: type[BaseModel], values: Section, at: KeyPath, problems: ProblemCollector) -> dict[str, Value] | None:
+def validate_section(
+    model: type[BaseModel], values: Section, at: KeyPath, problems: ProblemCollector
+) -> dict[str, Value] | None:
     """Validate a section, and return it with defaults filled in; None if something is wrong."""
     found = validate_section_as(model, values, at, problems)
     return None if found is None else found.model_dump()
@@ -164,7 +166,11 @@ def _networks_with(key: str) -> list[str]:
 
 
 def _methods_with(key: str) -> list[str]:
-    return [name for name in methods.method_names() if name != methods.OWN_FUNCTION_NAME and key in methods.method_knobs({"name": name})]
+    return [
+        name
+        for name in methods.method_names()
+        if name != methods.OWN_FUNCTION_NAME and key in methods.method_knobs({"name": name})
+    ]
 
 
 def _valid_keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:

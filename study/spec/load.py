@@ -50,7 +50,9 @@ from study.text import quoted, tell
 from study.training.config import MAX_THREADS, TRIAL_SECTIONS, TrainOptions
 
 
-def replace_paper_ranges(domains: Mapping[str, Domain], forms: SectionForms, problems: ProblemCollector) -> dict[str, Domain]:
+def replace_paper_ranges(
+    domains: Mapping[str, Domain], forms: SectionForms, problems: ProblemCollector
+) -> dict[str, Domain]:
     """Replace `range: paper` in domains by a range that holds all that the space's methods declare for the key.
 
     What the file itself gives of a range overrides this.
@@ -104,7 +106,9 @@ def paper_configurations(space: SearchSpace, sections: TrialSections) -> list[di
     return [configuration for place, configuration in enumerate(turns) if configuration not in turns[:place]]
 
 
-def _method_configurations(space: SearchSpace, sections: TrialSections, method: Scalar) -> list[dict[str, Scalar] | None]:
+def _method_configurations(
+    space: SearchSpace, sections: TrialSections, method: Scalar
+) -> list[dict[str, Scalar] | None]:
     first, count = _next_method_configuration(space, sections, method, 0)
     others = (_next_method_configuration(space, sections, method, place)[0] for place in range(1, count))
     return [first, *others] if count else []
@@ -357,20 +361,20 @@ def record_origin_changes(document: YamlDocument, changes: Iterable[str]) -> Non
     version = origin.get("format")
     if version != EXPORT_FORMAT:
         raise UserError(
-            f"{document.location_of(('origin', 'format'))}: origin.format: {version!r} given, this version of study "
+            f"{document.key_location(('origin', 'format'))}: origin.format: {version!r} given, this version of study "
             f"reads {EXPORT_FORMAT}. Export the configuration again with it, or read this file with the version that "
             "wrote it"
         )
     unused = origin.get("unused_seed", 0)
     if type(unused) is not int or not 0 <= unused < 2**31:
         raise UserError(
-            f"{document.location_of(('origin', 'unused_seed'))}: origin.unused_seed: {quote_value(unused)} given, "
+            f"{document.key_location(('origin', 'unused_seed'))}: origin.unused_seed: {quote_value(unused)} given, "
             "allowed: a whole number from 0 on, below 2**31, as it was exported"
         )
     is_changed = "changed" in origin and "digest" not in origin
     if not is_changed and origin.get("digest") != configuration_digest(document.values):
         raise UserError(
-            f"{document.location_of(('origin', 'digest'))}: the configuration is not the one that was exported: it was "
+            f"{document.key_location(('origin', 'digest'))}: the configuration is not the one that was exported: it was "
             "changed by hand, or cut short. Change it by --set KEY=VALUE; for a study file of your own remove `origin`"
         )
     if not is_changed:  # what is written again lacks the keys that were removed since
@@ -409,15 +413,17 @@ def spec_of_resolved(document: YamlDocument) -> StudySpec:
     """Return the study of a resolved document, checked as `load_resolved` does."""
     problems = ProblemCollector(document)
     layout, _ = _check_layout(drop_keys_of_earlier_versions(document.values), problems, EARLIER_VERSION_CONTEXT)
-    problems.raise_any()
+    problems.raise_if_any()
     train = validate_section(make_section_model("train", knobs(TrainOptions)), layout.train, ("train",), problems)
     sections = {**layout.sections, "train": train or {}}
     _check_resolved_form(layout.search, sections, problems)
-    problems.raise_any()
+    problems.raise_if_any()
     return _build_spec(layout, layout.search, sections)
 
 
-def drop_keys_of_earlier_versions(values: dict[str, Value], problems: ProblemCollector | None = None) -> dict[str, Value]:
+def drop_keys_of_earlier_versions(
+    values: dict[str, Value], problems: ProblemCollector | None = None
+) -> dict[str, Value]:
     """Return a document without the keys that were removed since it was written.
 
     Args:
@@ -494,7 +500,7 @@ def check_and_complete_document(document: YamlDocument, one_trial: bool = False,
     before = len(problems.keys)
     check_section_names(file_sections, search.space, problems)
     if len(problems.keys) > before:
-        problems.raise_any()
+        problems.raise_if_any()
     search, sections = _check_search(search, file_sections, wants_papers, problems)
     if search.space and not of_folder:
         search = search_checks.adapt_to_several_metrics(search)
@@ -509,7 +515,7 @@ def check_and_complete_document(document: YamlDocument, one_trial: bool = False,
     check_references(spec, problems)
     if why := single_bias_class_fault(spec):
         problems.add(("data", "bias"), why)
-    problems.raise_any()
+    problems.raise_if_any()
     _check_budget(spec, problems)
     for at, why in search_checks.trial_resource_faults(spec.resources):
         problems.add(at, why)
@@ -522,7 +528,7 @@ def check_and_complete_document(document: YamlDocument, one_trial: bool = False,
         spec.sections, spec.describe, spec.space, spec.space.cases(), search_checks.given_configurations(search)
     ):
         problems.add(place, why)
-    problems.raise_any()
+    problems.raise_if_any()
     return spec
 
 
@@ -537,7 +543,7 @@ def _check_layout(
     if layout is None and (rest := _drop_faulty_keys(values, problems.keys)) is not None:
         layout, values = validate_section_as(StudyFileLayout, rest, (), problems, context), rest
     if layout is None:
-        problems.raise_any()
+        problems.raise_if_any()
     assert layout is not None
     if not STUDY_NAME_PATTERN.fullmatch(layout.name):
         problems.add(("name",), f"{layout.name!r} given. A name has letters, digits, '.', '_', '-', at most 100")
@@ -594,18 +600,20 @@ def _check_search(
     more = [{key: label} for key in unused for label in file_sections.alternatives[key.removesuffix(".name")]]
     # called for its messages, which are also about alternatives that no trial has
     fill_in_sections(file_sections, every, [*sound, *more], problems)
-    problems.raise_any()
+    problems.raise_if_any()
     try:
         searched = make_search_space(domains, file_sections, section_forms)
     except CycleError as error:
         circle = error.args[1]
         problems.add(("search", "space", circle[0]), f"conditions wait for each other: {', '.join(circle)}")
-        problems.raise_any()
+        problems.raise_if_any()
         raise
     cases = search_checks.combine_deciding_keys(searched, problems)
     search_checks.check_domain_values(searched, file_sections, cases, problems)
-    problems.raise_any()
-    most = search.trials or (MAX_GRID_CELLS if SAMPLER_CAPABILITIES[search.sampler].every_cell else DEFAULT_TRIALS)
+    problems.raise_if_any()
+    most = search.trials or (
+        MAX_GRID_CELLS if SAMPLER_CAPABILITIES[search.sampler].tries_every_cell else DEFAULT_TRIALS
+    )
     first, enqueue = [] if search.baseline is None else [search.baseline], search.enqueue
     there = search_checks.count_configurations(search, searched, most) if domains else max(len(first) + len(enqueue), 1)
     trials = min(most, there or most)
@@ -620,7 +628,7 @@ def _check_search(
     sections = fill_in_sections(
         file_sections, section_forms, [*cases, *search_checks.given_configurations(search).values()], problems
     )
-    problems.raise_any()
+    problems.raise_if_any()
     return search, sections
 
 
@@ -670,7 +678,7 @@ def _check_data_sets(spec: StudySpec, problems: ProblemCollector) -> None:
         except UserError as error:
             named = re.match(r"data\.(\w+): ", text := str(error))  # an error about one key
             problems.add(("data", named[1]) if named else ("data",), text[named.end() :] if named else text)
-    problems.raise_any()
+    problems.raise_if_any()
 
 
 def load_for_cluster(spec: str, assignments: Iterable[str] = ()) -> StudySpec:

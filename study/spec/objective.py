@@ -53,7 +53,11 @@ class MetricConstraint:
 
     def excess(self, value: float) -> float:
         """Return by how much a value misses the limit; below 0, how much room it leaves."""
-        return round_to_significant_digits(value) - self.limit if self.sense == "<=" else self.limit - round_to_significant_digits(value)
+        return (
+            round_to_significant_digits(value) - self.limit
+            if self.sense == "<="
+            else self.limit - round_to_significant_digits(value)
+        )
 
     def __str__(self) -> str:
         return f"{self.metric} {self.sense} {self.limit:g}"
@@ -79,7 +83,7 @@ class TrialScore:
         return sum((max(0.0, excess) for excess in self.excesses), 0.0)
 
     @property
-    def is_single(self) -> bool:
+    def has_single_metric(self) -> bool:
         """Whether there is one metric."""
         return len(self.gains) == 1
 
@@ -176,7 +180,7 @@ def front_positions(scores: Sequence[TrialScore]) -> list[int]:
     fronts = _front_number_of_scores(scores)
     least = min(fronts)
     first = [place for place, rank in enumerate(fronts) if rank == least]
-    if scores[0].is_single and scores[first[0]].violation == 0:
+    if scores[0].has_single_metric and scores[first[0]].violation == 0:
         most = max(scores[place].gains for place in first)
         return [place for place in first if scores[place].gains == most]
     return first
@@ -184,7 +188,7 @@ def front_positions(scores: Sequence[TrialScore]) -> list[int]:
 
 def _front_number_of_scores(scores: Sequence[TrialScore]) -> Sequence[float]:
     """Return the front of each score, 0 the best; those that miss a constraint come last, by how much they do."""
-    if not scores or scores[0].is_single:  # with one metric the front follows from the constraints alone
+    if not scores or scores[0].has_single_metric:  # with one metric the front follows from the constraints alone
         return [score.violation for score in scores]
     import numpy as np
 

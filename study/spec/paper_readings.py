@@ -63,7 +63,7 @@ def pop_readings(document: YamlDocument) -> dict[str, ProtocolReading]:
         return {}
     problems = ProblemCollector(document)
     checked = validate_section_as(DeclaredReadings, {"readings": declared}, (), problems)
-    problems.raise_any()
+    problems.raise_if_any()
     readings = checked.readings if checked else {}
     taken = [name for name, reading in readings.items() if reading.taken is not None]
     if len(taken) != 1:
@@ -82,7 +82,7 @@ def pop_readings(document: YamlDocument) -> dict[str, ProtocolReading]:
                 problems.add(
                     ("readings", name, "set", key), f"{value!r} given, but the file, which takes it, has {has}"
                 )
-    problems.raise_any()
+    problems.raise_if_any()
     return readings
 
 
@@ -96,7 +96,7 @@ def apply_reading(document: YamlDocument, readings: Mapping[str, ProtocolReading
         there = ", ".join(readings) or "none"
         raise UserError(f"{name!r}: no reading of {document.source}. Readings there: {there}")
     for key, value in readings[name].set.items():
-        document.set(key, value, document.location_of(("readings", name, "set", key)))
+        document.set(key, value, document.key_location(("readings", name, "set", key)))
 
 
 def has_own_trials(reading: ProtocolReading) -> bool:

@@ -33,7 +33,7 @@ def why_reference_unsuited(name: str, facts: Facts, of_features: bool = False) -
         return "needs the bias class of every training sample"
     if kind.needs == "two" and facts.classes != 2:
         return f"is for two classes, the data have {facts.classes}"
-    if kind.needs_group and not facts.facts_of_split("val").bias_classes:
+    if kind.predicts_by_group and not facts.facts_of_split("val").bias_classes:
         return "needs the bias class of every validation sample"
     return None
 
@@ -49,7 +49,9 @@ def requested_reference_names(spec: "StudySpec") -> Iterator[str]:
     names: Collection[str] = REFERENCES if isinstance(asked, bool | str) else asked
     of_features = fits_references_to_frozen_features(spec)
     yield from (
-        name for name in REFERENCES if name in names and why_reference_unsuited(name, spec.data_facts, of_features) is None
+        name
+        for name in REFERENCES
+        if name in names and why_reference_unsuited(name, spec.data_facts, of_features) is None
     )
 
 

@@ -37,7 +37,7 @@ class RungSchedule:
         return total
 
     @property
-    def expected_complete(self) -> float:
+    def expected_complete_share(self) -> float:
         """Share of searched trials that run to their end, if each rung lets one in `reduction` go on."""
         return 1 / self.rule.reduction ** len(self.rungs)
 

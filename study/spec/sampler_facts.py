@@ -25,23 +25,23 @@ class SamplerCapabilities:
     good_for: str
     limits: str
     guided: bool = True
-    every_key: bool = False
-    every_cell: bool = False
-    most_values: int | None = None
+    needs_every_key: bool = False
+    tries_every_cell: bool = False
+    max_values_per_key: int | None = None
 
 
 SAMPLER_CAPABILITIES: Mapping[SamplerName, SamplerCapabilities] = {
     "gp": SamplerCapabilities(
         "few, expensive trials; constraints",
         "every trial must have every key; tenths of a second per suggestion",
-        every_key=True,
-        most_values=1_000_000,  # it has all of them in memory
+        needs_every_key=True,
+        max_values_per_key=1_000_000,  # it has all of them in memory
     ),
     "grid": SamplerCapabilities(
         "every cell, in the file's order",
         "choices, whole numbers, or ranges with a `step`; at most 100,000 cells",
         guided=False,
-        every_cell=True,
+        tries_every_cell=True,
     ),
     "qmc": SamplerCapabilities(
         "covering the space evenly (Sobol), as for a table of two knobs",

@@ -188,7 +188,9 @@ class SearchOptions(StrictModel):
     space: dict[str, Domain] = Field(default_factory=dict)
     alternatives: dict[SectionName, dict[str, dict[str, JsonValue]]] = Field(default_factory=dict)
     baseline: UncheckedParameters | None = None
-    enqueue: Annotated[list[UncheckedParameters], BeforeValidator(refuse_word_for_configurations)] = Field(default_factory=list)
+    enqueue: Annotated[list[UncheckedParameters], BeforeValidator(refuse_word_for_configurations)] = Field(
+        default_factory=list
+    )
     margin: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     incumbents: list[UncheckedParameters] = Field(default_factory=list)
     references: bool | Literal["auto"] | list[str] = False
@@ -206,7 +208,8 @@ class SearchOptions(StrictModel):
     epoch: Literal["last", "best"] = "last"
     epoch_window: PositiveInteger = 3
     early_stopping: Annotated[
-        EarlyStoppingOptions, BeforeValidator(_expand_rule_name, json_schema_input_type=StoppingName | EarlyStoppingOptions)
+        EarlyStoppingOptions,
+        BeforeValidator(_expand_rule_name, json_schema_input_type=StoppingName | EarlyStoppingOptions),
     ] = EarlyStoppingOptions()
     confirm: ConfirmOptions = ConfirmOptions()
     retries: Annotated[int, Field(ge=0, le=MAX_INTEGER)] = 2

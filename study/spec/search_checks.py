@@ -14,7 +14,7 @@ from study.catalogue import APART, FITTED
 from study.data.dataset import Facts
 from study.errors import nearest
 from study.knobs import Knob, Params, Scalar, Section, Value, options
-from study.methods import OWN
+from study.methods import OWN_FUNCTION_NAME
 from study.models.network_keys import EARLY_LAYER_MODULES, early_layers_width
 from study.spec.configuration import are_same_configuration, distinct_configurations
 from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values_of_domain, last_grid_value
@@ -34,7 +34,9 @@ MAX_RANGE_STEPS = 10_000_000
 MAX_EXACT_FLOAT_INTEGER = 2**53
 """Largest whole number up to which samplers, which compute with floats, tell each from its neighbours."""
 
-TOO_LARGE_MESSAGE = f"and samplers do not tell whole numbers beyond {MAX_EXACT_FLOAT_INTEGER} (2**53) from their neighbours"
+TOO_LARGE_MESSAGE = (
+    f"and samplers do not tell whole numbers beyond {MAX_EXACT_FLOAT_INTEGER} (2**53) from their neighbours"
+)
 
 
 def _is_last_step_inexact(domain: Domain, whole: bool) -> bool:
@@ -67,12 +69,12 @@ def sampler_problems(search: SearchOptions, space: SearchSpace) -> list[tuple[Ke
     """Return what the sampler cannot search, each with the key at fault."""
     faults: list[tuple[KeyPath, str]] = []
     name, can = search.sampler, SAMPLER_CAPABILITIES[search.sampler]
-    if can.every_key:
-        others = _capable_samplers_text(lambda other: not other.every_key)
+    if can.needs_every_key:
+        others = _capable_samplers_text(lambda other: not other.needs_every_key)
         message = f"is not in every trial, as {name} needs it. Allowed: {others}"
         faults += [(("search", "space", key), message) for key in space.conditional_keys()]
     faults += _range_problems(search, space)
-    if can.every_cell:
+    if can.tries_every_cell:
         endless = _unlistable_ranges(space)
         faults += endless
         if not endless and count_grid_cells(space) > MAX_GRID_CELLS:
@@ -104,11 +106,11 @@ def _range_problems(search: SearchOptions, space: SearchSpace) -> Iterator[tuple
             yield (*at, "step"), f"{step!r} given, {message}. Allowed: low and step of a size, or no step"
             continue
         values = (high - low) / (step or 1) if whole or step else 0
-        if step and not (whole and step == 1) and values > MAX_RANGE_STEPS and not can.every_cell:
+        if step and not (whole and step == 1) and values > MAX_RANGE_STEPS and not can.tries_every_cell:
             message = f"{step!r} given, more than {MAX_RANGE_STEPS} steps from {low!r} to {high!r}"
             yield (*at, "step"), f"{message}. Allowed: a larger one, or none"
-        elif can.most_values is not None and values >= can.most_values:
-            message = f"the range {low!r} to {high!r} has more than {can.most_values} values, all of which "
+        elif can.max_values_per_key is not None and values >= can.max_values_per_key:
+            message = f"the range {low!r} to {high!r} has more than {can.max_values_per_key} values, all of which "
             message += f"{search.sampler} lists"
             allowed = "a larger step, or sampler tpe" if not domain.log else "sampler tpe"
             yield at, f"{message}. Allowed: {allowed}"
@@ -134,7 +136,7 @@ def all_trial_faults(trial: Mapping[str, Section], facts: Facts) -> Iterator[tup
     if apart := list(training_function_faults(trial)):
         yield from apart
         return
-    if method["name"] == OWN:
+    if method["name"] == OWN_FUNCTION_NAME:
         return
     if method["name"] == FITTED and trial["train"]["epochs"] != 1:
         why = f"{trial['train']['epochs']} given, allowed is 1 with method.name {FITTED}, which is fitted at once"
@@ -148,7 +150,11 @@ def all_trial_faults(trial: Mapping[str, Section], facts: Facts) -> Iterator[tup
 
 
 def check_possible_trials(
-    sections: TrialSections, describe: DescribeData, space: SearchSpace, cases: Iterable[Params], configurations: Mapping[KeyPath, Params]
+    sections: TrialSections,
+    describe: DescribeData,
+    space: SearchSpace,
+    cases: Iterable[Params],
+    configurations: Mapping[KeyPath, Params],
 ) -> Iterator[tuple[KeyPath, str]]:
     """Yield the problems of the search's trials, each once: the place in the search that causes it, and why.
 
@@ -234,7 +240,9 @@ def given_configurations(search: SearchOptions) -> dict[KeyPath, Params]:
     return baseline | {("search", "enqueue", str(place)): params for place, params in enumerate(search.enqueue)}
 
 
-def check_space(domains: DomainsByKey, sections: TrialSections, forms: SectionForms, problems: ProblemCollector) -> None:
+def check_space(
+    domains: DomainsByKey, sections: TrialSections, forms: SectionForms, problems: ProblemCollector
+) -> None:
     """Check that every key of a space exists and can be searched, and that conditions name keys of the space."""
     for key, domain in domains.items():
         at: KeyPath = ("search", "space", key)
@@ -282,9 +290,7 @@ def combine_deciding_keys(space: SearchSpace, problems: ProblemCollector) -> lis
     """
     cases = list(islice(space.cases(), MAX_NAME_COMBINATIONS + 1))
     if len(cases) > MAX_NAME_COMBINATIONS:
-        message = (
-            f"more than {MAX_NAME_COMBINATIONS} combinations of {', '.join(sorted(space.deciding_keys))}. Write several studies"
-        )
+        message = f"more than {MAX_NAME_COMBINATIONS} combinations of {', '.join(sorted(space.deciding_keys))}. Write several studies"
         problems.add(("search", "space"), message)
         return []
     for key in space.domains:
@@ -293,7 +299,9 @@ def combine_deciding_keys(space: SearchSpace, problems: ProblemCollector) -> lis
     return cases
 
 
-def check_domain_values(space: SearchSpace, sections: TrialSections, cases: Iterable[Params], problems: ProblemCollector) -> None:
+def check_domain_values(
+    space: SearchSpace, sections: TrialSections, cases: Iterable[Params], problems: ProblemCollector
+) -> None:
     """Check that every value that the search may give to a key is valid, in all forms of the key's section."""
     seen: set[tuple[str, Knob]] = set()
     for case in cases:
@@ -307,7 +315,9 @@ def check_domain_values(space: SearchSpace, sections: TrialSections, cases: Iter
             noted = TrialProblemCollector(problems, {label: case[label]} if label in case else {})
             faults = [why for value in domain.ends() if (why := fault_of_value(knob, value))]
             between = (
-                None if faults or domain.choices is not None else fault_of_value(knob, _middle_value(domain, key, space))
+                None
+                if faults or domain.choices is not None
+                else fault_of_value(knob, _middle_value(domain, key, space))
             )
             for why in [*faults, *([between] if between else [])]:
                 noted.add(("search", "space", key), why)
@@ -325,7 +335,9 @@ def _check_key_exists(key: str, valid: list[str], at: KeyPath, problems: Problem
     return False
 
 
-def _check_names_of_key(key: str, chosen: Sequence[Scalar], sections: TrialSections, at: KeyPath, problems: ProblemCollector) -> bool:
+def _check_names_of_key(
+    key: str, chosen: Sequence[Scalar], sections: TrialSections, at: KeyPath, problems: ProblemCollector
+) -> bool:
     section = key.removesuffix(".name")
     valid = list(dict.fromkeys([*sections.alternatives.get(section, {}), *valid_section_names(section)]))
     wrong = [name for name in chosen if name not in valid]
@@ -338,7 +350,9 @@ def _check_names_of_key(key: str, chosen: Sequence[Scalar], sections: TrialSecti
     return not wrong and not unusable
 
 
-def _check_when_condition(when: Mapping[str, list[Scalar]], domains: DomainsByKey, at: KeyPath, problems: ProblemCollector) -> None:
+def _check_when_condition(
+    when: Mapping[str, list[Scalar]], domains: DomainsByKey, at: KeyPath, problems: ProblemCollector
+) -> None:
     for key, values in when.items():
         if key not in domains:
             searched = list(domains)
@@ -360,7 +374,9 @@ def _middle_value(domain: Domain, key: str, space: SearchSpace) -> Scalar:
     return domain.low + 0.382 * (domain.high - domain.low) if domain.low < domain.high else domain.low
 
 
-def incompatible_sections_faults(sections: Mapping[str, Section], facts: Facts) -> Iterator[tuple[tuple[str, str], str]]:
+def incompatible_sections_faults(
+    sections: Mapping[str, Section], facts: Facts
+) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield what does not go together in complete sections: the key to change, as (section, key), and why.
 
     Args:
@@ -392,7 +408,9 @@ def incompatible_sections_faults(sections: Mapping[str, Section], facts: Facts) 
     wish = methods.method_needs(method).views
     if wish and not augment.has_random_views(augmentation):
         random = [
-            other for other in augment.augmentation_names() if augment.has_random_views(other) and not augment.why_augmentation_unsuited(other, facts)
+            other
+            for other in augment.augmentation_names()
+            if augment.has_random_views(other) and not augment.why_augmentation_unsuited(other, facts)
         ]
         why = f"{augmentation!r} given, method.{wish} {method[wish]!r} needs views that differ. "
         yield ("train", "augmentation"), f"{why}Allowed: {', '.join(random)}"
@@ -468,7 +486,7 @@ def fill_in_function_file(values: dict[str, Value], problems: ProblemCollector) 
     or, without a baseline, at the low end of its range.
     """
     method, search = mapping_or_empty(values.get("method")), mapping_or_empty(values.get("search"))
-    if method.get("name") != OWN:
+    if method.get("name") != OWN_FUNCTION_NAME:
         return values
     method = dict(method)
     baseline = mapping_or_empty(search.get("baseline"))
@@ -501,10 +519,12 @@ def training_function_faults(trial: Mapping[str, Section]) -> Iterator[tuple[tup
 
     Each is the key to change, as (section, key), and why.
     """
-    own = trial["method"]["name"] == OWN
+    own = trial["method"]["name"] == OWN_FUNCTION_NAME
     for section, catalogue in (("data", "study.data"), ("model", "study.models")):
         if own != (trial[section]["name"] == APART[catalogue]):
-            allowed = APART[catalogue] if own else f"any but {APART[catalogue]}, which is for method.name {OWN}"
+            allowed = (
+                APART[catalogue] if own else f"any but {APART[catalogue]}, which is for method.name {OWN_FUNCTION_NAME}"
+            )
             yield (section, "name"), f"{trial[section]['name']!r} given, allowed is {allowed}"
     if own:
         meant = (
@@ -538,7 +558,9 @@ def adapt_to_several_metrics(search: SearchOptions) -> SearchOptions:
     return search.model_copy(update={"confirm": confirm, "early_stopping": EarlyStoppingOptions()})
 
 
-def adapt_to_folds(search: SearchOptions, has_folds: bool, names_seeds: bool, problems: ProblemCollector) -> SearchOptions:
+def adapt_to_folds(
+    search: SearchOptions, has_folds: bool, names_seeds: bool, problems: ProblemCollector
+) -> SearchOptions:
     """Return the search with what it does with folds, where the data have some.
 
     Args:
@@ -593,15 +615,19 @@ def collect_incumbents(values: dict[str, Value], problems: ProblemCollector) -> 
     search = values.get("search")
     if not isinstance(search, dict):
         return values
-    enqueued, incumbents = ([*listed] if isinstance(listed := search.get(key), list) else [] for key in LISTS_WITH_INCUMBENTS)
+    enqueued, incumbents = (
+        [*listed] if isinstance(listed := search.get(key), list) else [] for key in LISTS_WITH_INCUMBENTS
+    )
     given: dict[KeyPath, Value] = {("search", "baseline"): search.get("baseline")}
     given |= {("search", "enqueue", str(place)): params for place, params in enumerate(enqueued)}
     marked = {at: params for at, params in given.items() if isinstance(params, dict) and INCUMBENT_MARK_KEY in params}
     for at, params in marked.items():
         if not isinstance(params[INCUMBENT_MARK_KEY], bool):
             problems.add((*at, INCUMBENT_MARK_KEY), f"{params[INCUMBENT_MARK_KEY]!r} given, allowed is true or false")
-    problems.raise_any()
-    bare = {at: {key: value for key, value in params.items() if key != INCUMBENT_MARK_KEY} for at, params in marked.items()}
+    problems.raise_if_any()
+    bare = {
+        at: {key: value for key, value in params.items() if key != INCUMBENT_MARK_KEY} for at, params in marked.items()
+    }
     if not marked:
         return values
     own = dict(search)

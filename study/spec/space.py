@@ -24,11 +24,11 @@ class SearchSpace:
     domains: Mapping[str, Domain]
     deciding_keys: frozenset[str]
     integers: frozenset[str]
-    has_key: Callable[[str, Params], bool]
+    has_key_in_trial: Callable[[str, Params], bool]
 
     def applies(self, key: str, params: Params) -> bool:
         """Return whether a trial is given this key, after those before it got these values."""
-        return self.domains[key].applies(params) and self.has_key(key, params)
+        return self.domains[key].applies(params) and self.has_key_in_trial(key, params)
 
     def suggest_params(self, suggest: Callable[[str, Domain], Scalar]) -> dict[str, Scalar]:
         """Return the parameters of a trial; `suggest` is asked for the value of each key that applies."""
@@ -76,7 +76,9 @@ class SearchSpace:
         return [value for value in self.domains[key].ends() if is_among_typed_values(value, case_values)]
 
 
-def make_search_space(domains: Mapping[str, Domain], sections: TrialSections, section_forms: SectionForms | None = None) -> SearchSpace:
+def make_search_space(
+    domains: Mapping[str, Domain], sections: TrialSections, section_forms: SectionForms | None = None
+) -> SearchSpace:
     """Make the space of these domains.
 
     Args:
@@ -95,7 +97,9 @@ def make_search_space(domains: Mapping[str, Domain], sections: TrialSections, se
     return SearchSpace(order, frozenset(deciding & domains.keys() | named), frozenset(integers), sections.has)
 
 
-def _sort_domains_by_dependency(domains: Mapping[str, Domain], deciders: Mapping[str, Iterable[str]]) -> dict[str, Domain]:
+def _sort_domains_by_dependency(
+    domains: Mapping[str, Domain], deciders: Mapping[str, Iterable[str]]
+) -> dict[str, Domain]:
     """Sort the domains: each after those that its `when` names and those that decide whether it is there.
 
     Otherwise they keep their order.
@@ -122,7 +126,9 @@ def iterate_grid_cells(space: SearchSpace, every: bool = False) -> Iterator[dict
     Raises:
         ValueError: see `grid_values`.
     """
-    by_key = [(key, grid_values_of_domain(domain, key in space.integers, every)) for key, domain in space.domains.items()]
+    by_key = [
+        (key, grid_values_of_domain(domain, key in space.integers, every)) for key, domain in space.domains.items()
+    ]
     return iterate_completed_params(by_key, space, {})
 
 

@@ -12,7 +12,7 @@ from study import data, models
 from study.data import Facts
 from study.files import FileDigest
 from study.knobs import Params, Scalar, Section, Value, options
-from study.methods import OWN
+from study.methods import OWN_FUNCTION_NAME
 from study.metrics import METRICS, Direction, available_metrics, direction
 from study.spec.objective import MetricConstraint, Objective
 from study.spec.schema import ExportOrigin, SearchOptions, TrialResources
@@ -163,10 +163,10 @@ class StudySpec:
     def function(self) -> str | None:
         """Training function of the user's own that its trials run, None where they train a method."""
         method = self.base["method"]
-        return str(method["function"]) if method["name"] == OWN else None
+        return str(method["function"]) if method["name"] == OWN_FUNCTION_NAME else None
 
     @property
-    def trial_settings(self) -> dict[str, Value]:
+    def base_values_by_key(self) -> dict[str, Value]:
         """What its trials start from, by dotted key; of a training function only what it is given."""
         given = (*FUNCTION_TRIAL_KEYS, "train.with_val") if self.folds else FUNCTION_TRIAL_KEYS
         return {
@@ -177,7 +177,7 @@ class StudySpec:
         }
 
     @property
-    def function_is_pickled(self) -> bool:
+    def is_function_pickled(self) -> bool:
         """Whether that function lies in the study's folder, and not in a module."""
         return bool(self.function and self.function.startswith(PICKLE_PREFIX))
 
@@ -260,7 +260,9 @@ class StudySpec:
     @cached_property
     def data_sections(self) -> list[Section]:
         """`data` sections that trials of the study have, each once."""
-        only = [{key: value for key, value in params.items() if key.startswith("data.")} for params in self._cases]
+        only = [
+            {key: value for key, value in params.items() if key.startswith("data.")} for params in self._params_of_cases
+        ]
         sections = [self.trial_document(params)["data"] for params in only]
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
 
@@ -280,7 +282,7 @@ class StudySpec:
     @cached_property
     def method_sections(self) -> list[Section]:
         """One `method` section for each kind of trial that the study has, each once."""
-        sections = [self.trial_document(params)["method"] for params in self._cases]
+        sections = [self.trial_document(params)["method"] for params in self._params_of_cases]
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
 
     @property
@@ -298,7 +300,7 @@ class StudySpec:
     def model_sections(self) -> list[Section]:
         """`model` sections that trials of the study have, as far as they begin from other weights or features."""
         found = []
-        for params in self._cases:
+        for params in self._params_of_cases:
             domains = {key: self.space.domains[key] for key in INITIAL_WEIGHT_KEYS if key in self.space.domains}
             free = [key for key in domains if key not in params and self.space.applies(key, params)]
             for values in product(*(domains[key].ends() for key in free)):
@@ -306,7 +308,7 @@ class StudySpec:
         return found
 
     @cached_property
-    def _cases(self) -> list[Params]:
+    def _params_of_cases(self) -> list[Params]:
         """Parameters that decide what trials are like: of the search's cases and of the given configurations."""
         search = self.search
         given = [*([search.baseline] if search.baseline is not None else []), *search.enqueue]
@@ -332,7 +334,10 @@ class StudySpec:
             if not search[key]:
                 del search[key]
         search["space"] = {key: _drop_unset_domain_keys(domain) for key, domain in search["space"].items()}
-        document: dict[str, Value] = {"name": self.name, **{section: dict(self.base[section]) for section in TRIAL_SECTIONS}}
+        document: dict[str, Value] = {
+            "name": self.name,
+            **{section: dict(self.base[section]) for section in TRIAL_SECTIONS},
+        }
         document |= {"search": search, "resources": self.resources.model_dump()}
         if self.final_seeds is not None:
             document["final_seeds"] = list(self.final_seeds)
@@ -340,7 +345,7 @@ class StudySpec:
             document["origin"] = cast(Section, {**self.origin})
         return document
 
-    def with_placement(self, placement: Params) -> "StudySpec":
+    def replace_placement(self, placement: Params) -> "StudySpec":
         """Return the study with other values for some of `PLACEMENT_KEYS`; what its trials compute stays the same."""
         if not placement:
             return self

@@ -270,11 +270,11 @@ def load_suite(suite: str) -> Suite:
     resolve_suite_base(document)
     problems = ProblemCollector(document)
     checked = validate_section_as(SuiteLayout, document.values, (), problems)
-    problems.raise_any()
+    problems.raise_if_any()
     assert checked is not None
     _check_study_name_labels(checked, problems)
     _check_equal_budget_and_data(checked, problems)
-    problems.raise_any()
+    problems.raise_if_any()
     firsts = _first_search_of_cells(document, checked)
     judge = checked.judge or next(iter(firsts.values())).test_metric
     cells = []
@@ -284,7 +284,10 @@ def load_suite(suite: str) -> Suite:
             spec = derive_further_search(first, at, number - 1, checked.budget.seeds)
             cells.append(
                 SuiteSearch(
-                    method, label, number, replace(spec, name=_study_name_of_search(checked.name, method, label, number))
+                    method,
+                    label,
+                    number,
+                    replace(spec, name=_study_name_of_search(checked.name, method, label, number)),
                 )
             )
     found = Suite(
@@ -298,7 +301,7 @@ def load_suite(suite: str) -> Suite:
         tuple(cells),
     )
     _check_metric_and_rules(found, problems)
-    problems.raise_any()
+    problems.raise_if_any()
     return found
 
 
@@ -311,7 +314,7 @@ def resolve_suite_base(document: YamlDocument) -> None:
         source = read_study_file(find_study_file(base))
         apply_profile(source, None)
     except UserError as error:
-        raise UserError(f"{document.location_of(('base',))}: base: {error}") from None
+        raise UserError(f"{document.key_location(('base',))}: base: {error}") from None
     taken: dict[str, Value] = {
         key: source.values[key] for key in ("model", "train", "resources") if key in source.values
     }
@@ -370,7 +373,9 @@ def _first_search_of_cells(document: YamlDocument, checked: SuiteLayout) -> dict
     for method in checked.methods:
         for label in checked.data:
             try:
-                found[method, label] = check_and_complete_document(first_study_document(document, checked, method, label))
+                found[method, label] = check_and_complete_document(
+                    first_study_document(document, checked, method, label)
+                )
             except UserError as error:
                 lines |= dict.fromkeys(str(error).splitlines())
     if lines:

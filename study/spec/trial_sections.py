@@ -31,7 +31,9 @@ def section_knobs(section: str, values: Section) -> Mapping[str, Knob]:
     declared, counted = _knobs_of_section(section, _section_with_name_only(values)), None
     while declared.keys() != counted:
         counted = declared.keys()
-        deciding = {key: values[key] for key in counted if key in values and _can_decide_on_keys(declared[key], values[key])}
+        deciding = {
+            key: values[key] for key in counted if key in values and _can_decide_on_keys(declared[key], values[key])
+        }
         declared = _knobs_of_section(section, _section_with_name_only(values) | deciding)
     return declared
 
@@ -290,7 +292,9 @@ def fill_in_sections(
 class _SectionFormCollector:
     """Collects the forms of the sections, one after the other."""
 
-    def __init__(self, sections: TrialSections, forms: SectionForms, trials: Iterable[Params], problems: ProblemCollector) -> None:
+    def __init__(
+        self, sections: TrialSections, forms: SectionForms, trials: Iterable[Params], problems: ProblemCollector
+    ) -> None:
         self.own: dict[str, dict[str, Value]] = {section: {} for section in TRIAL_SECTIONS}
         self.alternatives: dict[str, dict[str, dict[str, Value]]] = {}
         self._sections, self._problems = sections, problems
@@ -323,10 +327,12 @@ class _SectionFormCollector:
             values |= {key: value for key, value in initial.items() if key not in self._known_keys[section, label]}
         which = {} if labelled or label is None else {f"{section}.name": label}
         which |= {f"{section}.{key}": value for key, value in words.items()}
-        whole = _validate_section_of_form(section, knobs, values | words, at, TrialProblemCollector(self._problems, which))
-        self._take(section, label, whole or {}, {key: initial.get(key, knobs[key].default) for key in words})
+        whole = _validate_section_of_form(
+            section, knobs, values | words, at, TrialProblemCollector(self._problems, which)
+        )
+        self._add_new_keys(section, label, whole or {}, {key: initial.get(key, knobs[key].default) for key in words})
 
-    def _take(self, section: str, label: str | None, whole: Section, words: Section) -> None:
+    def _add_new_keys(self, section: str, label: str | None, whole: Section, words: Section) -> None:
         """Add the keys that are new.
 
         Args:

@@ -49,7 +49,9 @@ def find_study_file(spec: str) -> Path:
         beside = path.with_name("best.yaml")
         raise UserError(f"{spec}: a ledger, no study file.{f' Did you mean {beside}?' if beside.is_file() else ''}")
     if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
-        if os.path.isfile(spec) or pipe_or_terminal_identity(path):  # False also for an impossible path: too long, a null in it
+        if os.path.isfile(spec) or pipe_or_terminal_identity(
+            path
+        ):  # False also for an impossible path: too long, a null in it
             return path
         raise UserError(f"{spec}: {_folder_given_message(path) if os.path.isdir(spec) else 'no such file'}")
     names = shipped_study_files()
@@ -113,7 +115,7 @@ class YamlDocument:
     values: dict[str, Value]
     locations: dict[KeyPath, str] = field(default_factory=dict)
 
-    def location_of(self, key: KeyPath) -> str:
+    def key_location(self, key: KeyPath) -> str:
         """Return where a key stands; for a missing one, its nearest parent."""
         while key and key not in self.locations:
             key = key[:-1]
@@ -264,7 +266,7 @@ def apply_profile(document: YamlDocument, profile: str | None) -> None:
     profiles = document.values.pop("profiles", None) or {}
     if not isinstance(profiles, dict) or not all(isinstance(block, dict) for block in profiles.values()):
         raise UserError(
-            f"{document.location_of(('profiles',))}: profiles: a mapping of names to blocks of key: value is needed"
+            f"{document.key_location(('profiles',))}: profiles: a mapping of names to blocks of key: value is needed"
         )
     if profile is None:
         return
@@ -273,7 +275,7 @@ def apply_profile(document: YamlDocument, profile: str | None) -> None:
             f"--profile {profile}: not in {document.source}. Profiles there: {', '.join(profiles) or 'none'}"
         )
     for key, value in mapping_or_empty(profiles[profile]).items():
-        document.set(key, value, document.location_of(("profiles", profile, key)))
+        document.set(key, value, document.key_location(("profiles", profile, key)))
 
 
 def dump(values: Section) -> str:

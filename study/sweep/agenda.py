@@ -315,7 +315,7 @@ class Agenda:
         """Do what a user asks for, or refuse it; the answer is in the ledger. Answer each request once."""
         if request.id in self.record.request_refusals:
             return
-        if why := self._search.refusal_reason(request) or ("the study is over" if self._done else None):
+        if why := self._search.request_refusal_reason(request) or ("the study is over" if self._done else None):
             self._append_event(events.RequestRefused(request.id, why))
         elif request.kind == "enqueue":
             self._append_event(events.ConfigurationEnqueued(request.id, dict(request.params)))

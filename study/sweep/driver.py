@@ -359,7 +359,9 @@ def check_initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDige
 def _function_files(spec: StudySpec, folder: StudyFolder) -> list[FileDigest]:
     """Return the file of the user's training function, by `function_loading.source_files`; empty without one."""
     return (
-        function_loading.function_source_files(spec.function, function_loading.function_import_folder(spec.function, folder.path))
+        function_loading.function_source_files(
+            spec.function, function_loading.function_import_folder(spec.function, folder.path)
+        )
         if spec.function
         else []
     )
@@ -419,7 +421,7 @@ def _run_tune(
     with closing(share) if share else nullcontext(), suppress(tune_adapters.StudyOverSignal), freeze_old_objects():
         sessions = (f"session-{len(agenda.record.sessions):03d}-{turn}" for turn in count(1))
         while not agenda.is_over:
-            if not searcher.has_room():
+            if not searcher.has_room_for_trial():
                 scheduler.wait_for_turn()
                 continue
             tune.Tuner(
@@ -514,7 +516,9 @@ def freeze_old_objects() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _join_cluster_sharing(agenda: Agenda, folder: StudyFolder, nodes: "TrialNodes", slots: TrialSlots) -> ClusterShare | None:
+def _join_cluster_sharing(
+    agenda: Agenda, folder: StudyFolder, nodes: "TrialNodes", slots: TrialSlots
+) -> ClusterShare | None:
     """Return the study's share of the cluster; None where the home cannot be written, as then nobody learns of it."""
     import ray
 

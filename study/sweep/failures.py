@@ -124,7 +124,9 @@ class TrialFailedError(Exception):
             found = replace(found, reason=f"{at}: {found.reason}")
         if KILLED_PROCESS_PATTERN.search(message_of(error)) and memory.kills_since_start() > 0:
             limit = f"memory is limited to {memory.limit / 2**30:.1f} GiB"
-            found = TrialFailure("OOM", f"the kernel's OOM killer ended a process of the trial's: {limit}. {found.reason}")
+            found = TrialFailure(
+                "OOM", f"the kernel's OOM killer ended a process of the trial's: {limit}. {found.reason}"
+            )
         return cls(found, printed(shortened(text, MAX_TRACEBACK_CHARACTERS)))
 
     def to_document(self) -> tuple[Value, ...]:

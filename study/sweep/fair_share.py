@@ -148,7 +148,9 @@ def _fractional_slots(
     """
 
     def amounts(level: float) -> dict[str, float]:
-        found = {peer.id: min(peer.wanted_slots, level * per_share[peer.id]) for peer in peers if _fits_cluster(peer, there)}
+        found = {
+            peer.id: min(peer.wanted_slots, level * per_share[peer.id]) for peer in peers if _fits_cluster(peer, there)
+        }
         return {peer.id: found.get(peer.id, 0.0) for peer in peers}
 
     low, high = 0.0, 1.0

@@ -180,7 +180,9 @@ def _run_on_server(server: ForkServerClient, job: JobPayload, listener: JobListe
                 _end_trial_process(server, channel)
 
 
-def _next_message(server: ForkServerClient, channel: "Connection[bytes, bytes]") -> list[Value] | tuple[bytes, int, int]:
+def _next_message(
+    server: ForkServerClient, channel: "Connection[bytes, bytes]"
+) -> list[Value] | tuple[bytes, int, int]:
     """Return the trial's next message, or the server's word that it has ended, in the order in which they were sent."""
     wait([channel, server.control])
     with suppress(EOFError, OSError):  # the trial has closed its end: it has ended, or is about to

@@ -82,7 +82,9 @@ def read_oom_kills_on_node(machine: str, counter: str) -> int | None:
     ask = ray.remote(num_cpus=0, max_retries=0)(read_oom_kills)
     there = NodeAffinitySchedulingStrategy(machine, soft=False)
     with suppress(ray.exceptions.RayError):
-        count: int | None = ray.get(ask.options(scheduling_strategy=there).remote(counter), timeout=NODE_ANSWER_TIMEOUT_S)
+        count: int | None = ray.get(
+            ask.options(scheduling_strategy=there).remote(counter), timeout=NODE_ANSWER_TIMEOUT_S
+        )
         return count
     return None
 
@@ -134,7 +136,7 @@ class OomDetector:
                 before = self._old.get(counter, (0.0, process.memory.kills, 0))[1]
                 self._old[counter] = now, read_oom_kills(counter) or 0, before
 
-    def oom_cause(self, name: str, hosts: set[str]) -> str | None:
+    def find_oom_cause(self, name: str, hosts: set[str]) -> str | None:
         """Return why a process that has died was ended by memory; None: nothing says so. Ask once for each.
 
         Args:

@@ -14,7 +14,14 @@ from study.errors import of_disk
 from study.sweep.failures import TrialFailedError
 from study.sweep.host_memory import MemoryLimit
 from study.sweep.job_payload import JobPayload
-from study.training import PAUSE_PER_WRITE, DivergedError, FunctionTrial, Trial, TrialConfig, UnusableCheckpointError
+from study.training import (
+    MIN_PAUSE_PER_WRITE_TIME,
+    DivergedError,
+    FunctionTrial,
+    Trial,
+    TrialConfig,
+    UnusableCheckpointError,
+)
 from study.training.device import (
     CUDA_DEVICE,
     GpuMemoryFullError,
@@ -158,14 +165,16 @@ def epoch_choice_of_goal(goal: str | None) -> "EpochChoice | None":
     return EpochChoice(TypeAdapter(Objective).validate_json(goal))
 
 
-def _train_trial(trial: Trial | FunctionTrial, job: JobPayload, listener: JobListener, why_anew: str | None = None) -> None:
+def _train_trial(
+    trial: Trial | FunctionTrial, job: JobPayload, listener: JobListener, why_anew: str | None = None
+) -> None:
     """Train a trial and report each epoch; raise UnusableCheckpointError before anything is reported.
 
     Args:
         why_anew: why it does not go on from an earlier state.
     """
     behind, note = resume_epoch(trial, job.checkpoint, job.heard)
-    course = trial.run(job.checkpoint, PAUSE_PER_WRITE, epoch_choice_of_goal(job.goal))
+    course = trial.run(job.checkpoint, MIN_PAUSE_PER_WRITE_TIME, epoch_choice_of_goal(job.goal))
     listener.starts(behind, why_anew or note, describe_device(trial.device))
     with closing(course):  # type: ignore[type-var]
         for epoch, metrics in enumerate(course, start=behind + 1):

@@ -65,7 +65,7 @@ class TrialNodes:
 
     def fitting(self) -> list[RayNode]:
         """Return the living nodes that a trial fits on, without those left out."""
-        return [node for node in self._alive() if node["NodeID"] not in self._left_out and self._fits(node)]
+        return [node for node in self._living_nodes() if node["NodeID"] not in self._left_out and self._fits(node)]
 
     def available(self) -> dict[str, float]:
         """Return what these nodes have of each resource, all together."""
@@ -86,7 +86,7 @@ class TrialNodes:
         bundle = {"CPU": resources.cpu, "GPU": gpu}
         if kind := resources.accelerator:
             if any(
-                f"{ACCELERATOR_RESOURCE_PREFIX}{kind}" in node["TrialResources"] for node in self._alive()
+                f"{ACCELERATOR_RESOURCE_PREFIX}{kind}" in node["TrialResources"] for node in self._living_nodes()
             ) or not self._has_labelled_node(kind):
                 bundle[f"{ACCELERATOR_RESOURCE_PREFIX}{kind}"] = ACCELERATOR_RESOURCE_AMOUNT
             else:
@@ -95,7 +95,7 @@ class TrialNodes:
             labels[NODE_ID_LABEL] = f"!in({','.join(self._left_out)})"  # no blanks: Ray 2.60 stops reading at one
         return bundle, labels
 
-    def leave_out(self, machine: str, host: str, reason: str) -> bool:
+    def leave_out_node(self, machine: str, host: str, reason: str) -> bool:
         """Place no more trials on a node.
 
         Args:
@@ -110,7 +110,7 @@ class TrialNodes:
         self._left_out[machine] = f"{host}: {reason}"
         return True
 
-    def check_left(self) -> None:
+    def check_node_left(self) -> None:
         """Check that a trial can still be placed.
 
         Raises:
@@ -133,21 +133,21 @@ class TrialNodes:
         if self.fitting():
             return
         if grows:
-            tell(f"{self._missing_text()}. Trials wait until one has joined")
+            tell(f"{self._missing_resources_text()}. Trials wait until one has joined")
             return
-        tell(f"{self._missing_text()}. Waiting {NODE_JOIN_TIMEOUT_S:g} s for one to join")
+        tell(f"{self._missing_resources_text()}. Waiting {NODE_JOIN_TIMEOUT_S:g} s for one to join")
         deadline = time.monotonic() + NODE_JOIN_TIMEOUT_S
         while not self.fitting() and not stopping():
             if time.monotonic() > deadline:
                 grow = "for a cluster that grows by itself say search.concurrency"
-                raise UserError(f"{self._missing_text()}; {grow}")
+                raise UserError(f"{self._missing_resources_text()}; {grow}")
             time.sleep(0.2)
 
-    def _alive(self) -> list[RayNode]:
+    def _living_nodes(self) -> list[RayNode]:
         return [node for node in self._there() if node["Alive"]]
 
     def _has_labelled_node(self, kind: str) -> bool:
-        return any(node.get("Labels", {}).get(GPU_TYPE_LABEL) == kind for node in self._alive())
+        return any(node.get("Labels", {}).get(GPU_TYPE_LABEL) == kind for node in self._living_nodes())
 
     def _fits(self, node: RayNode) -> bool:
         resources, has = self._resources, node["TrialResources"]
@@ -155,12 +155,14 @@ class TrialNodes:
             return False
         return resources.accelerator is None or resources.accelerator in gpu_kinds(node)
 
-    def _missing_text(self) -> str:
+    def _missing_resources_text(self) -> str:
         """Return what a trial takes that no node has, and what there is."""
-        resources, nodes = self._resources, self._alive()
+        resources, nodes = self._resources, self._living_nodes()
         takes = f"resources.cpu: {resources.cpu:g}" + (f", gpu: {resources.gpu:g}" if resources.gpu else "")
         if not (kind := resources.accelerator):
-            most = max((node["TrialResources"].get("GPU", 0.0), node["TrialResources"].get("CPU", 0.0)) for node in nodes)
+            most = max(
+                (node["TrialResources"].get("GPU", 0.0), node["TrialResources"].get("CPU", 0.0)) for node in nodes
+            )
             return f"{takes}: no node of the cluster has so much; the largest has {most[1]:g} CPUs and {most[0]:g} GPUs"
         there = sorted({found for node in nodes for found in gpu_kinds(node)})
         told = f"there are: {', '.join(there)}" if there else "Ray recognises no GPU's kind on any of them"
@@ -169,7 +171,11 @@ class TrialNodes:
 
 def gpu_kinds(node: RayNode) -> set[str]:
     """Return the kinds of GPU that Ray says a node has, as `H100`, by its resources and its label."""
-    found = {name.removeprefix(ACCELERATOR_RESOURCE_PREFIX) for name in node["TrialResources"] if name.startswith(ACCELERATOR_RESOURCE_PREFIX)}
+    found = {
+        name.removeprefix(ACCELERATOR_RESOURCE_PREFIX)
+        for name in node["TrialResources"]
+        if name.startswith(ACCELERATOR_RESOURCE_PREFIX)
+    }
     return found | {label for label in (node.get("Labels", {}).get(GPU_TYPE_LABEL),) if label}
 
 

@@ -74,7 +74,7 @@ class OptunaHistory:
         state = OptunaTrialState.COMPLETE if score else OptunaTrialState.PRUNED if pruned else OptunaTrialState.FAIL
         one = len(self.directions) == 1  # with several metrics Optuna knows no intermediate values
         course = {epoch: score.values[0] for epoch, score in end.course} if one else None
-        values, limits = (score.values, self._constraint_values(score)) if score else (None, None)
+        values, limits = (score.values, self._constraint_violations(score)) if score else (None, None)
         make = partial(create_trial, state=state, values=values, intermediate_values=course, constraints=limits)
         trial = self._store_trial(end.number, self.trials[end.number].params, make)
         if score or pruned:
@@ -96,7 +96,7 @@ class OptunaHistory:
         seen = [*(trial for _, trial in ranked), *ended, *self._running.values()]
         return sorted({trial.number: trial for trial in seen}.values(), key=lambda trial: trial.number)
 
-    def _constraint_values(self, score: TrialScore) -> dict[str, float]:
+    def _constraint_violations(self, score: TrialScore) -> dict[str, float]:
         """Return by how much each constraint is missed, below 0 where it is kept.
 
         A Gaussian process learns from the room that is left how far it may go, for each constraint on its own.

@@ -130,9 +130,11 @@ class RayProcesses:
         """Return which of them has ended, as `ended`: what has ended does not come back."""
         return self.ended()
 
-    def last_words(self) -> str:
+    def last_log_lines(self) -> str:
         """Return the last lines that they wrote to their logs of errors."""
-        lines = [line for file in self.folder.glob("*/session_2*/logs/*.err") for line in _read_lines(file)[-LAST_LOG_LINES:]]
+        lines = [
+            line for file in self.folder.glob("*/session_2*/logs/*.err") for line in _read_lines(file)[-LAST_LOG_LINES:]
+        ]
         return "".join(f"\n{line}" for line in lines)
 
     def kill(self) -> None:
@@ -179,7 +181,9 @@ def disconnect_from_ray() -> None:
 
 
 @contextmanager
-def start_own_ray(gpus: int | None, tell: Callable[[str], None], stopping: Callable[[], bool]) -> Iterator[RayProcesses]:
+def start_own_ray(
+    gpus: int | None, tell: Callable[[str], None], stopping: Callable[[], bool]
+) -> Iterator[RayProcesses]:
     """Start a Ray of this process's own, on loopback, and end it after the block. Workers inherit the environment.
 
     Args:
@@ -243,7 +247,7 @@ def _start_with_retries(
                 tell("Ray runs")
             return ray
         except Exception as error:  # Ray raises what it likes, bare Exception too
-            why = f"{ray.ended() or str(error).strip() or repr(error)}{ray.last_words()}"
+            why = f"{ray.ended() or str(error).strip() or repr(error)}{ray.last_log_lines()}"
             _end_ray(ray)
         except BaseException:
             _end_ray(ray, partial(end_process_without_ray, StartInterruptedError.exit_status))
@@ -286,7 +290,11 @@ def _set_ray_process_variables(given: Mapping[str, str]) -> Iterator[None]:
 
     They stay where a start is given up, which goes on in its thread until this process ends.
     """
-    hidden = {name: os.environ.pop(name) for name in (RAY_JOB_VARIABLE, RUNTIME_ENV_HOOK_VARIABLE, *given) if name in os.environ}
+    hidden = {
+        name: os.environ.pop(name)
+        for name in (RAY_JOB_VARIABLE, RUNTIME_ENV_HOOK_VARIABLE, *given)
+        if name in os.environ
+    }
     os.environ |= given
     is_given_up = False
     try:
@@ -310,7 +318,9 @@ def _let_functions_clean_up(folder: Path) -> None:
     servers = []
     for process in processes_of_scratch_folder(folder):
         with suppress(psutil.Error):
-            if _is_fork_server(process) and not _is_fork_server(psutil.Process(process.ppid())):  # forks have the same command
+            if _is_fork_server(process) and not _is_fork_server(
+                psutil.Process(process.ppid())
+            ):  # forks have the same command
                 process.terminate()
                 servers.append(process)
     until = time.monotonic() + CLEAN_UP_TIMEOUT_S

@@ -83,8 +83,10 @@ class JoinedCluster:
     def __init__(self, head: tuple[str, int], node: tuple[str, int]) -> None:
         self._head, self._node = head, node
         self._asked, self._missed_since = 0.0, float("inf")
-        is_final = is_ray_job() and self._is_here() and not os.environ.get("RAY_REDIS_ADDRESS")
-        self._patience = FINAL_HEAD_LOSS_S if is_final else max(FINAL_HEAD_LOSS_S, _reconnect_timeout_s() - STOP_BEFORE_RAY_S)
+        is_final = is_ray_job() and self._is_head_here() and not os.environ.get("RAY_REDIS_ADDRESS")
+        self._patience = (
+            FINAL_HEAD_LOSS_S if is_final else max(FINAL_HEAD_LOSS_S, _reconnect_timeout_s() - STOP_BEFORE_RAY_S)
+        )
         self._ended: str | None = None
 
     @property
@@ -105,15 +107,19 @@ class JoinedCluster:
     def missing(self) -> str | None:
         """Return which of them does not answer at this moment."""
         if _is_connection_refused(self._node, is_here=True):
-            return HEAD_ENDED_TEXT if self._is_here() and _is_connection_refused(self._head, is_here=True) else RAYLET_ENDED_TEXT
-        if _is_connection_refused(self._head, self._is_here()):
+            return (
+                HEAD_ENDED_TEXT
+                if self._is_head_here() and _is_connection_refused(self._head, is_here=True)
+                else RAYLET_ENDED_TEXT
+            )
+        if _is_connection_refused(self._head, self._is_head_here()):
             return f"Ray's head (its gcs_server, at {self._head[0]}:{self._head[1]}) does not answer any more"
         return None
 
     def kill(self) -> None:
         """Do nothing: the cluster is not this process's."""
 
-    def _is_here(self) -> bool:
+    def _is_head_here(self) -> bool:
         return self._head[0] == self._node[0]
 
 

@@ -109,7 +109,7 @@ class ReferenceFitter:
             while self._left:
                 line = self._lines.get_nowait()
                 if line is None:
-                    ended = self._how_it_ended()
+                    ended = self._process_end_text()
                     events = [ReferenceFitted(name, reason=ended) for name in self._left]
                 else:
                     events = [ReferenceFitted(**json.loads(line))]
@@ -117,7 +117,7 @@ class ReferenceFitter:
                     self._left.remove(event.name)
                     self._agenda.record_reference(event)
 
-    def _how_it_ended(self) -> str:
+    def _process_end_text(self) -> str:
         assert self._process
         code = self._process.wait()
         self._complaints.seek(0)

@@ -67,12 +67,12 @@ class OptunaStrategy(SearchStrategy):
     def suggest(self, number: int) -> dict[str, Scalar]:
         seen = self._window()
         for attempt in range(self.ATTEMPTS):
-            params = self._drawn(number, self._seed(number, attempt), seen)
+            params = self._draw_params(number, self._seed(number, attempt), seen)
             if not self._history.has_params(params):
                 break
         return params
 
-    def _drawn(self, number: int, seed: int, seen: Sequence[FrozenTrial]) -> dict[str, Scalar]:
+    def _draw_params(self, number: int, seed: int, seen: Sequence[FrozenTrial]) -> dict[str, Scalar]:
         trial = self._study(self._sampler(seed), number, seen).ask()
         return self._space.suggest_params(lambda key, domain: self._value(trial, key, seed))
 

@@ -200,7 +200,7 @@ class SearchStage:
         """Queue a configuration that a user asked for, and that the record has: it is tried next."""
         self._enqueued.append(params)
 
-    def refusal_reason(self, request: DriverRequest) -> str | None:
+    def request_refusal_reason(self, request: DriverRequest) -> str | None:
         """Return why a request cannot be met, None if it can."""
         if request.kind == "stop":
             return self._why_not_stoppable(request.trial)
@@ -236,7 +236,7 @@ class SearchStage:
         """
         prune = False
         if trial.stage == "search":
-            score = self._score(trial.number, trial.reports if reports is None else reports)
+            score = self._score_of_reports(trial.number, trial.reports if reports is None else reports)
             prune = score is not None and self.rule.should_prune(trial.number, epoch, score)
         if any(are_same_configuration(trial.params, params) for params in self.spec.incumbents):
             prune = False  # others are compared with incumbents, which run whole as the baseline does
@@ -248,7 +248,7 @@ class SearchStage:
             return trial
         return self.record.trials[trial.repeated_trial]
 
-    def _score(self, number: int, reports: Sequence[EpochMetrics]) -> TrialScore | None:
+    def _score_of_reports(self, number: int, reports: Sequence[EpochMetrics]) -> TrialScore | None:
         """Return the score that a trial would have had it ended after its last report.
 
         Epochs come one by one, or again after a loss.

@@ -119,7 +119,7 @@ class HangDetector:
         Args:
             kind: name of the device that it runs on.
         """
-        self._advance_clock()
+        self._advance_running_clock()
         self._heard[name] = self._now, epoch is None or epoch + 1 == self._last
         self._kinds[name] = kind
         if seconds is not None:
@@ -127,19 +127,19 @@ class HangDetector:
 
     def hanging(self, running: Iterable[str]) -> list[str]:
         """Return the running trials that have not reported for too long; each is returned once."""
-        self._advance_clock()
+        self._advance_running_clock()
         self._heard = {name: self._heard.get(name, (self._now, True)) for name in running}
         self._kinds = {name: kind for name, kind in self._kinds.items() if name in self._heard}
         usual = {kind: self._hang_seconds(kind) for kind in {"", *self._kinds.values()}}
         hanging = [
             name
             for name, (at, slow) in self._heard.items()
-            if self._now - at > self._allowed_silence(usual[self._kinds.get(name, "")], slow)
+            if self._now - at > self._allowed_silence_s(usual[self._kinds.get(name, "")], slow)
         ]
         self._heard |= {name: (float("inf"), True) for name in hanging}
         return hanging
 
-    def _advance_clock(self) -> None:
+    def _advance_running_clock(self) -> None:
         now = time.monotonic()
         self._now, self._looked = self._now + min(now - self._looked, MAX_COUNTED_GAP_S), now
 
@@ -151,7 +151,7 @@ class HangDetector:
         known = [self._epochs[kind]] if kind in self._epochs else list(self._epochs.values())
         return max([MIN_HANG_S, *(HANG_FACTOR * statistics.median(epochs) for epochs in known)])
 
-    def _allowed_silence(self, usual: float, slow: bool) -> float:
+    def _allowed_silence_s(self, usual: float, slow: bool) -> float:
         if self._limit is not None:
             return self._limit
         return UNUSUAL_EPOCH_FACTOR * usual if slow else usual
@@ -214,13 +214,13 @@ class JobSearcher(Searcher):
 
     def suggest(self, trial_id: str) -> Any:
         job = None
-        if self.has_room():
+        if self.has_room_for_trial():
             job = self._agenda.next_job()
             if self._share is not None:
                 self._share.note_wants_more(isinstance(job, TrialJob))
         if isinstance(job, TrialJob):
             place = json.dumps(self._nodes.place(job.trial.has_gpu_alone))
-            given = {**job.trial.params, "train.seed": job.trial.seed, "job": self._payload(job), "place": place}
+            given = {**job.trial.params, "train.seed": job.trial.seed, "job": self._make_payload(job), "place": place}
             self._under_way[trial_id], self._ended = given, None
             return given
         if job == "done" or not self._under_way:  # else Tune would ask for ten minutes, and end no process meanwhile
@@ -231,12 +231,12 @@ class JobSearcher(Searcher):
         self._ended = None
         return {**ended, "job": replace(ended["job"], kind="release")}
 
-    def has_room(self) -> bool:
+    def has_room_for_trial(self) -> bool:
         """Return whether one more trial may be under way."""
         under_way = len(self._under_way)
         return under_way < (self._slots() if self._share is None else self._share.trial_limit(under_way))
 
-    def _payload(self, job: TrialJob) -> JobPayload:
+    def _make_payload(self, job: TrialJob) -> JobPayload:
         """Return what a worker is told of a job."""
         trial, folder = job.trial, self._folder
         goal, document = self._spec.objective, self._document(job.trial)
@@ -334,12 +334,12 @@ class ReportingScheduler(FIFOScheduler):
 
     def wait_for_turn(self) -> None:
         """Do for `POLL_INTERVAL_S`, outside Tune's loop, what is to be done while other studies have all room."""
-        self._poll()
+        self._poll_requests_and_references()
         if self._share is not None:
             self._share.note_running_trials(0)
         time.sleep(TURN_POLL_INTERVAL_S)
 
-    def _poll(self) -> None:
+    def _poll_requests_and_references(self) -> None:
         self._inbox.poll()
         if self._references is not None:
             self._references.poll()
@@ -349,7 +349,7 @@ class ReportingScheduler(FIFOScheduler):
 
         Tune asks in each turn of its loop.
         """
-        self._poll()
+        self._poll_requests_and_references()
         for name, (_, trial) in list(self._new.items()):
             if trial.status == TuneTrial.RUNNING and name not in self._begun:
                 self._note_trial_start(trial)
@@ -360,7 +360,9 @@ class ReportingScheduler(FIFOScheduler):
         pending = [(made, trial) for made, trial in self._new.values() if trial.status == TuneTrial.PENDING]
         if self._share is not None:
             live = tune_controller.get_live_trials()
-            self._share.note_running_trials(sum(trial.status == TuneTrial.RUNNING for trial in live), waiting=bool(pending))
+            self._share.note_running_trials(
+                sum(trial.status == TuneTrial.RUNNING for trial in live), waiting=bool(pending)
+            )
         waited = (trial for made, trial in pending if now - made > FREE_PROCESS_WAIT_S)
         return min(waited, key=lambda trial: _payload_of_tune_trial(trial).trial, default=None)
 
@@ -443,16 +445,16 @@ class ReportingScheduler(FIFOScheduler):
         if self._agenda.stopping or job.run != self._agenda.record.trials[number].attempt:
             return
         running = sum(trial.state == "running" for trial in self._agenda.record.trials.values())
-        cause = self._failure_cause(trial, error).with_memory_remedy(self._agenda.spec, others=running > 1)
-        self._write_error(number, error)
+        cause = self._failure_of_error(trial, error).with_memory_remedy(self._agenda.spec, others=running > 1)
+        self._write_trial_error(number, error)
         if job.kind == "train":
             self._agenda.record_trial_failure(number, cause)
         else:
             self._agenda.record_test_failure(number, cause)
         self._remove_trial_files(number)
-        self._nodes.check_left()
+        self._nodes.check_node_left()
 
-    def _write_error(self, number: int, error: BaseException) -> None:
+    def _write_trial_error(self, number: int, error: BaseException) -> None:
         try:
             broken = getattr(error, "cause", None)
             self._folder.write_error(number, broken.text if isinstance(broken, TrialFailedError) else str(error))
@@ -461,11 +463,11 @@ class ReportingScheduler(FIFOScheduler):
 
     def _exclude_node(self, machine: str, host: str, reason: str) -> None:
         """Place no more trials on a node, and tell the user once."""
-        if self._nodes.leave_out(machine, host, reason):
+        if self._nodes.leave_out_node(machine, host, reason):
             self._agenda.record_unusable_node(host, reason)
             self._tell(f"{host} is not used: {reason}")
 
-    def _failure_cause(self, trial: TuneTrial, error: BaseException) -> TrialFailure:
+    def _failure_of_error(self, trial: TuneTrial, error: BaseException) -> TrialFailure:
         """Return what ended a trial's run; a process that vanished may have lost its node, or been ended for memory."""
         found = HUNG_FAILURE if trial.trial_id in self._hung else failure_of_error(error)
         if found not in (HUNG_FAILURE, PROCESS_DIED_FAILURE):
@@ -474,7 +476,7 @@ class ReportingScheduler(FIFOScheduler):
         if is_node_unreachable(self._workers.get(process, UNKNOWN_WORKER).machine, nodes):
             return NODE_LOST_FAILURE
         hosts = {str(node.get("NodeManagerHostname")) for node in nodes}
-        why = self._deaths.oom_cause(process, hosts) if found == PROCESS_DIED_FAILURE else None
+        why = self._deaths.find_oom_cause(process, hosts) if found == PROCESS_DIED_FAILURE else None
         return TrialFailure("OOM", why) if why else found
 
     def _remove_trial_files(self, number: int) -> None:

@@ -43,7 +43,7 @@ def study_params(spec: StudySpec) -> dict[str, str]:
     A domain reads as its `low`, `high` ... or its choices; what is not set is left out.
     """
     document = {section: mapping_or_empty(values) for section, values in spec.to_document().items()}
-    fixed = {key: value for key, value in spec.trial_settings.items() if key not in spec.search.space}
+    fixed = {key: value for key, value in spec.base_values_by_key.items() if key not in spec.search.space}
     flat = {f"search.{name}": value for name, value in _flatten_search(document["search"])}
     resources = {f"resources.{name}": value for name, value in document["resources"].items()}
     every = {**fixed, **flat, **resources}
@@ -76,7 +76,10 @@ def _flatten_search(search: Section) -> list[tuple[str, Value]]:
     flat: list[tuple[str, Value]] = []
     for name, value in search.items():
         if name == "space":
-            flat += [(f"space.{key}", _domain_text(mapping_or_empty(domain))) for key, domain in mapping_or_empty(value).items()]
+            flat += [
+                (f"space.{key}", _domain_text(mapping_or_empty(domain)))
+                for key, domain in mapping_or_empty(value).items()
+            ]
         elif name in NESTED_SEARCH_SECTIONS and isinstance(value, Mapping):
             flat += [(f"{name}.{key}", part) for key, part in value.items()]
         else:
@@ -392,7 +395,9 @@ class EventTranslator:
     def _add_own_runs(self, folder: Path, event: events.TrialEnded) -> None:
         """Add the runs that the trial's function logged; if they cannot be read, tag the trial's run with why."""
         try:
-            found = own_runs.read_runs_logged_by_function(folder, event.trial, RUN_STATUS[event.state], to_milliseconds(event.time))
+            found = own_runs.read_runs_logged_by_function(
+                folder, event.trial, RUN_STATUS[event.state], to_milliseconds(event.time)
+            )
         except Exception as error:  # whatever MLflow makes of files that were cut off
             self._set_tags(str(event.trial), {"study.own_runs_unread": printed(message_of(error))})
             return

@@ -55,7 +55,11 @@ class _LoggedFolder:
         experiments = [
             one.experiment_id for one in iterate_search_pages(lambda token: client.search_experiments(page_token=token))
         ]
-        runs = [*iterate_search_pages(lambda token: client.search_runs(experiments, page_token=token))] if experiments else []
+        runs = (
+            [*iterate_search_pages(lambda token: client.search_runs(experiments, page_token=token))]
+            if experiments
+            else []
+        )
         self.runs = sorted(runs, key=lambda run: int(run.info.start_time))
         self.ids = {run.info.run_id for run in runs}
         models = iterate_search_pages(lambda token: client.search_logged_models(experiments, page_token=token))

@@ -116,4 +116,6 @@ def _iterate_run_ids(client: "MlflowClient", experiment_id: str, query: str = ""
     from mlflow.entities import ViewType
 
     of = [experiment_id], query, ViewType.ACTIVE_ONLY, 1000
-    yield from (run.info.run_id for run in iterate_search_pages(lambda token: client.search_runs(*of, page_token=token)))
+    yield from (
+        run.info.run_id for run in iterate_search_pages(lambda token: client.search_runs(*of, page_token=token))
+    )

@@ -213,9 +213,9 @@ class MlflowRunStore:
         Args:
             runs: id by key, in the order of their making.
         """
-        return any(self._is_deleted(run_id) for run_id in {*list(runs.values())[:1], *list(runs.values())[-1:]})
+        return any(self._is_run_deleted(run_id) for run_id in {*list(runs.values())[:1], *list(runs.values())[-1:]})
 
-    def _is_deleted(self, run_id: str) -> bool:
+    def _is_run_deleted(self, run_id: str) -> bool:
         try:
             return self.client.get_run(run_id).info.lifecycle_stage == "deleted"
         except MlflowException as error:
@@ -270,7 +270,7 @@ class MlflowRunStore:
         if change.inputs:
             self.client.log_inputs(runs[change.key], change.inputs)
 
-    def _new_points(self, change: RunUpdate, run_id: str) -> list[MetricValue]:
+    def _metric_values_to_log(self, change: RunUpdate, run_id: str) -> list[MetricValue]:
         """Return the points but those that are no numbers and there: MLflow below 3.16 fails at a second one."""
         odd = {point.name for point in change.points if math.isnan(point.value)}
         there = {
@@ -287,7 +287,7 @@ class MlflowRunStore:
         run_id = runs[change.key]
         for name in change.untag & self.client.get_run(run_id).data.tags.keys() if change.untag else ():
             self.client.delete_tag(run_id, name)
-        points = change.points if is_new else self._new_points(change, run_id)
+        points = change.points if is_new else self._metric_values_to_log(change, run_id)
         self.client.log_batch(
             run_id,
             [Metric(point.name, point.value, point.time, point.step) for point in points],

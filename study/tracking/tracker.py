@@ -197,7 +197,7 @@ class MlflowTracker:
         if self._given_up.is_set():  # while MLflow was opened: another driver may be writing the same events
             return False
         try:
-            return writer.write_new() >= (1 if to_the_end else EVENTS_PER_BATCH)
+            return writer.write_next_events() >= (1 if to_the_end else EVENTS_PER_BATCH)
         except Exception:
             self._since = self._since or writer.reached
             raise

@@ -57,7 +57,7 @@ class LedgerToMlflowWriter:
         else:
             cut = []
         self._above = self._state_of_searched_study()
-        is_lost = self._lacks_runs()
+        is_lost = self._has_lost_runs()
         self.notes = cut + _mlflow_problem_notes(home, folder, damaged, is_lost)
         if is_lost:
             self._progress = TrackingState(self._progress.uri, former=self._progress.former | self._progress.runs)
@@ -71,7 +71,7 @@ class LedgerToMlflowWriter:
         self._sure = False
         self.reached: int | None = None
 
-    def write_new(self) -> int:
+    def write_next_events(self) -> int:
         """Write the next events of the ledger, at most `EVENTS_AT_ONCE`; return how many there were."""
         events = list(islice(self._tail.new_entries(), EVENTS_PER_BATCH))
         if not events:
@@ -116,14 +116,16 @@ class LedgerToMlflowWriter:
         shown = {path.name: f"{folder}/{path.name}" if folder else path.name for path, folder in files.items()}
         links = {"the trials": trials_page_url(progress.experiment)}
         links |= {
-            name: run_page_url("", progress.experiment, run_id, shown[name]) for name in LINKED_ARTIFACTS if name in shown
+            name: run_page_url("", progress.experiment, run_id, shown[name])
+            for name in LINKED_ARTIFACTS
+            if name in shown
         }
         text = study_description(Results(self._spec, self._events.record), lead, links)
         self._store.write(progress.experiment, [RunUpdate(STUDY_RUN_KEY, tags={NOTE_TAG: text})], progress.runs)
         progress.attached = True
         self._progress.save(self._folder.tracking_file)
 
-    def _lacks_runs(self) -> bool:
+    def _has_lost_runs(self) -> bool:
         """Return whether MLflow lacks runs that it had.
 
         In a home's own database each is looked for: its page has a button that deletes one.
@@ -143,7 +145,10 @@ class LedgerToMlflowWriter:
         folder = next((one for one in self._home.studies() if one.name == origin.get("study")), None)
         if folder is None or self._spec.final_seeds is None or folder.name == self._spec.name:
             return TrackingState()
-        found, own = TrackingState.load(folder.tracking_file, self._home.tracking_uri), study_id_of_ledger(folder.ledger_file)
+        found, own = (
+            TrackingState.load(folder.tracking_file, self._home.tracking_uri),
+            study_id_of_ledger(folder.ledger_file),
+        )
         if (
             STUDY_RUN_KEY not in found.runs
             or origin.get("study_id", own) != own
@@ -187,7 +192,9 @@ CLOCK_MARGIN_MS = 60_000
 """Milliseconds by which a clock may have been set back."""
 
 
-def _mlflow_problem_notes(home: Home, folder: StudyFolder, damaged: tuple[str, Path] | None, is_lost: bool) -> list[str]:
+def _mlflow_problem_notes(
+    home: Home, folder: StudyFolder, damaged: tuple[str, Path] | None, is_lost: bool
+) -> list[str]:
     """Return what was wrong with MLflow."""
     again = f"the runs of {folder.name} are made again from its ledger"
     others = ", those of other studies with: study resume NAME" if home.owns_tracking else ""

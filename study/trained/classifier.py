@@ -57,7 +57,7 @@ class TrainedClassifier:
         self.device = resolve_device(device)
         state = load_model_weights(description, folder)
         self._network, self._sizes = None, list[str]()
-        with description.frozen_network(folder):
+        with description.use_frozen_network(folder):
             try:
                 config = description.trial_config
                 self._train, self._seen = config.train, models.facts_of_network_inputs(config.model, self.facts)
@@ -103,9 +103,9 @@ class TrainedClassifier:
             UserError: the inputs do not have the model's shape or type, or its method decides by more than its scores.
         """
         self._check_inputs(inputs)
-        return self._scores(inputs).softmax(1).float().cpu().numpy()
+        return self._class_scores(inputs).softmax(1).float().cpu().numpy()
 
-    def size_and_time(self) -> str:
+    def describe_size_and_time(self) -> str:
         """Say how large the model is, and how long a sample takes: the time is measured, on one thread of this CPU."""
         facts, generator, threads = self.facts, np.random.default_rng(0), torch.get_num_threads()
         torch.set_num_threads(1)
@@ -113,7 +113,7 @@ class TrainedClassifier:
             for samples in TIMING_BATCH_SIZES:
                 noise: NDArray[Any] = generator.integers(0, 256, (samples, *facts.shape), np.uint8)
                 inputs = noise.astype(np.float32) if facts.is_table else noise
-                if (seconds := min(self._processor_seconds(inputs) for _ in range(TIMING_PASSES))) > MIN_PASS_S:
+                if (seconds := min(self._cpu_seconds(inputs) for _ in range(TIMING_PASSES))) > MIN_PASS_S:
                     break
         finally:
             torch.set_num_threads(threads)
@@ -124,13 +124,13 @@ class TrainedClassifier:
             f"reading {'cells' if facts.is_table else 'and decoding files'} comes on top."
         )
 
-    def _processor_seconds(self, inputs: NDArray[Any]) -> float:
+    def _cpu_seconds(self, inputs: NDArray[Any]) -> float:
         """Return the processor's time for these samples in this thread, whatever else the machine does."""
         began = time.thread_time()
-        self._scores(inputs)
+        self._class_scores(inputs)
         return time.thread_time() - began
 
-    def _scores(self, inputs: NDArray[Any]) -> torch.Tensor:
+    def _class_scores(self, inputs: NDArray[Any]) -> torch.Tensor:
         """Return the scores of samples (N, classes)."""
         no_labels = np.zeros(len(inputs), dtype=np.int64)
         if self._network is not None:

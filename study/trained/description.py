@@ -47,7 +47,7 @@ class ModelDescription:
     encoding: TableEncoding | None = None
     frozen: Mapping[str, str] | None = None
 
-    def network_file(self, folder: Path) -> Path | None:
+    def frozen_network_file(self, folder: Path) -> Path | None:
         """Return the file of the frozen network's weights among a model's files; None: they are not inside."""
         if self.frozen is None:
             return None
@@ -55,7 +55,7 @@ class ModelDescription:
         return path if path.exists() else None
 
     @contextmanager
-    def frozen_network(self, folder: Path) -> Iterator[None]:
+    def use_frozen_network(self, folder: Path) -> Iterator[None]:
         """Have the frozen network's weights within the block: those among the model's files, else this machine's.
 
         Args:
@@ -67,7 +67,7 @@ class ModelDescription:
         if self.frozen is None:
             yield
             return
-        section, inside = self.config["model"], self.network_file(folder)
+        section, inside = self.config["model"], self.frozen_network_file(folder)
         with nullcontext() if inside is None else initial_weights.use_weights_file(section, inside):
             now = initial_weights.describe_weights_file(section)
             if now["sha256"] != self.frozen["sha256"]:
@@ -97,7 +97,9 @@ class ModelDescription:
     def write(self, path: Path) -> None:
         """Write the description to a file in one step."""
         values = {"format": DESCRIPTION_FORMAT_VERSION, **asdict(self)}
-        write_whole(path, json.dumps({**values, "digest": files.digest_of_values(_plain_json_values(values))}, indent=2))
+        write_whole(
+            path, json.dumps({**values, "digest": files.digest_of_values(_plain_json_values(values))}, indent=2)
+        )
 
     @classmethod
     def read(cls, path: Path) -> "ModelDescription":
@@ -114,13 +116,19 @@ class ModelDescription:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise UserError(f"{path}: is not a description of a model, or cut short") from None
         if version != DESCRIPTION_FORMAT_VERSION:
-            raise UserError(f"{path}: format {version}, this version of study reads {DESCRIPTION_FORMAT_VERSION}. Update study")
+            raise UserError(
+                f"{path}: format {version}, this version of study reads {DESCRIPTION_FORMAT_VERSION}. Update study"
+            )
         if recorded_digest != files.digest_of_values({"format": version, **values}):
             raise UserError(f"{path}: was changed after it was written. Take the file that study train wrote")
-        facts: dict[str, Any] = {key: _list_to_tuple(value) for key, value in values.pop("facts").items() if key != "alike"}
+        facts: dict[str, Any] = {
+            key: _list_to_tuple(value) for key, value in values.pop("facts").items() if key != "alike"
+        }
         told = values.pop("encoding", None)
         encoding = (
-            None if told is None else tuple(ColumnEncoding(**{**of, "values": _list_to_tuple(of["values"])}) for of in told)
+            None
+            if told is None
+            else tuple(ColumnEncoding(**{**of, "values": _list_to_tuple(of["values"])}) for of in told)
         )
         return cls(facts=Facts(**facts), encoding=encoding, **values)
 

@@ -58,7 +58,7 @@ class EvaluationResult:
     samples: int
     worst_group: WorstGroup | None
     left_out: FaultsByRow
-    foreign_bias: Sequence[str]
+    unknown_bias_classes: Sequence[str]
     of_classes: Sequence[str]
 
 
@@ -132,7 +132,7 @@ def evaluate_model(
     load_model_weights(description, model.parent)  # refuses what was not written by study
     place = str(resolve_device(device))
     noted = _note_test_reading(home, description) if is_own and split == "test" else nullcontext()
-    with description.frozen_network(model.parent), noted:
+    with description.use_frozen_network(model.parent), noted:
         trial = Trial(config, dataset, place, begins=False)
         trial.load(path_below(model.parent, description.weights))
         try:
@@ -175,7 +175,7 @@ def _data_section(description: Description, study: str | None, assignments: list
     name = str(values.pop("name"))
     problems = ProblemCollector(document)
     checked = validate_section(make_section_model("data", data.data_knobs(name)), values, ("data",), problems)
-    problems.raise_any()
+    problems.raise_if_any()
     return {"name": name, **(checked or {})}
 
 
@@ -186,7 +186,7 @@ def _document_of_training_data(description: Description) -> YamlDocument:
     document = YamlDocument("the model", {"data": own})
     problems = ProblemCollector(document)
     document.values = drop_keys_of_earlier_versions(document.values, problems)
-    problems.raise_any()
+    problems.raise_if_any()
     return document
 
 
@@ -226,7 +226,7 @@ def _worst_group(trial: Trial, split: str, measured: Mapping[str, float | None])
 
 def _lowest_class_sentences(trial: Trial, split: str, measured: Mapping[str, float | None]) -> list[str]:
     """Return sentences on the class with the lowest accuracy, and on a threshold that is off."""
-    confusion = trial.evaluate.counts[split].by_class.long().tolist()
+    confusion = trial.evaluate.counts[split].counts_by_class.long().tolist()
     names = trial.dataset.facts.class_names or [f"class {number}" for number in range(len(confusion))]
     return class_sentences(names, confusion, measured.get(f"{split}/auc"))
 

@@ -46,7 +46,7 @@ def best_model_files(folder: StudyFolder, results: Results) -> ModelFiles | None
     description = folder.description_file(number)
     if not description.exists():
         return None
-    network = ModelDescription.read(description).network_file(folder.models_folder)
+    network = ModelDescription.read(description).frozen_network_file(folder.models_folder)
     return ModelFiles(description, folder.model_file(number), folder.card_file, network)
 
 
@@ -83,8 +83,8 @@ def write_descriptions_and_card(folder: StudyFolder, results: Results, datasets:
     about = data.find_dataset_module(str(results.spec.base["data"]["name"])).__doc__ or ""
     best = best_seed_trial(results.spec, trials)
     classifier = TrainedClassifier.load(folder.description_file(best.number), "cpu")
-    is_whole = classifier.description.network_file(folder.models_folder) is not None
-    text = model_card.model_card(results, best, dataset, about, classifier.size_and_time(), is_whole)
+    is_whole = classifier.description.frozen_network_file(folder.models_folder) is not None
+    text = model_card.model_card(results, best, dataset, about, classifier.describe_size_and_time(), is_whole)
     write_whole(folder.card_file, text)
 
 
@@ -135,7 +135,9 @@ def _make_description(
         "metrics": {**epochs.chosen_metrics(results.spec.objective, trial), **trial.test_metrics},
         "data_fingerprint": dataset.fingerprint,
         "test_fingerprint": test_split_fingerprint(dataset),
-        "groups": asdict(groups) if (groups := model_card.group_counts_of_split(results.spec, trial, dataset)) else None,
+        "groups": asdict(groups)
+        if (groups := model_card.group_counts_of_split(results.spec, trial, dataset))
+        else None,
         "code": results.record.sessions[-1].environment,
         "origin": dict(results.spec.origin or {}),
     }

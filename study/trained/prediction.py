@@ -109,7 +109,9 @@ def predict_images(classifier: TrainedClassifier, files: Sequence[Path]) -> Pred
     return Predictions("file", files, classifier.classes, rows, unreadable, _worst_group_warning(classifier))
 
 
-def predict_rows(classifier: TrainedClassifier, frame: "pd.DataFrame", place: str, decimal: str | None = None) -> Predictions:
+def predict_rows(
+    classifier: TrainedClassifier, frame: "pd.DataFrame", place: str, decimal: str | None = None
+) -> Predictions:
     """Predict the class of each row of a table, whose columns are encoded as those of the training rows.
 
     Args:

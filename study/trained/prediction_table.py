@@ -67,13 +67,13 @@ class Predictions:
     id_column: str | None = None
     ids: Sequence[str] = ()
 
-    def row_ids(self) -> list[str]:
+    def ids_of_predictions(self) -> list[str]:
         """Return the id of each of `rows`; none where none was asked for."""
         return [name for sample, name in zip(self.samples, self.ids, strict=False) if sample not in self.unreadable]
 
     def to_document(self) -> list[dict[str, Any]]:
         """Return the rows as plain values."""
-        named = [{"id": name} for name in self.row_ids()] or [{}] * len(self.rows)
+        named = [{"id": name} for name in self.ids_of_predictions()] or [{}] * len(self.rows)
         return [
             {
                 **name,
@@ -109,7 +109,7 @@ def predictions_csv(predictions: Predictions) -> str:
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    ids = [[neutral_cell(name)] for name in predictions.row_ids()] or [[]] * len(predictions.rows)
+    ids = [[neutral_cell(name)] for name in predictions.ids_of_predictions()] or [[]] * len(predictions.rows)
     first = [neutral_cell(predictions.id_column)] if predictions.id_column is not None else []
     writer.writerow([*first, predictions.kind, "class", "confidence", *(f"p({name})" for name in predictions.classes)])
     for name, row in zip(ids, predictions.rows, strict=True):

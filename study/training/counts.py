@@ -48,13 +48,13 @@ class CellStatistics:
     @cached_property
     def shrunk(self) -> Tensor:
         """(sum + k prior) / (samples + k) of each cell, (Y, S): an empty one has its prior."""
-        return (self.sums + CELL_PRIOR_SAMPLES * self._prior) / (self.samples + CELL_PRIOR_SAMPLES)
+        return (self.sums + CELL_PRIOR_SAMPLES * self._prior_of_cells) / (self.samples + CELL_PRIOR_SAMPLES)
 
     @cached_property
     def cell_variance(self) -> Tensor:
         """Variance of the `shrunk` value of each cell, (Y, S): of the cell's own value, and of its prior."""
-        inverse, pull = self._effects.covariance, self._effects.pull
-        of_class = (pull @ inverse * pull).sum(1) + 1 / self._effects.class_weights
+        inverse, pull = self._mixed_model_effects.covariance, self._mixed_model_effects.pull
+        of_class = (pull @ inverse * pull).sum(1) + 1 / self._mixed_model_effects.class_weights
         of_prior = inverse.diagonal()[:, None] - 2 * (pull @ inverse).T + of_class  # (kinds, Y)
         spread = (self.kind_of_cell * of_prior[..., None]).sum(0)
         return self._variance_at_known_prior + self._scale_of_prior.square() * spread
@@ -63,13 +63,13 @@ class CellStatistics:
     def mean_variance(self) -> Tensor:
         """Variance of the mean of `shrunk` over all cells, a scalar: cells share the effects of kinds and classes."""
         of_classes = self._scale_of_prior.sum(1)
-        of_kinds = (self.kind_of_cell * self._scale_of_prior).sum((1, 2)) - of_classes @ self._effects.pull
-        of_priors = of_kinds @ self._effects.covariance @ of_kinds
-        of_priors = of_priors + (of_classes.square() / self._effects.class_weights).sum()
+        of_kinds = (self.kind_of_cell * self._scale_of_prior).sum((1, 2)) - of_classes @ self._mixed_model_effects.pull
+        of_priors = of_kinds @ self._mixed_model_effects.covariance @ of_kinds
+        of_priors = of_priors + (of_classes.square() / self._mixed_model_effects.class_weights).sum()
         return (self._variance_at_known_prior.sum() + of_priors) / self.samples.numel() ** 2
 
     @cached_property
-    def _effects(self) -> "_MixedModelEffects":
+    def _mixed_model_effects(self) -> "_MixedModelEffects":
         """Solution of the mixed model.
 
         A cell's mean weighs samples / (samples + k), inversely to the variance that it has around its prior: among tiny
@@ -90,16 +90,19 @@ class CellStatistics:
         return _MixedModelEffects(of_kinds, of_classes, covariance, pull, class_weights)
 
     @cached_property
-    def _prior(self) -> Tensor:
+    def _prior_of_cells(self) -> Tensor:
         """What is expected of each cell, (Y, S): no share below 0 or above 1, and no loss below 0."""
-        prior = self._spread(self._effects.of_kinds) + self._effects.of_classes[:, None]
+        prior = (
+            self._spread_kinds_to_cells(self._mixed_model_effects.of_kinds)
+            + self._mixed_model_effects.of_classes[:, None]
+        )
         return prior.clamp(min=0.0, max=1.0 if self.squares is None else None)
 
     @cached_property
-    def _cautious_prior(self) -> Tensor:
+    def _cautious_prior_of_cells(self) -> Tensor:
         """The prior, (Y, S), as if its kind had one more sample, half right: 0 of 2 right does not make 0 certain."""
-        samples = self._spread((self.kind_of_cell * self.samples).sum((1, 2)))
-        return (samples * self._prior + 0.5) / (samples + 1)
+        samples = self._spread_kinds_to_cells((self.kind_of_cell * self.samples).sum((1, 2)))
+        return (samples * self._prior_of_cells + 0.5) / (samples + 1)
 
     @cached_property
     def sample_variance(self) -> Tensor:
@@ -109,28 +112,28 @@ class CellStatistics:
         certain.
         """
         assert self.squares is not None
-        off = self.squares - 2 * self._prior * self.sums + self.samples * self._prior.square()
+        off = self.squares - 2 * self._prior_of_cells * self.sums + self.samples * self._prior_of_cells.square()
         samples, off = ((self.kind_of_cell * of).sum((1, 2)) for of in (self.samples, off))
-        return (off + self._effects.of_kinds.square()) / samples.clamp(min=1)
+        return (off + self._mixed_model_effects.of_kinds.square()) / samples.clamp(min=1)
 
     @cached_property
     def _variance_at_known_prior(self) -> Tensor:
         """Variance of each cell's value around its shrunk one if the prior were known, (Y, S)."""
         if self.squares is not None:
-            return self._spread(self.sample_variance) / (self.samples + CELL_PRIOR_SAMPLES)
-        value = (self.sums + CELL_PRIOR_SAMPLES * self._cautious_prior) / (self.samples + CELL_PRIOR_SAMPLES)
+            return self._spread_kinds_to_cells(self.sample_variance) / (self.samples + CELL_PRIOR_SAMPLES)
+        value = (self.sums + CELL_PRIOR_SAMPLES * self._cautious_prior_of_cells) / (self.samples + CELL_PRIOR_SAMPLES)
         return value * (1 - value) / (self.samples + CELL_PRIOR_SAMPLES + 1)
 
     @cached_property
     def _scale_of_prior(self) -> Tensor:
         """By how much a cell's value is off where its prior is off by its standard deviation in the model, (Y, S)."""
         if self.squares is not None:
-            variance = self._spread(self.sample_variance) / CELL_PRIOR_SAMPLES
+            variance = self._spread_kinds_to_cells(self.sample_variance) / CELL_PRIOR_SAMPLES
         else:
-            variance = self._cautious_prior * (1 - self._cautious_prior) / (CELL_PRIOR_SAMPLES + 1)
+            variance = self._cautious_prior_of_cells * (1 - self._cautious_prior_of_cells) / (CELL_PRIOR_SAMPLES + 1)
         return variance.sqrt() * CELL_PRIOR_SAMPLES / (self.samples + CELL_PRIOR_SAMPLES)
 
-    def _spread(self, of_kinds: Tensor) -> Tensor:
+    def _spread_kinds_to_cells(self, of_kinds: Tensor) -> Tensor:
         """Give each cell the value of its kind, (kinds,) to (Y, S)."""
         return (of_kinds[:, None, None] * self.kind_of_cell).sum(0)
 
@@ -206,44 +209,46 @@ class PredictionCounts:
         return cls(table.double(), kinds_of_cells(facts, target.device), lost)
 
     @cached_property
-    def by_group(self) -> Tensor:
+    def counts_by_group(self) -> Tensor:
         """Samples with a bias label, (Y, S, outputs)."""
         return self.table[:, :-1]
 
     @cached_property
     def group_accuracy(self) -> Tensor:
         """Accuracy of each (class, bias class) cell, (Y, S), NaN for empty ones."""
-        return self.by_group.diagonal(dim1=0, dim2=2).T / self.by_group.sum(2)
+        return self.counts_by_group.diagonal(dim1=0, dim2=2).T / self.counts_by_group.sum(2)
 
     @cached_property
     def cells(self) -> CellStatistics:
         """(class, bias class) cells of right predictions."""
-        return CellStatistics(self.by_group.diagonal(dim1=0, dim2=2).T, self.by_group.sum(2), self.kind_of_cell)
+        return CellStatistics(
+            self.counts_by_group.diagonal(dim1=0, dim2=2).T, self.counts_by_group.sum(2), self.kind_of_cell
+        )
 
     @cached_property
     def losses(self) -> CellStatistics:
         """(class, bias class) cells of log losses; only for counts with scores."""
         assert self.lost is not None
         sums, squares = self.lost[..., :-1]
-        return CellStatistics(sums, self.by_group.sum(2), self.kind_of_cell, squares)
+        return CellStatistics(sums, self.counts_by_group.sum(2), self.kind_of_cell, squares)
 
     @cached_property
-    def losses_of_classes(self) -> CellStatistics:
+    def log_loss_statistics_by_class(self) -> CellStatistics:
         """Log losses of all samples by class, as cells of one bias class, (Y, 1), each of its own kind."""
         assert self.lost is not None
         sums, squares = self.lost.sum(2, keepdim=True)
         kinds = torch.eye(len(sums), dtype=sums.dtype, device=sums.device)[..., None]
-        return CellStatistics(sums, self.by_class.sum(1, keepdim=True), kinds, squares)
+        return CellStatistics(sums, self.counts_by_class.sum(1, keepdim=True), kinds, squares)
 
     @cached_property
-    def by_class(self) -> Tensor:
+    def counts_by_class(self) -> Tensor:
         """All samples, (Y, outputs)."""
         return self.table.sum(1)
 
     @cached_property
     def class_accuracy(self) -> Tensor:
         """Accuracy of each class, its recall, (Y,), NaN for empty ones."""
-        return self.by_class.diagonal() / self.by_class.sum(1)
+        return self.counts_by_class.diagonal() / self.counts_by_class.sum(1)
 
     @cached_property
     def aligned(self) -> Tensor:

@@ -117,7 +117,7 @@ class SplitEvaluator:
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
             scores = self.scores(name, features)
             ruling = split in ("val", "test") and name == "encoder"
-            predicted, data = self._predicted(split, name, scores), self._splits[split]
+            predicted, data = self._predict_classes(split, name, scores), self._splits[split]
             of_encoder = self._split_metrics(split, scores, predicted, errors=ruling)
             if final and name == "encoder":
                 self.counts[split] = PredictionCounts.from_predictions(
@@ -150,7 +150,9 @@ class SplitEvaluator:
         for name in self._method.encoders():
             if name != "encoder" or self._method.own_classifier() is None:
                 unit = functional.normalize(self.features("train", name), dim=1)
-                fitted = probes.fit_lbfgs_probe(unit, labels.target, self._facts.classes, 0, FITTED_PROBE_L2, weights=labels.weight)
+                fitted = probes.fit_lbfgs_probe(
+                    unit, labels.target, self._facts.classes, 0, FITTED_PROBE_L2, weights=labels.weight
+                )
                 online = cast(nn.Linear, self._online[name])
                 online.weight.copy_(fitted.weight)
                 online.bias.copy_(fitted.offset)
@@ -165,9 +167,9 @@ class SplitEvaluator:
     def predictions_and_losses(self, split: str) -> tuple[Tensor, Tensor]:
         """Return the predicted class of each sample, as in its metrics, and -log p of its own class, each (N,)."""
         scores = self.scores("encoder", self.features(split))
-        return self._predicted(split, "encoder", scores), log_losses(scores, self._splits[split].target)
+        return self._predict_classes(split, "encoder", scores), log_losses(scores, self._splits[split].target)
 
-    def _predicted(self, split: str, encoder: str, scores: Tensor) -> Tensor:
+    def _predict_classes(self, split: str, encoder: str, scores: Tensor) -> Tensor:
         """Predict classes (N,): of the highest score, or by thresholds that equalize odds on the training split."""
         train, data = self._splits["train"], self._splits[split]
         if not self._method.equalizes_odds or data.bias is None or train.bias is None:
@@ -214,7 +216,7 @@ class SplitEvaluator:
         kept = {key: fitted for key, fitted in self._fitted.items() if key[1] in probes.STORED_PROBE_CLASSES}
         return {".".join((*key, name)): tensor for key, fitted in kept.items() for name, tensor in vars(fitted).items()}
 
-    def load_probes(self, kept: Mapping[str, Tensor]) -> None:
+    def load_probe_tensors(self, kept: Mapping[str, Tensor]) -> None:
         """Replace the fitted probes, as the networks have changed, by those that `probe_tensors` returned."""
         tensors: dict[tuple[str, str], dict[str, Tensor]] = {}
         for key, tensor in kept.items():

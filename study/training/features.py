@@ -88,7 +88,9 @@ def replace_inputs_with_frozen_features(
     return load_or_build_dataset("features", options, models.facts_of_network_inputs(model, dataset.facts), build)
 
 
-def load_or_compute_features(model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: FeatureProgressCallback) -> FeaturesBySplit:
+def load_or_compute_features(
+    model: Mapping[str, Any], dataset: Dataset, device: torch.device, on_rows: FeatureProgressCallback
+) -> FeaturesBySplit:
     """Read the features of a data set's images that are kept, and compute and keep the others.
 
     Arguments and errors as of `with_frozen_features`.
@@ -120,7 +122,9 @@ def _replace_fold_inputs_with_features(
     elsewhere: Callable[[Dataset], FeaturesBySplit] | None,
 ) -> Dataset:
     """Replace the inputs of a data set with folds; the features of all samples are kept once, each fold is a view."""
-    whole = replace_inputs_with_frozen_features(model, replace(select_fold(dataset, None), folds=None), device, on_rows, elsewhere)
+    whole = replace_inputs_with_frozen_features(
+        model, replace(select_fold(dataset, None), folds=None), device, on_rows, elsewhere
+    )
     folds = replace(folds, non_test_samples=whole.splits["train"])
     parts = {name: "train" if name == "val" else name for name in dataset.splits}
     splits = {name: replace(dataset.splits[name], inputs=whole.splits[parts[name]].inputs) for name in parts}
@@ -159,7 +163,9 @@ def estimate_feature_cost(model: Mapping[str, Any], facts: Facts, pictures: int,
     """
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), torch.inference_mode():
         encoder = build_frozen_backbone(model, facts, device)
-        batch = torch.randn(COST_MEASUREMENT_IMAGES, *facts.shape).to(device).contiguous(memory_format=torch.channels_last)
+        batch = (
+            torch.randn(COST_MEASUREMENT_IMAGES, *facts.shape).to(device).contiguous(memory_format=torch.channels_last)
+        )
         width = encoder.rows(batch).shape[1]
         began = time.perf_counter()
         encoder.rows(batch).cpu()  # which waits for the device
@@ -231,21 +237,23 @@ class FeatureStore:
             for picture in split.sample_inputs
         ]
         found = np.empty((len(keys), self._width), np.float16)
-        with closing(self._database()) as database:
+        with closing(self._open_database()) as database:
             lacking = [at for at, key in enumerate(keys) if not _read_stored_row(database, key, found[at])]
             on_rows(len(keys) - len(lacking))
             if not lacking:
                 return found
             encoder = build_frozen_backbone(self._model, self._facts, self._device)
             done = len(keys) - len(lacking)
-            for places, rows in compute_feature_batches(encoder, split.sample_inputs, lacking, self._facts, self._device):
+            for places, rows in compute_feature_batches(
+                encoder, split.sample_inputs, lacking, self._facts, self._device
+            ):
                 found[places] = rows
                 _store_rows(database, ((keys[at], found[at].tobytes()) for at in places))
                 done += len(places)
                 on_rows(done)
         return found
 
-    def _database(self) -> sqlite3.Connection:
+    def _open_database(self) -> sqlite3.Connection:
         place: Path = writable_folder(os.path.join(PREPARED_FOLDER, FEATURE_STORES_FOLDER)) / f"{self._name}.sqlite"
         return open_one_table_database(place, "rows (picture BLOB PRIMARY KEY, row BLOB)", 60)
 

@@ -93,7 +93,9 @@ def load_function(function: str, where: str) -> TrainingFunction:
         UserError: it cannot be loaded, or is no generator function that takes a configuration.
     """
     loaded = (
-        _unpickle_function(function, Path(where)) if function.startswith(PICKLE_PREFIX) else _import_function(function, where)
+        _unpickle_function(function, Path(where))
+        if function.startswith(PICKLE_PREFIX)
+        else _import_function(function, where)
     )
     check_training_function(loaded, f"method.function: {function!r}")
     return loaded
@@ -119,7 +121,9 @@ def unload_function(function: str, where: str) -> None:
         tops.setdefault(name.partition(".")[0], []).append(name)
     for top, names in tops.items():
         found = _module_files(top) if top in sys.modules else []
-        mine = top not in _NEVER_UNLOADED_MODULES and (top == own or (bool(found) and _top_package_folder(found[0]) in folders))
+        mine = top not in _NEVER_UNLOADED_MODULES and (
+            top == own or (bool(found) and _top_package_folder(found[0]) in folders)
+        )
         if mine and not any(file.endswith((".so", ".pyd")) for name in names for file in _module_files(name)):
             for name in names:
                 del sys.modules[name]
@@ -178,7 +182,9 @@ def check_training_function(function: Any, named: str) -> None:
     if not inspect.isgeneratorfunction(function):
         raise UserError(f"{named}: is no generator function, as in {how}")
     parameters = inspect.signature(function).parameters
-    needed = [key for key, given in parameters.items() if given.default is given.empty and given.kind not in _VARIADIC_KINDS]
+    needed = [
+        key for key, given in parameters.items() if given.default is given.empty and given.kind not in _VARIADIC_KINDS
+    ]
     if unknown := [key for key in needed if key not in FUNCTION_ARGUMENTS or parameters[key].kind is _POSITIONAL_ONLY]:
         raise UserError(f"{named}: takes {', '.join(unknown)}; it may take {', '.join(FUNCTION_ARGUMENTS)}")
     if "config" not in parameters:

@@ -85,7 +85,7 @@ class FolderCheckpoint:
             raise UnusableCheckpointError(
                 f"{self._path}: is damaged ({' '.join(str(error).split())[:100]}); remove it"
             ) from None
-        if made_from != self._digest:
+        if made_from != self._made_from_digest:
             raise UnusableCheckpointError(
                 f"{self._path}: is the state of a trial of another configuration or function; remove it"
             )
@@ -106,15 +106,20 @@ class FolderCheckpoint:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with whole(self._path) as part, zipfile.ZipFile(part, "w", strict_timestamps=False) as archive:
-            archive.writestr(CHECKPOINT_HEAD_FILE, json.dumps({"epoch": epoch, "made_from": self._digest, "beside": beside}))
+            archive.writestr(
+                CHECKPOINT_HEAD_FILE,
+                json.dumps({"epoch": epoch, "made_from": self._made_from_digest, "beside": beside}),
+            )
             for file in sorted(self._scratch.rglob("*")):
-                if file.exists() and (name := file.relative_to(self._scratch)) != Path(CHECKPOINT_HEAD_FILE):  # a link may lead nowhere
+                if file.exists() and (name := file.relative_to(self._scratch)) != Path(
+                    CHECKPOINT_HEAD_FILE
+                ):  # a link may lead nowhere
                     archive.write(file, name)
         ended = time.perf_counter()
         self._due = ended + self._pause * (ended - began)
 
     @property
-    def _digest(self) -> str:
+    def _made_from_digest(self) -> str:
         return hashlib.sha256(json.dumps(self._made_from, sort_keys=True).encode()).hexdigest()
 
 
@@ -203,7 +208,11 @@ class FunctionTrial:
         seed_all_generators(seed)
         with make_scratch_folder(TRIAL_FOLDER_PREFIX) as mine:
             (scratch := mine / "checkpoint").mkdir()
-            kept = FolderCheckpoint(resume, scratch, self._identity(), pause) if self._resumes and resume else None
+            kept = (
+                FolderCheckpoint(resume, scratch, self._checkpoint_identity(), pause)
+                if self._can_resume and resume
+                else None
+            )
             done, before = kept.restore() if kept else (0, None)
             if before:
                 self._test = before["test"]
@@ -226,7 +235,7 @@ class FunctionTrial:
                     shown |= {name: cost[name] for name in ("time/epoch", "memory/peak_mib")}
                     beside: SavedValues = {"test": self._test, "choice": choice.state_dict() if choice else None}
                     if epoch == epochs:
-                        with self._contain_exit(epoch):  # a trial that is told as complete has cleaned up
+                        with self._fail_on_exit(epoch):  # a trial that is told as complete has cleaned up
                             running.close()  # type: ignore[attr-defined]
                     yield shown
                     if kept and epoch < epochs:
@@ -235,7 +244,7 @@ class FunctionTrial:
     # `function_loading.function_frames` knows this method by its name
     def _next_yield(self, running: Iterator[Any], epoch: int) -> Any:
         """Return what the function yields for an epoch; see `run`."""
-        with self._contain_exit(epoch):
+        with self._fail_on_exit(epoch):
             yielded = next(running, _NO_YIELD)
         if yielded is _NO_YIELD:
             epochs = self.config.train.epochs
@@ -255,7 +264,7 @@ class FunctionTrial:
         Raises:
             UnusableCheckpointError: it is damaged, or another trial's.
         """
-        return FolderCheckpoint(path, Path(), self._identity()).saved_epoch() if self._resumes else 0
+        return FolderCheckpoint(path, Path(), self._checkpoint_identity()).saved_epoch() if self._can_resume else 0
 
     def save(self, path: Path) -> None:
         """Write the values of the test split, as safetensors of one number each, in one step."""
@@ -291,15 +300,15 @@ class FunctionTrial:
         return {name: value for name, value in self._test.items() if name.startswith(f"{split}/")}
 
     @property
-    def _resumes(self) -> bool:
+    def _can_resume(self) -> bool:
         return "checkpoint" in self._takes
 
-    def _identity(self) -> Section:
+    def _checkpoint_identity(self) -> Section:
         document: Section = json.loads(json.dumps(self.config.to_document()))
         return document
 
     @contextmanager
-    def _contain_exit(self, epoch: int) -> Iterator[None]:
+    def _fail_on_exit(self, epoch: int) -> Iterator[None]:
         """Turn what would end the process, as `sys.exit()` does, into a failed trial.
 
         In the main thread, where a user's Ctrl-C comes, a KeyboardInterrupt is left alone.

@@ -39,7 +39,9 @@ _LABEL_OUT_OF_RANGE_ADVICE = (
     "the environment has the traceback name the line, `study trial FILE` runs the trial in this process"
 )
 _LOST_CARD_ADVICE = "look for Xid in `dmesg` there, reset the card (`nvidia-smi --gpu-reset`) or restart the machine"
-_EXCLUSIVE_CARD_ADVICE = "another process holds the card for itself: `nvidia-smi` names it, `nvidia-smi -c 0` lets processes share it"
+_EXCLUSIVE_CARD_ADVICE = (
+    "another process holds the card for itself: `nvidia-smi` names it, `nvidia-smi -c 0` lets processes share it"
+)
 _DRIVER_ADVICE = "it needs a newer driver, or this PyTorch an older CUDA; `study doctor` there says which"
 _FABRIC_MANAGER_ADVICE = "start the fabric manager there: `systemctl start nvidia-fabricmanager`"
 _NO_CARD_ADVICE = "`nvidia-smi` and `study doctor` there say why no card is seen"
@@ -69,9 +71,13 @@ CUDA_PATTERNS: tuple[GpuErrorPattern, ...] = (
     GpuErrorPattern("CUDA driver version is insufficient for CUDA runtime version", "device", _DRIVER_ADVICE),
     GpuErrorPattern("system has unsupported display driver / cuda driver combination", "device", _DRIVER_ADVICE),
     GpuErrorPattern("MPS client failed to connect to the MPS control daemon or the MPS server", "device", _MPS_ADVICE),
-    GpuErrorPattern("the remote procedural call between the MPS server and the MPS client failed", "device", _MPS_ADVICE),
+    GpuErrorPattern(
+        "the remote procedural call between the MPS server and the MPS client failed", "device", _MPS_ADVICE
+    ),
     GpuErrorPattern("the hardware resources required to create MPS client have been exhausted", "device", _MPS_ADVICE),
-    GpuErrorPattern("the hardware resources required to support device connections have been exhausted", "device", _MPS_ADVICE),
+    GpuErrorPattern(
+        "the hardware resources required to support device connections have been exhausted", "device", _MPS_ADVICE
+    ),
 )
 """Messages of CUDA itself, after `CUDA error: ` or another of `CUDA_BEGINS`. What is not listed has cost the process
 its
@@ -88,7 +94,9 @@ LIBRARY_PATTERNS: tuple[GpuErrorPattern, ...] = (
     GpuErrorPattern("CUDNN_STATUS_NOT_INITIALIZED", "memory"),  # likewise cudnnCreate
     GpuErrorPattern("CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED", "memory"),
     GpuErrorPattern("CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED", "host memory"),
-    GpuErrorPattern("was unable to find an engine to execute this computation", "memory"),  # none that was tried had room
+    GpuErrorPattern(
+        "was unable to find an engine to execute this computation", "memory"
+    ),  # none that was tried had room
     GpuErrorPattern("CUSOLVER_STATUS_ALLOC_FAILED", "memory"),
     GpuErrorPattern("CUSOLVER_STATUS_NOT_INITIALIZED", "memory"),
     GpuErrorPattern("CUSOLVER_STATUS_INTERNAL_ERROR, when calling `cusolverDnCreate(handle)`", "memory"),
@@ -119,7 +127,14 @@ LIBRARY_PATTERNS: tuple[GpuErrorPattern, ...] = (
 """Texts anywhere in a message. cuDNN has many names that begin alike."""
 
 CUDA_MESSAGE_PREFIXES = ("CUDA error: ", "CUDA driver error: ", "Triton Error [CUDA]: ")
-GPU_MESSAGE_PREFIXES = (*CUDA_MESSAGE_PREFIXES, "cuDNN error: ", "cusolver error: ", "cuFFT error: ", "NCCL error", "MAGMA error: ")
+GPU_MESSAGE_PREFIXES = (
+    *CUDA_MESSAGE_PREFIXES,
+    "cuDNN error: ",
+    "cusolver error: ",
+    "cuFFT error: ",
+    "NCCL error",
+    "MAGMA error: ",
+)
 """Beginnings of messages about a GPU. If no pattern is in one, the process is of no use afterwards; the next may be."""
 
 

@@ -100,7 +100,7 @@ class CudaGraphStep:
         self._discard_if_changed(self._method.recording())
         if self._warm < CUDA_GRAPH_WARM_UP_BATCHES:
             self._warm += 1
-            return self._run_aside(batch)
+            return self._run_on_side_stream(batch)
         if self._graph is None or self._batch is None or self._value is None:
             return self._record(batch) if self._is_asked else self._record_if_possible(batch)
         for ours, theirs in zip(_device_tensors(self._batch), _device_tensors(batch), strict=True):
@@ -114,7 +114,7 @@ class CudaGraphStep:
             self._warm, self._recording = 0, recording
             self._graph = self._batch = self._value = None
 
-    def _run_aside(self, batch: Batch) -> Tensor:
+    def _run_on_side_stream(self, batch: Batch) -> Tensor:
         here = torch.cuda.current_stream(self._stream.device)
         self._stream.wait_stream(here)
         with torch.cuda.stream(self._stream):
@@ -177,11 +177,11 @@ class StreamedSplit(DeviceSplit):
 
     def batches(self, order: Tensor, size: int) -> Iterator[Tensor]:
         on_host, on_device = order.split(size), order.to(self.device).split(size)
-        batch = self._start_copy(on_host[0])
+        batch = self._start_copy_to_device(on_host[0])
         for place, index in enumerate(on_device):
             self._index, self._batch = index, batch
             if place + 1 < len(on_host):
-                batch = self._start_copy(on_host[place + 1])
+                batch = self._start_copy_to_device(on_host[place + 1])
             yield index
         self._index = self._batch = None
 
@@ -193,7 +193,7 @@ class StreamedSplit(DeviceSplit):
 
     def _chosen(self, index: Tensor) -> Tensor:
         batch = self._batch if index is self._index else None
-        values, arrived = batch or self._start_copy(index.cpu())
+        values, arrived = batch or self._start_copy_to_device(index.cpu())
         if arrived is not None:
             here = torch.cuda.current_stream(self.device)
             here.wait_event(arrived)
@@ -201,7 +201,7 @@ class StreamedSplit(DeviceSplit):
             self._used.append(here.record_event())
         return values
 
-    def _start_copy(self, index: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
+    def _start_copy_to_device(self, index: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
         """Start to copy inputs at these positions (B,) on the host to the device; return also the event of arrival."""
         if self._stream is None:
             return self.inputs[self._row(index)], None
@@ -307,7 +307,7 @@ class TrainingLoop:
         self.method, self.probes = cast(Method, self._networks["method"]), cast(nn.ModuleDict, self._networks["probes"])
         optimization.use_micro_batches(self.method, self.options)
         self._networks.to(self.device).to(memory_format=torch.channels_last)
-        self._splits = {name: self._resident(split, facts) for name, split in self.dataset.splits.items()}
+        self._splits = {name: self._place_split(split, facts) for name, split in self.dataset.splits.items()}
         for part in self._networks.modules():
             if isinstance(part, LayersOnFrozenNetwork):
                 part.fit_scaling(self._splits["train"].samples)
@@ -372,7 +372,7 @@ class TrainingLoop:
 
     def epoch(self, state: TrainingState, epoch: int, step: TrainingStep, clock: EpochProfiler) -> dict[str, float]:
         """Train the `epoch`-th epoch and return its metrics; raises `DivergedError` as `run`."""
-        self.evaluate.load_probes({})
+        self.evaluate.load_probe_tensors({})
         self.method.begin_epoch(epoch, self.options.epochs)
         self.method.train()
         total, count = torch.zeros((), device=self.device), 0
@@ -405,7 +405,11 @@ class TrainingLoop:
         order_generator = torch.Generator().manual_seed(options.seed)
         augmentation_generator = torch.Generator(self.device).manual_seed(options.seed)
         generators = {"order": order_generator, "chance": augmentation_generator} | global_cuda_generators(self.device)
-        regular = TrialCheckpointFile(resume, self._identity(), states | kept_too, generators, pause) if resume else None
+        regular = (
+            TrialCheckpointFile(resume, self._checkpoint_identity(), states | kept_too, generators, pause)
+            if resume
+            else None
+        )
         epochs_done = regular.restore() if regular else 0
         return TrainingState(
             labels,
@@ -481,7 +485,7 @@ class TrainingLoop:
         Raises:
             UnusableCheckpointError: it is damaged, or another trial's.
         """
-        content = checkpoint.read_checkpoint(resume, self._identity())
+        content = checkpoint.read_checkpoint(resume, self._checkpoint_identity())
         return content["epoch"] if content else 0
 
     def save(self, path: Path) -> None:
@@ -514,9 +518,9 @@ class TrainingLoop:
             does_not_fit = isinstance(error, RuntimeError)
             what = "does not fit these data or this version of study" if does_not_fit else "is damaged or cut short"
             raise UnusableCheckpointError(f"{path}: {what} ({' '.join(str(error).split())[:200]})") from None
-        self.evaluate.load_probes(self._fitted_probes(path))
+        self.evaluate.load_probe_tensors(self._load_fitted_probes(path))
 
-    def _fitted_probes(self, path: Path) -> dict[str, Tensor]:
+    def _load_fitted_probes(self, path: Path) -> dict[str, Tensor]:
         """Load the probes that lie beside weights; none where they were fitted to others, or to other data."""
         from safetensors import SafetensorError, safe_open
 
@@ -528,9 +532,11 @@ class TrainingLoop:
         except (SafetensorError, OSError):
             return {}
 
-    def _resident(self, split: Split, facts: Facts) -> DeviceSplit:
+    def _place_split(self, split: Split, facts: Facts) -> DeviceSplit:
         """Place the split on the device, or in the host's memory where it takes more than `MAX_DEVICE_MEMORY_SHARE`."""
-        if self.device.type == "cuda" and split.inputs.nbytes > MAX_DEVICE_MEMORY_SHARE * available_gpu_bytes(self.device):
+        if self.device.type == "cuda" and split.inputs.nbytes > MAX_DEVICE_MEMORY_SHARE * available_gpu_bytes(
+            self.device
+        ):
             return StreamedSplit(split, facts, self.device)
         return DeviceSplit(split, facts, self.device)
 
@@ -580,7 +586,7 @@ class TrainingLoop:
         """Splits whose metrics an epoch has."""
         return [name for name in self._splits if name == "val" or (self.options.report_test and name != "train")]
 
-    def _identity(self) -> dict[str, Value]:
+    def _checkpoint_identity(self) -> dict[str, Value]:
         """Return what a checkpoint must have been made from for this trial to resume from it."""
         begun = {"weights": self._weights} if self._weights else {}
         made_from: dict[str, Value] = {

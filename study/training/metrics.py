@@ -34,7 +34,7 @@ class ScoredPredictions:
 
 def accuracy(outcome: ScoredPredictions) -> Tensor:
     """Compute the share of right predictions."""
-    by_class = outcome.counts.by_class
+    by_class = outcome.counts.counts_by_class
     return by_class.diagonal().sum() / by_class.sum()
 
 
@@ -105,7 +105,7 @@ def equalized_odds(outcome: ScoredPredictions) -> Tensor:
     It is the mean over classes y, outputs c and pairs of bias classes (s, s') of |P(c | y, s) - P(c | y, s')|, over the
     pairs whose two groups the split has; NaN where there is no such pair for one of the classes.
     """
-    cells = outcome.counts.by_group
+    cells = outcome.counts.counts_by_group
     counts = cells.sum(2, keepdim=True)
     present = (counts > 0).sum(1, keepdim=True)
     # Sorted values give the sum of all pairs' differences without a tensor of pairs: the k-th of n is added once for
@@ -122,7 +122,7 @@ def equalized_odds_difference(outcome: ScoredPredictions) -> Tensor:
 
     With two classes it is fairlearn's `equalized_odds_difference`; NaN where `equalized_odds` is.
     """
-    cells = outcome.counts.by_group
+    cells = outcome.counts.counts_by_group
     return range_without_nan((cells / cells.sum(2, keepdim=True)).transpose(0, 1)).amax()
 
 
@@ -133,7 +133,7 @@ def equal_opportunity(outcome: ScoredPredictions) -> Tensor:
 
 def demographic_parity(outcome: ScoredPredictions) -> Tensor:
     """Compute the largest difference between bias classes in the rate of an output, over all outputs."""
-    by_bias = outcome.counts.by_group.sum(0)
+    by_bias = outcome.counts.counts_by_group.sum(0)
     return range_without_nan(by_bias / by_bias.sum(1, keepdim=True)).amax()
 
 
@@ -145,13 +145,13 @@ def accuracy_parity(outcome: ScoredPredictions) -> Tensor:
 
 def log_loss(outcome: ScoredPredictions) -> Tensor:
     """Average -log p of each sample's class over all samples, p being the softmax of the scores."""
-    cells = outcome.counts.losses_of_classes
+    cells = outcome.counts.log_loss_statistics_by_class
     return cells.sums.sum() / cells.samples.sum()
 
 
 def balanced_log_loss(outcome: ScoredPredictions) -> Tensor:
     """Average the mean log losses of the classes that the split has."""
-    cells = outcome.counts.losses_of_classes
+    cells = outcome.counts.log_loss_statistics_by_class
     return (cells.sums / cells.samples).nanmean()
 
 
@@ -251,5 +251,6 @@ def compute_metrics(
     values = {name: METRIC_FUNCTIONS[name](by_groups[METRICS[name].of_inferred]) for name in names}
     ruling = [name for name in names if errors and name in STANDARD_ERROR_FUNCTIONS]
     return values | {
-        f"{name}_standard_error": STANDARD_ERROR_FUNCTIONS[name](by_groups[METRICS[name].of_inferred].counts) for name in ruling
+        f"{name}_standard_error": STANDARD_ERROR_FUNCTIONS[name](by_groups[METRICS[name].of_inferred].counts)
+        for name in ruling
     }

@@ -99,7 +99,7 @@ class LARS(EagerOptimizer):
         norms = _norms_of_tensors if isinstance(rate, Tensor) else torch._foreach_norm
         length, slope = (torch.stack(list(norms(tensors))) for tensors in (moving, grads))
         rates = trust * length / (slope + decay * length + LARS_EPSILON)
-        velocity = [self._velocity(tensor) for tensor in moving]
+        velocity = [self._momentum_buffer(tensor) for tensor in moving]
         torch._foreach_mul_(velocity, momentum)
         torch._foreach_addcmul_(velocity, grads, list(rates.unbind()))
         torch._foreach_addcmul_(velocity, moving, list((rates * decay).unbind()))
@@ -108,7 +108,7 @@ class LARS(EagerOptimizer):
         else:
             torch._foreach_add_(moving, velocity, alpha=-rate)
 
-    def _velocity(self, tensor: Tensor) -> Tensor:
+    def _momentum_buffer(self, tensor: Tensor) -> Tensor:
         state = self.state[tensor]
         if not state:
             state["momentum_buffer"] = torch.zeros_like(tensor)
@@ -256,16 +256,18 @@ class MicroBatchedForward:
         if len(inputs) <= self._rows or not torch.is_grad_enabled():
             return self._forward(inputs)
         parts = inputs.tensor_split(-(-len(inputs) // self._rows))
-        outputs = [self._again_later(part) for part in parts]
+        outputs = [self._forward_with_recomputation(part) for part in parts]
         if isinstance(outputs[0], Tensor):
             return torch.cat(outputs)
         return tuple(torch.cat(each) for each in zip(*outputs, strict=True))
 
-    def _again_later(self, part: Tensor) -> Any:
+    def _forward_with_recomputation(self, part: Tensor) -> Any:
         """Return the output for a part; recompute later what its gradient needs, with the same random numbers."""
-        return unwrap_function(checkpoint.checkpoint)(self._forward, part, use_reentrant=False, context_fn=self._contexts)
+        return unwrap_function(checkpoint.checkpoint)(
+            self._forward, part, use_reentrant=False, context_fn=self._recomputation_contexts
+        )
 
-    def _contexts(self) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    def _recomputation_contexts(self) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
         return nullcontext(), _keep_running_statistics(self._norms)
 
 

@@ -65,7 +65,10 @@ def fit_equalized_odds_thresholds(scores: Tensor, target: Tensor, bias: Tensor) 
     labels, groups = _to_numpy(target[labelled]), _to_numpy(bias[labelled])
     _check_each_group_has_both_classes(labels, groups)
     optimizer = ThresholdOptimizer(
-        estimator=_ScoreMarginClassifier(), constraints="equalized_odds", prefit=True, predict_method="decision_function"
+        estimator=_ScoreMarginClassifier(),
+        constraints="equalized_odds",
+        prefit=True,
+        predict_method="decision_function",
     )
     optimizer.fit(_score_margin(scores[labelled]), labels, sensitive_features=groups)
     return EqualizedOddsThresholds(optimizer, frozenset(groups.tolist()))

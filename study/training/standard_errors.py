@@ -32,17 +32,19 @@ def error_of_smallest(values: Tensor, errors: Tensor) -> Tensor:
 
 def accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the accuracy on all samples."""
-    return binomial_error(counts.by_class.diagonal().sum(), counts.by_class.sum())
+    return binomial_error(counts.counts_by_class.diagonal().sum(), counts.counts_by_class.sum())
 
 
 def balanced_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean accuracy over classes."""
-    return error_of_mean(binomial_error(counts.by_class.diagonal(), counts.by_class.sum(1)))
+    return error_of_mean(binomial_error(counts.counts_by_class.diagonal(), counts.counts_by_class.sum(1)))
 
 
 def worst_class_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the smallest accuracy of a class."""
-    return error_of_smallest(counts.class_accuracy, binomial_error(counts.by_class.diagonal(), counts.by_class.sum(1)))
+    return error_of_smallest(
+        counts.class_accuracy, binomial_error(counts.counts_by_class.diagonal(), counts.counts_by_class.sum(1))
+    )
 
 
 def unbiased_accuracy(counts: PredictionCounts) -> Tensor:
@@ -92,12 +94,14 @@ def _error_of_weighted_mean_loss(cells: CellStatistics, weight: Tensor) -> Tenso
 
 def log_loss(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean log loss of all samples."""
-    return _error_of_weighted_mean_loss(counts.losses_of_classes, counts.losses_of_classes.samples)
+    return _error_of_weighted_mean_loss(
+        counts.log_loss_statistics_by_class, counts.log_loss_statistics_by_class.samples
+    )
 
 
 def balanced_log_loss(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean over classes of their log losses."""
-    cells = counts.losses_of_classes
+    cells = counts.log_loss_statistics_by_class
     return _error_of_weighted_mean_loss(cells, (cells.samples > 0).double())
 
 

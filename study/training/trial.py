@@ -14,7 +14,7 @@ from study.data.cache import load_or_build_dataset
 from study.data.dataset import Dataset, Facts, Split
 from study.errors import UserError
 from study.knobs import Section, Value, options
-from study.methods import UNKNOWN, BatchLabels
+from study.methods import UNKNOWN_LABEL, BatchLabels
 from study.methods.debiasing import (
     BIAS_MODEL_SOURCE,
     EARLY_LAYERS_SOURCE,
@@ -82,9 +82,9 @@ class StandInNetwork:
                 pass
         except DivergedError as problem:
             raise DivergedError(f"the network that stands in for bias labels: {problem}") from None
-        return {split: self._outputs(loop, split) for split in self.splits}
+        return {split: self._outputs_as_table(loop, split) for split in self.splits}
 
-    def _outputs(self, loop: TrainingLoop, split: str) -> Split:
+    def _outputs_as_table(self, loop: TrainingLoop, split: str) -> Split:
         features = loop.evaluate.features(split)
         logits = loop.evaluate.scores("encoder", features)
         kept = features if self.keeps_features else logits
@@ -122,7 +122,7 @@ def _keep_some_bias_labels(labels: BatchLabels, config: TrialConfig, dataset: Da
     if labels.bias is None or train.bias is None or facts.bias_classes is None:
         raise UserError("method.bias_source: some_labels needs bias labels, the data have none")
     kept = _draw_samples_with_bias(train.bias, source.known_bias, config.train.seed)
-    some_bias = labels.bias.where(to_device(kept, labels.bias.device), UNKNOWN)
+    some_bias = labels.bias.where(to_device(kept, labels.bias.device), UNKNOWN_LABEL)
     if source.unknown_bias == "sup_con" or kept.all():
         return replace(labels, bias=some_bias)
     inputs = train.sample_inputs
@@ -136,7 +136,7 @@ def _keep_some_bias_labels(labels: BatchLabels, config: TrialConfig, dataset: Da
     made_from = f"{dataset.fingerprint}, bias of {source.known_bias}"
     network = StandInNetwork(own, Dataset(facts, splits), made_from, ("all",), keeps_features=False)
     guess = to_device(network.load_or_train(labels.bias.device)["all"].target, labels.bias.device)
-    return replace(labels, bias=some_bias.where(some_bias != UNKNOWN, guess))
+    return replace(labels, bias=some_bias.where(some_bias != UNKNOWN_LABEL, guess))
 
 
 def _add_bias_model_features(labels: BatchLabels, config: TrialConfig, dataset: Dataset) -> BatchLabels:
@@ -155,7 +155,7 @@ def _add_bias_model_features(labels: BatchLabels, config: TrialConfig, dataset: 
 
 def _draw_samples_with_bias(bias: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
     """Draw which samples keep their bias, (N,): this share of those that have one."""
-    labelled = np.flatnonzero(bias != UNKNOWN)
+    labelled = np.flatnonzero(bias != UNKNOWN_LABEL)
     count = round(share * len(labelled))
     if count < 2:
         problem = f"{share} of {len(labelled)} training samples is {count}"

@@ -70,7 +70,9 @@ def oom_kill_counter_file() -> Path | None:
         True
     """
     own = ((folder / files.events) for folder, files in _memory_groups())
-    return next((file for file in (*own, FILE_SYSTEM_ROOT / "proc/vmstat") if read_oom_kill_count(file) is not None), None)
+    return next(
+        (file for file in (*own, FILE_SYSTEM_ROOT / "proc/vmstat") if read_oom_kill_count(file) is not None), None
+    )
 
 
 def read_oom_kill_count(counter: Path) -> int | None:

@@ -45,7 +45,7 @@ class DroppedInterruptResender:
 
     def __call__(self, lost: "UnraisableHookArgs") -> None:
         if issubclass(lost.exc_type, KeyboardInterrupt):
-            self._come_again()
+            self._schedule_resend()
         else:
             self.before(lost)
 
@@ -56,17 +56,19 @@ class DroppedInterruptResender:
         if now > self._waits_until or not _is_importing(frame):
             self._waits_until = None
             raise KeyboardInterrupt
-        self._come_again()
+        self._schedule_resend()
 
-    def _come_again(self) -> None:
+    def _schedule_resend(self) -> None:
         self._turn += 1
-        _thread.start_new_thread(self._send, (self._turn,))  # a signal's handler may not wait for `threading`'s locks
+        _thread.start_new_thread(
+            self._resend_signal, (self._turn,)
+        )  # a signal's handler may not wait for `threading`'s locks
 
-    def call_off(self) -> None:
+    def cancel_resend(self) -> None:
         """Cancel a signal that is to be sent again: it was obeyed."""
         self._turn += 1
 
-    def _send(self, turn: int) -> None:
+    def _resend_signal(self, turn: int) -> None:
         time.sleep(RESEND_DELAY_S)
         if turn == self._turn and callable(signal.getsignal(signal.SIGINT)):
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
@@ -103,13 +105,13 @@ def resend_dropped_interrupts_in_block() -> Iterator[DroppedInterruptResender]:
     """Use a `DroppedInterrupts` in the block; signals still to be sent again at its begin or end are cancelled."""
     before = sys.unraisablehook
     if isinstance(before, DroppedInterruptResender):
-        before.call_off()
+        before.cancel_resend()
     sys.unraisablehook = mine = DroppedInterruptResender(before)
     try:
         yield mine
     finally:
         sys.unraisablehook = before
-        mine.call_off()
+        mine.cancel_resend()
 
 
 def ignore_signal(signum: int) -> None:

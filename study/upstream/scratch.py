@@ -58,7 +58,12 @@ def remove_left_scratch_folders() -> list[Path]:
     touched, not even of one in another container of this machine.
     """
     there = dict.fromkeys(places.temporary_folders())
-    found = [path for place in there for prefix in (RUN_FOLDER_PREFIX, TRIAL_FOLDER_PREFIX) for path in Path(place).glob(f"{prefix}*")]
+    found = [
+        path
+        for place in there
+        for prefix in (RUN_FOLDER_PREFIX, TRIAL_FOLDER_PREFIX)
+        for path in Path(place).glob(f"{prefix}*")
+    ]
     return [path for path in found if _remove_if_left(path)]
 
 

@@ -127,7 +127,7 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
     from study.home.record import StudyRecord
     from study.spec import load_study
     from study.sweep import driver
-    from study.tracking import Tracker
+    from study.tracking import MlflowTracker
 
     def slow(descriptor: int) -> None:
         time.sleep(sync / 1000)
@@ -144,7 +144,7 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
     folder = home.create_study(spec)
     datasets, ledger = data.load_datasets(spec.data_sections), Ledger(folder.ledger_file)
     record = StudyRecord.load_without_closing(folder.ledger_file)
-    tracker = Tracker(home, folder, spec)
+    tracker = MlflowTracker(home, folder, spec)
     tracker.start()
     survive, crowds = driver.count_memory_kills_as_deaths, list[Any]()
 

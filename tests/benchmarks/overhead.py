@@ -55,7 +55,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
     from study.spec import load_study
     from study.sweep import own_ray
     from study.sweep.driver import drive_study
-    from study.tracking import Tracker
+    from study.tracking import MlflowTracker
 
     def job(config: dict[str, Any], **_: Any) -> None:
         worker.report_start(heard=0)
@@ -76,7 +76,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
     datasets, ledger = data.load_datasets(spec.data_sections), Ledger(folder.ledger_file)
     record = StudyRecord.load_without_closing(folder.ledger_file)
     clock = driver_parts.install() if parts else None
-    tracker = Tracker(home, folder, spec) if tracking != "none" else None
+    tracker = MlflowTracker(home, folder, spec) if tracking != "none" else None
     if tracker:
         tracker.start()
     cpu: dict[str, float] = {}

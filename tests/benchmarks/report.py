@@ -138,7 +138,7 @@ def read_back(runs: int, epochs: int, trials: int) -> None:
         folder = home.create_study(spec)
         write(folder.ledger_file, runs, epochs)
         writer = LedgerToMlflowWriter(home, folder, spec)
-        while writer.write_new():
+        while writer.write_next_events():
             pass
         client = MlflowClient(home.tracking_uri)
         experiment = client.get_experiment_by_name(spec.name)

@@ -27,7 +27,7 @@ from study.home.events import EpochReported, SessionClosed, SessionOpened, Trial
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.spec import StudySpec
-from study.tracking import Tracker
+from study.tracking import MlflowTracker
 
 METRICS = {"val/accuracy": 0.5} | {f"train/figure_{number}": 0.5 for number in range(14)}
 SIZES = ((1000, 1), (30, 20), (300, 10))
@@ -59,7 +59,7 @@ def follow(home: Home, trials: int, rate: float) -> str:
     """How long the end of a study waits, and what the process computes, ledger and all."""
     spec = quickstart("train.epochs=10", "search.early_stopping={}", "name=followed")
     folder = home.create_study(spec)
-    tracker = Tracker(home, folder, spec)
+    tracker = MlflowTracker(home, folder, spec)
     tracker.start()
     tracker.is_lost()  # MLflow is imported, and its database made
     busy = time.process_time()
@@ -81,7 +81,7 @@ def measure(home: Home, where: str, trials: int, reports: int) -> str:
     began = time.perf_counter()
     writer = LedgerToMlflowWriter(home, folder, spec)
     connected, busy = time.perf_counter(), time.process_time()
-    while writer.write_new():
+    while writer.write_next_events():
         pass
     wall, busy = time.perf_counter() - connected, time.process_time() - busy
     return (

@@ -73,7 +73,9 @@ def test_a_signal_in_the_midst_leaves_nothing(number: signal.Signals, command: C
         time.sleep(0.05)
         assert process.poll() is None
     scratch = LocalCluster.of(Home(command.home)).scratch
-    while len(find_cluster_processes(str(folder), scratch)) < 3:  # MLflow, the head, and the first that the head has started
+    while (
+        len(find_cluster_processes(str(folder), scratch)) < 3
+    ):  # MLflow, the head, and the first that the head has started
         time.sleep(0.05)
         assert process.poll() is None
     process.send_signal(number)

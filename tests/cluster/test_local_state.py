@@ -56,7 +56,7 @@ def test_nodes_share_out_the_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "node-1": "3,5",
         "node-2": "0",
     }
-    first, second = (part.new_command() for part in brought[2:])
+    first, second = (part.make_command() for part in brought[2:])
     assert "--num-gpus=2" in first
     assert "--num-gpus=1" in second
 

@@ -39,7 +39,10 @@ def url(tmp_path: Path) -> Iterator[str]:
 
 def test_every_architecture_has_weights_whose_file_can_be_checked(root: Path) -> None:
     rows = backbones.overview()
-    assert {row.architecture for row in rows} == {*published_weights.PACKAGED_WEIGHTS, *published_weights.list_architectures()}
+    assert {row.architecture for row in rows} == {
+        *published_weights.PACKAGED_WEIGHTS,
+        *published_weights.list_architectures(),
+    }
     assert len({row.architecture for row in rows if row.default}) == sum(row.default for row in rows)
     assert not any(row.there for row in rows if row.architecture not in published_weights.PACKAGED_WEIGHTS)
     for row in rows:

@@ -13,7 +13,7 @@ from study.commands.delete import delete
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
-from study.tracking import Tracker
+from study.tracking import MlflowTracker
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_database: Path) 
 def track(home: Home) -> None:
     """Bring the studies into MLflow."""
     for folder in home.studies():
-        tracker = Tracker(home, folder, folder.spec())
+        tracker = MlflowTracker(home, folder, folder.spec())
         tracker.start()
         assert tracker.finish() is None
 

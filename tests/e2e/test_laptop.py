@@ -130,7 +130,9 @@ def reading_needs_the_token(laptop: Laptop, node: str) -> None:
     token, name = laptop.local.token_file.read_text(encoding="utf-8"), "study/mine/folder/study.yaml"
     url = f"{laptop.url}{ray_internals.DASHBOARD_LOG_FILE_PATH}?{urlencode({'node_id': node, 'filename': name, 'lines': -1})}"
     assert [laptop.status_of(url, given) for given in (token, None, "w" * 64)] == [200, 401, 403]
-    request = urllib.request.Request(laptop.url + ray_internals.DASHBOARD_NODES_PATH, headers={"Authorization": f"Bearer {token}"})
+    request = urllib.request.Request(
+        laptop.url + ray_internals.DASHBOARD_NODES_PATH, headers={"Authorization": f"Bearer {token}"}
+    )
     with urllib.request.urlopen(request, timeout=60) as answer:
         (port,) = (
             one["raylet"]["dashboardAgentListenPort"]

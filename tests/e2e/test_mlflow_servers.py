@@ -19,7 +19,7 @@ from study.home.folder import Home
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.tracking import Tracker, remove_study_runs, tracker
+from study.tracking import MlflowTracker, remove_study_runs, tracker
 from study.tracking.registry import register_model_version
 from study.trained import Classifier
 from study.trained.model_files import best_model_files
@@ -88,7 +88,7 @@ def test_what_happens_during_an_outage_arrives_once_and_in_order(
     monkeypatch.setattr(tracker, "FINISH_TIMEOUT_S", 400.0)
     home = Home(tmp_path / "home")
     folder = home.create_study(SPEC)
-    ledger, follower = Ledger(folder.ledger_file), Tracker(home, folder, SPEC)
+    ledger, follower = Ledger(folder.ledger_file), MlflowTracker(home, folder, SPEC)
     follower.start()
     ledger.append(SessionOpened(**SESSION))
     outage = threading.Thread(target=fault, args=(server, postgres))
@@ -141,7 +141,7 @@ def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, address: str)
     folder = train(home)
     model = best_model_files(folder, Results.load(folder))
     assert model is not None
-    follower = Tracker(home, folder, folder.spec())
+    follower = MlflowTracker(home, folder, folder.spec())
     follower.start()
     assert follower.finish() is None
     assert register_model_version(home, folder, "small-final", model) is None

@@ -27,7 +27,11 @@ def test_sigma2_to_0_leaves_no_similar_condition() -> None:
     close(hard_negative_cclk(VIEWS, temperature=TEMPERATURE, sigma2=1e-9), 0.0)
     ours = weakly_supervised_cclk(VIEWS, bias=CONDITION, temperature=TEMPERATURE, sigma2=1e-9)
     close(ours, torch.log1p((log_sum(OTHERS) - math.log(1e-7)).exp()).mean())
-    assert kernel_weight_diagnostics(CONDITION, sigma2=1e-9) == {"weightless_share": 1, "weight_sum": 0, "effective_negatives": 0}
+    assert kernel_weight_diagnostics(CONDITION, sigma2=1e-9) == {
+        "weightless_share": 1,
+        "weight_sum": 0,
+        "effective_negatives": 0,
+    }
 
 
 @pytest.mark.parametrize("loss", [fair_cclk, hard_negative_cclk])
@@ -46,7 +50,10 @@ def test_sigma2_to_infinity_is_info_nce_over_all_others(loss: object) -> None:
 def test_a_narrow_kernel_keeps_its_weight_on_the_diagonal_which_the_released_form_leaves_out() -> None:
     """No sample is without any weight, and yet next to nothing is left."""
     colours = torch.rand(256, 3, generator=torch.Generator().manual_seed(0))
-    narrow, wide = kernel_weight_diagnostics(colours, sigma2=0.01, ridge=0.01), kernel_weight_diagnostics(colours, sigma2=100.0, ridge=0.1)
+    narrow, wide = (
+        kernel_weight_diagnostics(colours, sigma2=0.01, ridge=0.01),
+        kernel_weight_diagnostics(colours, sigma2=100.0, ridge=0.1),
+    )
     assert narrow["weightless_share"] == wide["weightless_share"] == 0
     assert narrow["weight_sum"] < 0.05 < 0.9 < wide["weight_sum"]
     assert narrow["effective_negatives"] < 4 < 100 < wide["effective_negatives"]

@@ -39,7 +39,10 @@ def test_signatures_are_uniform(name: str) -> None:
 
 def test_a_regulariser_shares_no_key_with_a_loss() -> None:
     """Both are set by method.KEY in one study file, so that one key may not mean two things."""
-    keys = [{knob.key for function in kind().values() for knob in knobs(function)} for kind in (losses_by_name, regularisers_by_name)]
+    keys = [
+        {knob.key for function in kind().values() for knob in knobs(function)}
+        for kind in (losses_by_name, regularisers_by_name)
+    ]
     assert not keys[0] & keys[1]
 
 

@@ -6,7 +6,7 @@ import torch
 from small import method_for_rows, rows, steps
 from torch.nn import functional
 
-from study.methods import UNKNOWN, Batch, BatchLabels
+from study.methods import UNKNOWN_LABEL, Batch, BatchLabels
 
 
 def begun(batch: Batch, **given: float):
@@ -49,7 +49,7 @@ def test_groups_that_are_not_in_a_batch_or_not_in_the_data() -> None:
 def test_samples_without_class_or_bias_change_nothing() -> None:
     batch = rows()
     target, bias = batch.labels.target.clone(), batch.labels.bias.clone()
-    target[40:50], bias[50:] = UNKNOWN, UNKNOWN
+    target[40:50], bias[50:] = UNKNOWN_LABEL, UNKNOWN_LABEL
     part = Batch(batch.views[:, :40], batch.labels.select(torch.arange(40)), torch.arange(40))
     whole = Batch(batch.views, BatchLabels(target, bias), batch.index)
     values = [begun(one, group_adjustment=1.0)(one)[0] for one in (part, whole)]

@@ -6,7 +6,7 @@ from small import digits, method_for_rows, rows, steps, trained
 from torch.nn import functional
 
 from study.errors import UserError
-from study.methods import UNKNOWN
+from study.methods import UNKNOWN_LABEL
 
 
 def begun(epoch: int, epochs: int = 4, **given: float):
@@ -77,7 +77,7 @@ def test_one_epoch_cannot_train_twice() -> None:
 
 def test_unlabelled_samples_are_never_wrong() -> None:
     method, batch = begun(2)
-    batch.labels.target[:20] = UNKNOWN
+    batch.labels.target[:20] = UNKNOWN_LABEL
     method(batch)
     assert not method.wrong.values[:20].any()
 

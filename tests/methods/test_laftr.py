@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from study import methods
 from study.data.dataset import Facts
-from study.methods import UNKNOWN
+from study.methods import UNKNOWN_LABEL
 from study.methods.classifiers import adversary_group_error
 
 
@@ -23,7 +23,7 @@ def test_the_adversarys_loss_is_the_group_normalised_l1_of_the_paper() -> None:
 def test_unknown_labels_do_not_count() -> None:
     batch, logits = rows(), torch.randn(64, 2, generator=torch.Generator().manual_seed(0))
     target, bias = batch.labels.target.clone(), batch.labels.bias.clone()
-    target[40:50], bias[50:] = UNKNOWN, UNKNOWN
+    target[40:50], bias[50:] = UNKNOWN_LABEL, UNKNOWN_LABEL
     part = adversary_group_error(logits[:40], target[:40], bias[:40], 2)
     torch.testing.assert_close(adversary_group_error(logits, target, bias, 2), part)
 

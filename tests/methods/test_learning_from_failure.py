@@ -6,7 +6,7 @@ from small import digits, method_for_rows, rows, steps, trained
 from torch.nn import functional
 
 from study.losses.cross_entropy import generalized_cross_entropy
-from study.methods import UNKNOWN, Batch, BatchLabels
+from study.methods import UNKNOWN_LABEL, Batch, BatchLabels
 from study.methods.two_networks import RunningLoss
 
 
@@ -47,7 +47,7 @@ def test_running_losses_take_the_first_as_it_is_and_then_remember() -> None:
     running.update(torch.tensor([0, 2]), torch.tensor([1.0, 4.0]))
     running.update(torch.tensor([2]), torch.tensor([2.0]))
     assert running.values.tolist() == pytest.approx([1.0, -1.0, 0.7 * 4 + 0.3 * 2])
-    relative = running.relative_to_class(torch.tensor([0, 2]), torch.tensor([1, 1, 1]), classes=2)
+    relative = running.divide_by_class_maximum(torch.tensor([0, 2]), torch.tensor([1, 1, 1]), classes=2)
     assert relative.tolist() == pytest.approx([1 / 3.4, 1.0])
 
 
@@ -66,7 +66,7 @@ def test_the_weights_are_constants_for_the_gradient_and_each_loss_trains_its_own
 def test_unlabelled_samples_change_nothing() -> None:
     batch = rows()
     target = batch.labels.target.clone()
-    target[40:] = UNKNOWN
+    target[40:] = UNKNOWN_LABEL
     part = Batch(batch.views[:, :40], batch.labels.select(torch.arange(40)), torch.arange(40))
     values = []
     for one in (part, Batch(batch.views, BatchLabels(target, batch.labels.bias), batch.index)):

@@ -12,7 +12,7 @@ from study import methods
 from study.data import Facts
 from study.errors import UserError
 from study.losses.loss_catalogue import classification_losses_by_name, losses_by_name, needs_two_views
-from study.methods import UNKNOWN, Batch, BatchLabels
+from study.methods import UNKNOWN_LABEL, Batch, BatchLabels
 
 CONTRASTIVE = sorted(set(methods.method_names()) & set(losses_by_name()))
 PLAIN = Facts(classes=3, bias_classes=None, shape=(5,))
@@ -127,7 +127,7 @@ def test_an_adversary_of_the_classifier_stage_acts_in_the_last_epochs() -> None:
 def test_where_the_bias_is_unknown_the_loss_is_sup_con() -> None:
     method = build("fair_sup_con", bias_source="some_labels", unknown_bias="sup_con")
     whole = batch_for(method)
-    some = torch.where(whole.index < 5, whole.labels.bias, UNKNOWN)
+    some = torch.where(whole.index < 5, whole.labels.bias, UNKNOWN_LABEL)
     value = method(Batch(whole.views, BatchLabels(whole.labels.target, some), whole.index))[0]
     rows = functional.normalize(method.network.encoder(whole.views[0]), dim=1)[None]
     target = whole.labels.target
@@ -139,7 +139,7 @@ def test_where_the_bias_is_unknown_the_loss_is_sup_con() -> None:
 def test_without_the_target_no_part_of_the_loss_sees_classes() -> None:
     method = build("fair_sup_con", use_target=False, bias_source="some_labels", unknown_bias="sup_con")
     whole = batch_for(method)
-    some = torch.where(whole.index < 5, whole.labels.bias, UNKNOWN)
+    some = torch.where(whole.index < 5, whole.labels.bias, UNKNOWN_LABEL)
     values = {
         method(Batch(whole.views, BatchLabels(target, some), whole.index))[0].item()
         for target in (whole.labels.target, 2 - whole.labels.target, whole.index % 2)
@@ -162,7 +162,7 @@ def test_an_adversary_needs_labels_not_a_model() -> None:
 def test_a_batch_without_a_class_has_a_finite_cross_entropy() -> None:
     method = build("cross_entropy")
     batch = batch_for(method)
-    assert method(Batch(batch.views, BatchLabels(torch.full((12,), UNKNOWN)), batch.index))[0] == 0
+    assert method(Batch(batch.views, BatchLabels(torch.full((12,), UNKNOWN_LABEL)), batch.index))[0] == 0
 
 
 def test_the_condition_of_hard_negatives_is_the_representation() -> None:

@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from study import methods
 from study.data.dataset import Dataset, Facts, Split
-from study.methods import UNKNOWN, BatchLabels
+from study.methods import UNKNOWN_LABEL, BatchLabels
 from study.methods.sample_weights import add_sample_weights, weighted_mean_cross_entropy
 from study.training import Trial
 from study.training.config import TrainOptions, TrialConfig
@@ -55,13 +55,13 @@ def test_beside_weights_of_cells_those_of_classes_even_out_what_is_left_between_
 
 
 def test_a_sample_without_class_counts_nowhere_and_one_of_unknown_bias_weighs_as_the_average() -> None:
-    more = BatchLabels(torch.cat([TARGET, torch.tensor([UNKNOWN])]), torch.cat([BIAS, torch.tensor([0])]))
+    more = BatchLabels(torch.cat([TARGET, torch.tensor([UNKNOWN_LABEL])]), torch.cat([BIAS, torch.tensor([0])]))
     torch.testing.assert_close(weight(more, class_weights=1.0)[:-1], weight(class_weights=1.0))
-    guessed = BatchLabels(torch.cat([TARGET, torch.tensor([1])]), torch.cat([BIAS, torch.tensor([UNKNOWN])]))
+    guessed = BatchLabels(torch.cat([TARGET, torch.tensor([1])]), torch.cat([BIAS, torch.tensor([UNKNOWN_LABEL])]))
     found = weight(guessed, cell_weights=1.0)
     torch.testing.assert_close(found[:-1], weight(cell_weights=1.0))
     assert found[-1] == 1
-    nobody = BatchLabels(torch.full((4,), UNKNOWN), torch.full((4,), UNKNOWN))
+    nobody = BatchLabels(torch.full((4,), UNKNOWN_LABEL), torch.full((4,), UNKNOWN_LABEL))
     assert add_sample_weights(nobody, {"class_weights": 1.0, "cell_weights": 1.0}) is nobody
 
 

@@ -90,7 +90,7 @@ def test_what_a_sampler_cannot_search_is_told_at_load(
     assert len(str(error.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("sampler", [name for name, can in SAMPLER_CAPABILITIES.items() if not can.every_cell])
+@pytest.mark.parametrize("sampler", [name for name, can in SAMPLER_CAPABILITIES.items() if not can.tries_every_cell])
 @pytest.mark.parametrize(
     ("domain", "message"),
     [

@@ -33,7 +33,9 @@ def test_a_value_is_in_its_range_and_its_coordinate_gives_it_again(
 
 def test_the_ends_of_a_range_are_those_of_its_coordinates() -> None:
     for one in RANGES:
-        assert (value_at_unit_coordinate(one, 0.0), value_at_unit_coordinate(one, 1.0)) == pytest.approx((one.low, one.high))
+        assert (value_at_unit_coordinate(one, 0.0), value_at_unit_coordinate(one, 1.0)) == pytest.approx(
+            (one.low, one.high)
+        )
 
 
 def test_every_choice_and_step_has_the_same_share() -> None:

@@ -59,7 +59,9 @@ def test_what_cannot_be_is_refused_with_what_can(given: str, told: str) -> None:
 def test_trials_on_different_data_have_none_in_common() -> None:
     rhos = "search.space={data.rho: {choices: [0.9, 0.95]}, method.lambda: paper}"
     baseline = "search.baseline=null"
-    assert list(requested_reference_names(quickstart(rhos, baseline, "search.enqueue=[]", "search.references=true"))) == []
+    assert (
+        list(requested_reference_names(quickstart(rhos, baseline, "search.enqueue=[]", "search.references=true"))) == []
+    )
     named = refused(rhos, baseline, "search.enqueue=[]", "search.references=[majority]")
     assert "trials differ in their data (data.rho)" in named
 
@@ -69,11 +71,15 @@ def test_each_reference_says_of_which_data_it_cannot_be() -> None:
     assert suited == set(REFERENCES)
     without = {name for name in REFERENCES if why_reference_unsuited(name, replace(TABLE, bias_classes=None)) is None}
     assert without == {name for name, kind in REFERENCES.items() if kind.needs == "nothing"}
-    assert without == {name for name in REFERENCES if why_reference_unsuited(name, replace(TABLE, some_bias=True)) is None}
+    assert without == {
+        name for name in REFERENCES if why_reference_unsuited(name, replace(TABLE, some_bias=True)) is None
+    }
     three = {name for name in REFERENCES if why_reference_unsuited(name, replace(TABLE, classes=3)) is None}
     assert three == set(USABLE_REFERENCES)
     unjudged = replace(TABLE, bias_splits=("train",))
-    assert {name for name in REFERENCES if why_reference_unsuited(name, unjudged)} == set(REFERENCES) - set(USABLE_REFERENCES)
+    assert {name for name in REFERENCES if why_reference_unsuited(name, unjudged)} == set(REFERENCES) - set(
+        USABLE_REFERENCES
+    )
     large = Facts(2, 2, (3, 65, 65))
     assert f"at most {MAX_PIXEL_INPUT_VALUES} values" in (why_reference_unsuited("majority", large) or "")
     assert why_reference_unsuited("majority", large, of_features=True) is None

@@ -78,14 +78,14 @@ def watch() -> None:
         return told
 
     evaluation.SplitEvaluator.__call__ = watched  # type: ignore[method-assign]
-    outputs = StandInNetwork._outputs
+    outputs = StandInNetwork._outputs_as_table
 
     def within(self: StandInNetwork, of: Any, split: str) -> Split:
         """Classes that there are: what was never computed may be any number."""
         told = outputs(self, of, split)
         return Split(told.inputs, told.target % self.dataset.facts.classes)
 
-    StandInNetwork._outputs = within  # type: ignore[method-assign]
+    StandInNetwork._outputs_as_table = within  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

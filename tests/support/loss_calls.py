@@ -77,7 +77,11 @@ class Call:
         self.name, self.given, self.options = name, options, dict(options)
         flags = [self.options.pop(flag, False) for flag in ("soft", "dagger", "continuous")]
         self.soft, self.dagger, self.continuous = flags
-        self.function: Callable[..., Tensor] = {**losses_by_name(), **regularisers_by_name(), **classification_losses_by_name()}[name]
+        self.function: Callable[..., Tensor] = {
+            **losses_by_name(),
+            **regularisers_by_name(),
+            **classification_losses_by_name(),
+        }[name]
         self.leaf = "logits" if name in classification_losses_by_name() else "views"
 
     def arguments(self, batch: Batch) -> tuple[Tensor, dict[str, Any]]:

@@ -28,7 +28,11 @@ def frozen(*more: str) -> StudySpec:
 
 def given(spec: StudySpec, told: list[str], stopping: bool = False) -> dict[str, data.Dataset]:
     places = initial_weights.locate_weights(spec.model_sections)
-    return dict(replace_inputs_with_features(spec, data.load_datasets(spec.data_sections), places, told.append, lambda: stopping))
+    return dict(
+        replace_inputs_with_features(
+            spec, data.load_datasets(spec.data_sections), places, told.append, lambda: stopping
+        )
+    )
 
 
 @pytest.mark.usefixtures("small_ray")
@@ -78,7 +82,8 @@ def test_each_normalisation_of_the_pictures_has_features_of_its_own(root: Path) 
     spec = frozen("search.space.model.normalisation={choices: [data, weights]}")
     key, found = data.section_key(spec.base["data"]), given(spec, [])
     rows = [
-        found[features.data_key_with_features({**spec.base["model"], "normalisation": one}, key)] for one in ("data", "weights")
+        found[features.data_key_with_features({**spec.base["model"], "normalisation": one}, key)]
+        for one in ("data", "weights")
     ]
     assert rows[0].fingerprint != rows[1].fingerprint
 
@@ -90,4 +95,6 @@ def test_what_ends_the_task_is_told_as_it_said_it(root: Path) -> None:
         name: (path, "0" * 64) for name, (path, _) in initial_weights.locate_weights(spec.model_sections).items()
     }
     with pytest.raises(UserError, match="has changed while the study runs"):
-        replace_inputs_with_features(spec, data.load_datasets(spec.data_sections), damaged, lambda _: None, lambda: False)
+        replace_inputs_with_features(
+            spec, data.load_datasets(spec.data_sections), damaged, lambda _: None, lambda: False
+        )

@@ -19,7 +19,7 @@ from study.sweep.optuna_history import ConfigurationOutcome
 from study.sweep.search_stage import UntriedSuggestions
 
 SUGGESTIONS = 30
-EVERYWHERE = [name for name, can in SAMPLER_CAPABILITIES.items() if not (can.every_key or can.every_cell)]
+EVERYWHERE = [name for name, can in SAMPLER_CAPABILITIES.items() if not (can.needs_every_key or can.tries_every_cell)]
 
 CHOICES = st.lists(
     st.one_of(st.booleans(), st.integers(-3, 3), st.sampled_from(["a", "b", "c"]), st.sampled_from([0.5, 1.5])),
@@ -71,7 +71,7 @@ def check(spec: StudySpec, cut: int) -> None:
         found.append(params)
         sampler.tell(end(number, params))
     there = count_configurations(spec.search, spec.space)
-    assert there is None or not any(domain.has_real_range for domain in spec.search.space.values())
+    assert there is None or not any(domain.is_range_of_reals for domain in spec.search.space.values())
     assert len(found) == min(SUGGESTIONS, there or SUGGESTIONS)
     for number, params in enumerate(found):
         assert spec.space.contains(params)
@@ -101,7 +101,7 @@ def test_any_space(sampler: str, tmp_path: Path, space: dict[str, Any], cut: int
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", [name for name, can in SAMPLER_CAPABILITIES.items() if can.every_key])
+@pytest.mark.parametrize("sampler", [name for name, can in SAMPLER_CAPABILITIES.items() if can.needs_every_key])
 @settings(TRIED, max_examples=8)
 @given(space=spaces(conditions=False), cut=st.integers(0, SUGGESTIONS))
 def test_any_space_whose_keys_every_trial_has(sampler: str, tmp_path: Path, space: dict[str, Any], cut: int) -> None:

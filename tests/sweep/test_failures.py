@@ -110,7 +110,9 @@ def test_no_sign_hides_behind_another() -> None:
     assert [find_gpu_error_pattern(f"{begin}{sign.text}\nCompile with") for sign in gpu_errors.CUDA_PATTERNS] == [
         *gpu_errors.CUDA_PATTERNS
     ]
-    assert [find_gpu_error_pattern(f"{sign.text}. See") for sign in gpu_errors.LIBRARY_PATTERNS] == [*gpu_errors.LIBRARY_PATTERNS]
+    assert [find_gpu_error_pattern(f"{sign.text}. See") for sign in gpu_errors.LIBRARY_PATTERNS] == [
+        *gpu_errors.LIBRARY_PATTERNS
+    ]
 
 
 def test_what_cuda_says_is_written_as_cuda_writes_it() -> None:
@@ -167,7 +169,9 @@ def test_what_runs_again(found: TrialFailure, attempt: int, gpu: float, again: b
 
 def test_a_trial_that_had_a_gpu_to_itself_is_not_given_another() -> None:
     trial = TrialRecord(0, "search", {}, 0, has_gpu_alone=True)
-    assert not TrialFailure("OOM", "", needs_whole_gpu=True).may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
+    assert not TrialFailure("OOM", "", needs_whole_gpu=True).may_run_again(
+        trial, quickstart("resources.gpu=0.5"), before=1
+    )
     assert TrialFailure("PREEMPTED", "").may_run_again(trial, quickstart("resources.gpu=0.5"), before=1)
 
 

@@ -235,11 +235,11 @@ def test_a_study_whose_turn_it_is_not_leaves_tunes_loop(cluster: Cluster, tmp_pa
     mine.share.note_running_trials(1)  # it has had a trial, which is over
     mine.share.note_running_trials(0)
     assert searcher.suggest("one") == Searcher.FINISHED
-    assert not searcher.has_room()
+    assert not searcher.has_room_for_trial()
     mine.share.note_running_trials(1)
     ReportingScheduler(course.agenda, folder, share=mine.share).wait_for_turn()
     assert mine.share._running == 0, "of what it has nothing counts meanwhile"
     cluster.drivers[1].share.close()
-    assert searcher.has_room()
+    assert searcher.has_room_for_trial()
     assert searcher.suggest("one")["job"].kind == "train"
     course.ledger.close()

@@ -381,7 +381,9 @@ def test_a_trial_ends_with_the_process_that_asked_for_it(tmp_path: Path) -> None
 def _sleeps(found: list[psutil.Process]) -> bool:
     """Return whether the trial has its folder."""
     held = [file.path for process in found for file in process.open_files()]
-    return any(TRIAL_FOLDER_PREFIX in path for path in held) and any(process.status() == "sleeping" for process in found)
+    return any(TRIAL_FOLDER_PREFIX in path for path in held) and any(
+        process.status() == "sleeping" for process in found
+    )
 
 
 IMPORTED = """

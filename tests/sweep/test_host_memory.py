@@ -33,13 +33,13 @@ def test_a_kill_that_is_counted_explains_one_death(counter: Path) -> None:
     deaths = OomDetector()
     for name in ("one", "other", "third"):
         deaths.began(name, f"{HERE}:1", memory(counter))
-    assert deaths.oom_cause("one", {HERE}) is None, "both were before"
+    assert deaths.find_oom_cause("one", {HERE}) is None, "both were before"
     killed(counter, 3)
-    why = deaths.oom_cause("other", {HERE})
+    why = deaths.find_oom_cause("other", {HERE})
     assert why is not None
     assert "OOM killer" in why
     assert "4.0 GiB" in why
-    assert deaths.oom_cause("third", {HERE}) is None
+    assert deaths.find_oom_cause("third", {HERE}) is None
 
 
 def test_a_kill_of_long_ago_was_somebody_elses(counter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def test_a_kill_of_long_ago_was_somebody_elses(counter: Path, monkeypatch: pytes
     for _ in range(70):
         clock += 1
         deaths.look(["one"])
-    assert deaths.oom_cause("one", {HERE}) is None
+    assert deaths.find_oom_cause("one", {HERE}) is None
 
 
 def test_a_kill_just_before_a_death_is_its_own_however_long_the_process_lived(
@@ -67,7 +67,7 @@ def test_a_kill_just_before_a_death_is_its_own_however_long_the_process_lived(
         deaths.look(["one"])
     killed(counter, 3)
     deaths.look(["one"])
-    assert deaths.oom_cause("one", {HERE})
+    assert deaths.find_oom_cause("one", {HERE})
 
 
 @pytest.mark.parametrize(("count", "is_told"), [(3, True), (2, False), (None, False)])
@@ -80,7 +80,7 @@ def test_another_node_is_asked_for_its_count(counter: Path, count: int | None, i
 
     deaths = OomDetector(ask)
     deaths.began("one", "there:1", memory(counter), "far")
-    assert bool(deaths.oom_cause("one", {HERE, "there"})) == is_told
+    assert bool(deaths.find_oom_cause("one", {HERE, "there"})) == is_told
     assert asked == [("far", str(counter))]
 
 
@@ -92,7 +92,7 @@ def test_a_process_that_died_before_it_told_anything(
     monkeypatch.setattr(MemoryLimit, "here", lambda: memory(counter))
     deaths = OomDetector()
     killed(counter, 3)
-    assert bool(deaths.oom_cause("", hosts)) == is_told
+    assert bool(deaths.find_oom_cause("", hosts)) == is_told
 
 
 GROWS = "import time; held = bytearray(b'x') * {}; print(flush=True); time.sleep(60)"
@@ -110,7 +110,7 @@ def test_a_process_that_vanished_while_it_held_much(held: int, is_told: bool) ->
         process.send_signal(signal.SIGKILL)
         process.wait()
         deaths.look(["one"])
-        why = deaths.oom_cause("one", {HERE})
+        why = deaths.find_oom_cause("one", {HERE})
     assert bool(why) == is_told
     assert why is None or "of 0.3 GiB" in why
 

@@ -55,7 +55,9 @@ def test_cut_at_every_seventh_line_too(undisturbed: Course, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("failure", "attempts"), [(DIED, 2), (HUNG_FAILURE, 2), (BROKEN, 0), (DIVERGED, 0)])
-def test_a_trial_that_fails_each_time_has_failed_with_its_kind(tmp_path: Path, failure: TrialFailure, attempts: int) -> None:
+def test_a_trial_that_fails_each_time_has_failed_with_its_kind(
+    tmp_path: Path, failure: TrialFailure, attempts: int
+) -> None:
     """After `search.retries` further attempts where another can help, at once where it cannot."""
 
     def fails(trial: TrialRecord, epoch: int) -> float | TrialFailure | None:

@@ -32,17 +32,17 @@ def test_trials_count_what_fits_them_alone() -> None:
 def test_a_node_that_is_left_out_gets_no_trial_and_the_last_one_ends_the_study() -> None:
     found = TrialNodes(TrialResources(gpu=0.25), lambda: [HEAD, node("one"), node("two")])
     assert found.place(alone=False) == ({"CPU": 1.0, "GPU": 0.25}, {})
-    assert found.leave_out("one", "host1", "its driver is too old")
-    assert not found.leave_out("one", "host1", "its driver is too old")
+    assert found.leave_out_node("one", "host1", "its driver is too old")
+    assert not found.leave_out_node("one", "host1", "its driver is too old")
     assert found.place(alone=True) == ({"CPU": 1.0, "GPU": 1.0}, {"ray.io/node-id": "!in(one)"})
     assert [there["NodeID"] for there in found.fitting()] == ["two"]
-    found.check_left()
-    found.leave_out("two", "host2", "its memory is taken")
+    found.check_node_left()
+    found.leave_out_node("two", "host2", "its memory is taken")
     assert found.place(alone=False)[1] == {"ray.io/node-id": "!in(one,two)"}
     with pytest.raises(
         NoNodeLeftError, match=r"no node is left .*: host1: its driver is too old; host2: its memory is taken"
     ):
-        found.check_left()
+        found.check_node_left()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,10 @@ def test_a_kind_of_gpu_is_asked_for_as_the_nodes_tell_it(
             TrialResources(gpu=1, accelerator="H10"),
             "gpu: 1, accelerator: H10: no node of the cluster has it; Did you mean 'H100'? there are: A100, H100",
         ),
-        (TrialResources(cpu=8, gpu=0.5), "gpu: 0.5: no node of the cluster has so much; the largest has 4 CPUs and 1 GPUs"),
+        (
+            TrialResources(cpu=8, gpu=0.5),
+            "gpu: 0.5: no node of the cluster has so much; the largest has 4 CPUs and 1 GPUs",
+        ),
     ],
 )
 def test_what_no_node_has_is_refused_or_waited_for(

@@ -80,9 +80,9 @@ LENGTHS = {"gp": 24}
 
 def cases(name: str, can: SamplerCapabilities) -> Iterator[tuple[str, Case]]:
     """A sampler on the spaces and aims that it says it can search."""
-    plain = CELLS if can.every_cell else SMOOTH if can.every_key else MIXED
-    conditions = CELLS if can.every_cell else plain if can.every_key else CONDITIONAL
-    aims = (LIMITED,) if can.every_key else (SEVERAL, LIMITED)
+    plain = CELLS if can.tries_every_cell else SMOOTH if can.needs_every_key else MIXED
+    conditions = CELLS if can.tries_every_cell else plain if can.needs_every_key else CONDITIONAL
+    aims = (LIMITED,) if can.needs_every_key else (SEVERAL, LIMITED)
     trials = LENGTHS.get(name, 26)
     yield name, Case(name, plain, trials=trials)
     yield f"{name}, conditions, constraints", Case(name, conditions, aims, trials)
@@ -166,7 +166,10 @@ class TestEverySampler:
 
     @CASE
     def test_each_end_is_told_as_what_it_was(self, case: Case) -> None:
-        spec, ends = case.spec, {event.number: event for event in case.history if isinstance(event, ConfigurationOutcome)}
+        spec, ends = (
+            case.spec,
+            {event.number: event for event in case.history if isinstance(event, ConfigurationOutcome)},
+        )
         trials = replayed(spec, case.history).history()
         assert [trial.number for trial in trials] == list(range(case.trials))
         for trial in trials:

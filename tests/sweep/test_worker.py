@@ -21,7 +21,9 @@ def test_a_process_is_given_back_by_an_error_and_trains_nothing() -> None:
 
 
 def test_tune_waits_longer_for_a_trial_to_end_than_its_process_does() -> None:
-    assert float(variables_of_processes(ProcessKind.TRIAL)["TUNE_FUNCTION_THREAD_TIMEOUT_S"]) > worker.CLEAN_UP_TIMEOUT_S
+    assert (
+        float(variables_of_processes(ProcessKind.TRIAL)["TUNE_FUNCTION_THREAD_TIMEOUT_S"]) > worker.CLEAN_UP_TIMEOUT_S
+    )
 
 
 def test_a_file_of_the_working_folder_hides_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results
-from study.tracking import Tracker
+from study.tracking import MlflowTracker
 from study.tracking import tracker as following
 from study.tracking.connection import (
     correct_artifact_locations,
@@ -42,7 +42,7 @@ def resumed(home: Home, folder: StudyFolder) -> RunEnd:
 
 def again(home: Home, folder: StudyFolder) -> list[str]:
     """What a driver that takes the study up says of MLflow, once it has everything."""
-    tracker = Tracker(home, folder, folder.spec())
+    tracker = MlflowTracker(home, folder, folder.spec())
     if not tracker.is_behind and not tracker.is_lost():
         return []
     tracker.start()
@@ -133,7 +133,7 @@ def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFo
     made = write_study_outputs(folder, Results(SPEC, record)), lead_parts(Results(SPEC, record))
     with pytest.raises(UserError, match="complete, there is nothing to go on with"):
         resumed(home, folder)
-    assert Tracker(home, folder, SPEC).attach(*made) is None  # as at the end of a run
+    assert MlflowTracker(home, folder, SPEC).attach(*made) is None  # as at the end of a run
     runs = Runs(home.tracking_uri, SPEC.name)
     runs.client.log_text(runs.by_name["trial 0, seed 0"].info.run_id, "by a function of one's own", "made/note.txt")
     before, artifacts = runs_of(home), files(home)
@@ -209,7 +209,7 @@ def test_a_database_without_a_table_is_told(home: Home, folder: StudyFolder) -> 
 @pytest.mark.slow
 def test_other_studies_whose_runs_were_in_it_are_named(home: Home, folder: StudyFolder) -> None:
     other = home.create_study(replace(SPEC, name="another"))
-    tracker = Tracker(home, other, other.spec())
+    tracker = MlflowTracker(home, other, other.spec())
     tracker.start()
     assert tracker.finish() is None
     text(home.database_file)
@@ -231,7 +231,7 @@ def test_a_study_that_goes_on_has_its_runs_again_too(
 ) -> None:
     """Also where its driver has the database open as it is taken away."""
     monkeypatch.setattr(following, "TROUBLED_TIMEOUT_S", 60.0)
-    ledger, tracker = Ledger(folder.ledger_file), Tracker(home, folder, SPEC)
+    ledger, tracker = Ledger(folder.ledger_file), MlflowTracker(home, folder, SPEC)
     tracker.start()
     while tracker._writer is None:  # it has opened the database
         time.sleep(0.05)

@@ -178,7 +178,9 @@ def test_what_needs_no_search_has_a_run_of_its_own_and_the_star_where_it_is_the_
     assert runs["logistic_regression"].rename == f"{BEST_RUN_PREFIX}reference logistic_regression"
     assert runs["logistic_regression"].tags["study.best"] == "true"
     assert "study.best" not in runs["majority"].tags | by_key["1"].tags
-    assert all(_run_key_of_tags(run.tags) == f"reference {name}" for name, run in runs.items()), "it is found again by its tags"
+    assert all(_run_key_of_tags(run.tags) == f"reference {name}" for name, run in runs.items()), (
+        "it is found again by its tags"
+    )
 
 
 def test_a_reference_that_replaces_a_trial_as_the_result_leaves_nothing_of_the_trial_beside_it() -> None:

@@ -13,14 +13,14 @@ from runs import Runs
 from tracked_study import SPEC, STATUS
 
 from study.home.folder import Home, StudyFolder
-from study.tracking import Tracker, refresh_artifacts
+from study.tracking import MlflowTracker, replace_study_artifacts
 from study.tracking.connection import correct_artifact_locations
 
 
 @pytest.fixture
 def used(home: Home, folder: StudyFolder) -> Home:
     """A home with runs, artifacts, a registered model, and an experiment that somebody made elsewhere."""
-    tracker = Tracker(home, folder, SPEC)
+    tracker = MlflowTracker(home, folder, SPEC)
     tracker.start()
     (folder.path / "report.md").write_text("old")
     assert (tracker.finish(), tracker.attach({folder.path / "report.md": "report"})) == (None, None)
@@ -67,9 +67,9 @@ def test_another_place_of_a_home_is_the_same_home(used: Home, way: str) -> None:
     forget_places()
     before = {path: path.stat().st_mtime_ns for path in old.rglob("*")} if way == "copied" else {}
     folder = home.find_study(SPEC.name)
-    assert not Tracker(home, folder, SPEC).is_behind, "its runs are known"
+    assert not MlflowTracker(home, folder, SPEC).is_behind, "its runs are known"
     (folder.path / "report.md").write_text("new")
-    assert refresh_artifacts(home, folder, {folder.path / "report.md": "report"}) is None
+    assert replace_study_artifacts(home, folder, {folder.path / "report.md": "report"}) is None
     assert cells(home.database_file, old.as_uri() + "/") == []
     runs = Runs(home.tracking_uri, SPEC.name)
     assert len(runs.all) == len(STATUS)
@@ -89,7 +89,7 @@ def test_another_place_of_a_home_is_the_same_home(used: Home, way: str) -> None:
 @pytest.mark.slow
 def test_artifacts_of_a_run_that_goes_on_go_where_the_home_is_now(used: Home, folder: StudyFolder) -> None:
     """Also if a machine that sees the home by another path looked at it meanwhile."""
-    tracker = Tracker(used, folder, SPEC)
+    tracker = MlflowTracker(used, folder, SPEC)
     assert tracker.attach({folder.spec_file: "one"}) is None
     correct_artifact_locations(used.database_file, used.path.parent / "mounted" / "artifacts")
     forget_places()

@@ -6,11 +6,11 @@ from tracked_study import SPEC, STATUS, make_study
 
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder
-from study.tracking import Tracker, remove_study_runs
+from study.tracking import MlflowTracker, remove_study_runs
 
 
 def track(home: Home, folder: StudyFolder) -> None:
-    tracker = Tracker(home, folder, folder.spec())
+    tracker = MlflowTracker(home, folder, folder.spec())
     tracker.start()
     assert (tracker.finish(), tracker.attach({folder.spec_file: "report"})) == (None, None)
 

@@ -15,14 +15,14 @@ from study.home.events import EpochReported, SessionClosed, SessionOpened, Trial
 from study.home.folder import Home, StudyFolder
 from study.home.ledger import Ledger
 from study.text import without_password
-from study.tracking import Tracker, refresh_artifacts, tracker
+from study.tracking import MlflowTracker, replace_study_artifacts, tracker
 from study.tracking.tracking_state import TrackingState
 
 
 @pytest.mark.slow
 def test_a_growing_ledger_is_followed(home: Home) -> None:
     folder = home.create_study(SPEC)
-    tracker, ledger = Tracker(home, folder, SPEC), Ledger(folder.ledger_file)
+    tracker, ledger = MlflowTracker(home, folder, SPEC), Ledger(folder.ledger_file)
     tracker.start()
     ledger.append(SessionOpened(**SESSION))
     for trial in range(3):
@@ -53,7 +53,7 @@ def test_a_server_that_refuses_from_the_beginning_is_told_of_at_once(
     told = list[str]()
     with answering(status) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        one = Tracker(home, folder, SPEC)
+        one = MlflowTracker(home, folder, SPEC)
         one.start(tracker.MAX_HEAD_START_S, told.append)
         deadline = time.monotonic() + tracker.MAX_HEAD_START_S
         while not told and time.monotonic() < deadline:
@@ -80,7 +80,7 @@ def test_a_server_that_refuses_is_told_of_and_the_rest_comes_later(
     monkeypatch.setattr(tracker, "TROUBLED_TIMEOUT_S", 0.1)
     with answering(status) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        one = Tracker(home, folder, SPEC)
+        one = MlflowTracker(home, folder, SPEC)
         one.start()
         message = one.finish()
     assert message is not None
@@ -88,7 +88,7 @@ def test_a_server_that_refuses_is_told_of_and_the_rest_comes_later(
     assert "secret" not in message
     assert "\n" not in message
     monkeypatch.delenv("MLFLOW_TRACKING_URI")
-    other = Tracker(home, folder, SPEC)
+    other = MlflowTracker(home, folder, SPEC)
     other.start()
     assert other.finish() is None
     assert len(Runs(home.tracking_uri, SPEC.name).all) == 6
@@ -101,7 +101,7 @@ def test_a_server_that_does_not_answer_is_not_waited_for(
     monkeypatch.setattr(tracker, "FINISH_TIMEOUT_S", 0.5)
     with answering(200, delay=60) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-        one = Tracker(home, folder, SPEC)
+        one = MlflowTracker(home, folder, SPEC)
         one.start()
         began = time.monotonic()
         assert one.finish() == "it is slow"
@@ -119,7 +119,7 @@ def test_an_mlflow_that_opens_too_late_gets_nothing(
     monkeypatch.setattr(tracker, "LAST_REQUEST_GRACE_S", 0.1)
     with closing(sqlite3.connect(home.database_file)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        one = Tracker(home, folder, SPEC)
+        one = MlflowTracker(home, folder, SPEC)
         one.start()
         assert one.finish(told.append) == "it is slow"
         other.rollback()
@@ -134,21 +134,21 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
 ) -> None:
     page = folder.path / "report.md"
     page.write_text("old")
-    assert refresh_artifacts(home, folder, {page: "report"}) is None, "MLflow does not have the study yet"
-    one = Tracker(home, folder, SPEC)
+    assert replace_study_artifacts(home, folder, {page: "report"}) is None, "MLflow does not have the study yet"
+    one = MlflowTracker(home, folder, SPEC)
     one.start()
     assert (one.finish(), one.attach({page: "report"})) == (None, None)
     note = folder.tracking_file.read_bytes()
     page.write_text("new")
-    assert refresh_artifacts(home, folder, {page: "report"}) is None
+    assert replace_study_artifacts(home, folder, {page: "report"}) is None
     (there,) = home.artifacts_folder.rglob("report.md")
     assert there.read_text() == "new"
     page.write_text("newer")
     code = (
         "import sys; from pathlib import Path; from study.home.folder import Home\n"
-        "from study.tracking import refresh_artifacts\n"
+        "from study.tracking import replace_study_artifacts\n"
         "home, page = Home(Path(sys.argv[1])), Path(sys.argv[2])\n"
-        "print(refresh_artifacts(home, home.find_study(page.parent.name), {page: 'report'}), 'mlflow' in sys.modules)"
+        "print(replace_study_artifacts(home, home.find_study(page.parent.name), {page: 'report'}), 'mlflow' in sys.modules)"
     )
     given = [sys.executable, "-c", code, str(home.path), str(page)]
     assert subprocess.check_output(given, text=True) == "None False\n", "MLflow's import takes seconds"
@@ -157,6 +157,6 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
     with answering(500) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         TrackingState(without_password(uri), runs={"study": "1"}).save(folder.tracking_file)
-        message = refresh_artifacts(home, folder, {page: "report"})
+        message = replace_study_artifacts(home, folder, {page: "report"})
     assert message is not None
     assert "500" in message

@@ -44,7 +44,7 @@ def brought(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> I
 
 def bring(home: Home, folder: StudyFolder) -> Runs:
     writer = LedgerToMlflowWriter(home, folder, SPEC)
-    while writer.write_new():
+    while writer.write_next_events():
         pass
     return Runs(home.tracking_uri, SPEC.name)
 
@@ -182,8 +182,8 @@ def test_a_writer_that_ends_after_any_share_is_made_up_for(
     while more:
         with monkeypatch.context() as patch:
             patch.setattr(TrackingState, "save", lambda *_: None)
-            LedgerToMlflowWriter(home, folder, SPEC).write_new()
-        more = LedgerToMlflowWriter(home, folder, SPEC).write_new()
+            LedgerToMlflowWriter(home, folder, SPEC).write_next_events()
+        more = LedgerToMlflowWriter(home, folder, SPEC).write_next_events()
     check(Runs(home.tracking_uri, SPEC.name))
 
 
@@ -216,7 +216,7 @@ def test_a_request_that_fails_is_made_up_for(
         patch.setattr(writing, "MlflowRunStore", lambda client, *_: MlflowRunStore(Failing(client, fails_at, after)))  # type: ignore[arg-type]
         writer = LedgerToMlflowWriter(home, folder, SPEC)
         with pytest.raises(ConnectionError):
-            writer.write_new()
+            writer.write_next_events()
     check(bring(home, folder))
 
 
@@ -232,7 +232,7 @@ def test_a_request_that_was_given_up_and_is_carried_out_late_leaves_no_second_ru
     held, last = Ledger(folder.ledger_file), read_entries(folder.ledger_file)[-1]
     held.append(entry_to_event(last))
     held.close()
-    LedgerToMlflowWriter(home, folder, SPEC, since=first.info.start_time).write_new()
+    LedgerToMlflowWriter(home, folder, SPEC, since=first.info.start_time).write_next_events()
     check(Runs(home.tracking_uri, SPEC.name))
     assert folder.tracking_file.read_text().count(first.info.run_id) == 1
 
@@ -250,7 +250,7 @@ def test_a_final_training_is_nested_in_its_study_in_one_experiment(home: Home, f
         ledger.append(SessionClosed(state="complete"))
         ledger.close()
         writer = LedgerToMlflowWriter(home, trained, final)
-        assert writer.write_new()
+        assert writer.write_next_events()
         found = Runs(home.tracking_uri, place).by_name
         above = runs.by_name["quickstart"].info.run_id if place == SPEC.name else None
         assert found[final.name].data.tags.get("mlflow.parentRunId") == above

@@ -304,7 +304,9 @@ def test_other_rows_without_a_test_split_are_not_the_models_own(loans: StudyFold
     replace(description, told={**description.told, "test_fingerprint": None}).write(place)
     settings = [f"data.path={Path('parts.csv').absolute()}", "data.split=part"]
     try:
-        assert evaluate_model(Home(here / "home"), place, "all", assignments=settings, device="cpu").samples == len(frame)
+        assert evaluate_model(Home(here / "home"), place, "all", assignments=settings, device="cpu").samples == len(
+            frame
+        )
     finally:
         description.write(place)
 
@@ -326,7 +328,7 @@ def test_rows_of_a_bias_class_that_the_model_does_not_know_are_measured_by_class
     place, home = loans.description_file(0), Home(here / "home")
     known = evaluate_model(home, place, "all", assignments=later(loans, {}), device="cpu")
     some = evaluate_model(home, place, "all", assignments=later(loans, {"m": "x"}), device="cpu")
-    assert (known.foreign_bias, some.foreign_bias) == ([], ["x"])
+    assert (known.unknown_bias_classes, some.unknown_bias_classes) == ([], ["x"])
     by_class = ("all/accuracy", "all/balanced_accuracy", "all/log_loss")
     assert [some.metrics[name] for name in by_class] == pytest.approx([known.metrics[name] for name in by_class])
     assert some.metrics["all/group_0_0_accuracy"] == known.metrics["all/group_0_0_accuracy"]
@@ -364,8 +366,10 @@ def test_other_rows_come_into_the_groups_of_numbers_that_the_model_has(here: Pat
     found = evaluate_model(Home(here / "home"), model, "train", assignments=["data.path=low.csv"], device="cpu").metrics
     assert found["train/group_0_0_accuracy"] >= 0
     assert found["train/group_0_1_accuracy"] is None
-    other = evaluate_model(Home(here / "home"), model, "train", assignments=["data.path=low.csv", "data.bias_bins=[24]"])
-    assert set(other.foreign_bias) == {"under 24", "24 and over"}
+    other = evaluate_model(
+        Home(here / "home"), model, "train", assignments=["data.path=low.csv", "data.bias_bins=[24]"]
+    )
+    assert set(other.unknown_bias_classes) == {"under 24", "24 and over"}
 
 
 def test_texts_with_a_decimal_comma_are_numbers_where_training_said_so(loans: StudyFolder) -> None:

@@ -102,7 +102,9 @@ def test_weights_of_ones_own_with_the_name_of_a_model_are_kept_beside_it(
     found = Classifier.load(folder.description_file(0), "cpu").probabilities(pictures)
     np.testing.assert_array_equal(found, expected)
     with pytest.raises(UserError, match=r"trial-00000\.safetensors"):
-        initial_weights.find_weights_file(folder.spec().base["model"])  # nothing of it is left to other studies of the process
+        initial_weights.find_weights_file(
+            folder.spec().base["model"]
+        )  # nothing of it is left to other studies of the process
 
 
 def test_the_card_says_how_large_and_how_fast_it_is(folder: StudyFolder) -> None:

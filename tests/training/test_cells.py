@@ -106,7 +106,9 @@ def test_without_what_sets_classes_apart_a_kind_has_one_prior(drawn: tuple[Table
             prior = sum(table[y][s][0] / (table[y][s][1] + CELL_PRIOR_SAMPLES) for y, s in places) / weight
             for y, s in places:
                 right, samples = table[y][s]
-                assert float(found[y, s]) == pytest.approx((right + CELL_PRIOR_SAMPLES * prior) / (samples + CELL_PRIOR_SAMPLES))
+                assert float(found[y, s]) == pytest.approx(
+                    (right + CELL_PRIOR_SAMPLES * prior) / (samples + CELL_PRIOR_SAMPLES)
+                )
 
 
 def test_a_rare_class_that_is_never_recognised_is_not_hidden() -> None:

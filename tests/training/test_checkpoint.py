@@ -91,7 +91,10 @@ def test_writing_takes_at_most_its_share_of_the_time(tmp_path: Path, monkeypatch
         save(content, file)
 
     monkeypatch.setattr(checkpoint.torch, "save", slow)
-    kept, written = checkpoint.TrialCheckpointFile(tmp_path / "state.pt", {}, {}, {}, pause=checkpoint.MIN_PAUSE_PER_WRITE_TIME), []
+    kept, written = (
+        checkpoint.TrialCheckpointFile(tmp_path / "state.pt", {}, {}, {}, pause=checkpoint.MIN_PAUSE_PER_WRITE_TIME),
+        [],
+    )
     for epoch in range(1, 13):
         now[0] += 1.0
         kept.save(epoch)

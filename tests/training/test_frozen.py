@@ -229,7 +229,9 @@ def test_the_last_stages_of_a_resnet_begin_where_it_is_and_are_trained(
         None,
         models.describe_weights(model),
     )
-    given = TrainedClassifier(ModelDescription(*described), tmp_path, "cpu").probabilities(dataset.splits["test"].inputs)
+    given = TrainedClassifier(ModelDescription(*described), tmp_path, "cpu").probabilities(
+        dataset.splits["test"].inputs
+    )
     of_rows = trial.evaluate.scores("encoder", trial.evaluate.features("test")).softmax(1)
     assert np.abs(given - of_rows.numpy()).max() < 1e-4
     encoder = trial.method.encoders()["encoder"]
@@ -280,7 +282,11 @@ def test_a_search_decides_whether_stages_are_trained_and_a_study_without_them_is
     assert (plain["trained_stages"], "lr_factor" in plain) == ("none", False)
     assert (partly["trained_stages"], "lr_factor" in partly) == ("last_two", True)
     before = {key: value for key, value in plain.items() if key != "trained_stages"}
-    assert features.data_key_with_features(plain, "") == features.data_key_with_features(before, "") != features.data_key_with_features(partly, "")
+    assert (
+        features.data_key_with_features(plain, "")
+        == features.data_key_with_features(before, "")
+        != features.data_key_with_features(partly, "")
+    )
     assert not spec.space.applies("model.lr_factor", {"model.trained_stages": "none"})
     fixed = searching("{train.learning_rate: {low: 0.001, high: 0.01}}", section, f"method={METHOD}")
     assert "trained_stages" in fixed.base["model"]
@@ -344,14 +350,19 @@ def test_two_studies_at_once_make_features_once(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Backbone, "forward", counted)
     with ThreadPoolExecutor(2) as both:
-        found = list(both.map(lambda _: features.replace_inputs_with_frozen_features(MODEL, dataset, CPU).fingerprint, range(2)))
+        found = list(
+            both.map(lambda _: features.replace_inputs_with_frozen_features(MODEL, dataset, CPU).fingerprint, range(2))
+        )
     assert found[0] == found[1]
     assert sum(computed) == 36
 
 
 def test_folds_are_views_of_features_that_are_made_once_and_scaled_by_their_own_training_rows(root: Path) -> None:
     whole = divide_into_folds(pictures(), 3, 0)
-    parts = {fold: features.replace_inputs_with_frozen_features(MODEL, select_fold(whole, fold), CPU) for fold in (0, 1, 2, None)}
+    parts = {
+        fold: features.replace_inputs_with_frozen_features(MODEL, select_fold(whole, fold), CPU)
+        for fold in (0, 1, 2, None)
+    }
     assert len(list(root.rglob("features-*/train.npy"))) == 1
     assert len({part.fingerprint for part in parts.values()}) == 4
     assert whole.folds is not None
@@ -368,7 +379,9 @@ def test_folds_are_views_of_features_that_are_made_once_and_scaled_by_their_own_
             parts[fold].splits["train"].sample_inputs[:, -1280:].mean(0, dtype=np.float64),
             trial.method.encoders(),
         )
-        assert np.allclose(cast(frozen_networks.LayersOnFrozenNetwork, encoder["encoder"]).mean.numpy(), mean, atol=1e-4)
+        assert np.allclose(
+            cast(frozen_networks.LayersOnFrozenNetwork, encoder["encoder"]).mean.numpy(), mean, atol=1e-4
+        )
 
 
 def rows(early_sees_it: float, count: int = 600, tells: float = 2.0) -> Dataset:

@@ -43,7 +43,11 @@ def test_the_digest_of_a_functions_file_tells_whether_it_has_changed(
     assert function_source_files("a_loop_that_changes:train", str(tmp_path)) == [before]
     file.write_text("def train(config): ... # other\n")
     assert function_source_files("a_loop_that_changes:train", str(tmp_path))[0]["sha256"] != before["sha256"]
-    assert function_source_files(f"{PICKLE_PREFIX}0123", str(tmp_path)) == function_source_files("no_such_module:train", str(tmp_path)) == []
+    assert (
+        function_source_files(f"{PICKLE_PREFIX}0123", str(tmp_path))
+        == function_source_files("no_such_module:train", str(tmp_path))
+        == []
+    )
 
 
 def test_a_function_within_a_class() -> None:

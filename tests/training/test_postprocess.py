@@ -49,7 +49,9 @@ def test_samples_without_a_label_are_left_out() -> None:
     fewer = postprocess.fit_equalized_odds_thresholds(scores[100:], target[100:], bias[100:]).predict(scores, bias, 0)
     target[:50], bias[50:100] = -1, -1
     given = torch.where(bias < 0, 0, bias)
-    assert torch.equal(postprocess.fit_equalized_odds_thresholds(scores, target, bias).predict(scores, given, 0)[100:], fewer[100:])
+    assert torch.equal(
+        postprocess.fit_equalized_odds_thresholds(scores, target, bias).predict(scores, given, 0)[100:], fewer[100:]
+    )
 
 
 def test_what_it_cannot_be_used_for() -> None:
@@ -63,4 +65,6 @@ def test_what_it_cannot_be_used_for() -> None:
     with pytest.raises(UserError, match="no sample has both"):
         postprocess.fit_equalized_odds_thresholds(scores, torch.full_like(target, -1), bias)
     with pytest.raises(UserError, match=r"bias classes \[5\] are not among"):
-        postprocess.fit_equalized_odds_thresholds(scores, target, bias).predict(scores, bias + 5 * (bias == 1) - bias * (bias == 1), 0)
+        postprocess.fit_equalized_odds_thresholds(scores, target, bias).predict(
+            scores, bias + 5 * (bias == 1) - bias * (bias == 1), 0
+        )

@@ -68,7 +68,9 @@ def test_features_may_come_with_a_graph_or_without_gradients(name: str) -> None:
     plain = probes.PROBE_FITTERS[name](features, target, CLASSES, 0)(features)
     assert not plain.requires_grad
     with torch.no_grad():
-        assert torch.equal(probes.PROBE_FITTERS[name](features.requires_grad_(), target, CLASSES, 0)(features.detach()), plain)
+        assert torch.equal(
+            probes.PROBE_FITTERS[name](features.requires_grad_(), target, CLASSES, 0)(features.detach()), plain
+        )
 
 
 @pytest.mark.parametrize(("seed", "l2"), [(2, 1e-6), (3, 1e-6), (4, 1e-3)])

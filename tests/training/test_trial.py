@@ -111,7 +111,9 @@ def test_the_probes_of_the_last_epoch_are_fitted_once(
     """For all splits, and for the test split that another process reads; not where weights or data are others."""
     fitted = []
     for name, fit in probes.PROBE_FITTERS.items():
-        monkeypatch.setitem(probes.PROBE_FITTERS, name, lambda *given, name=name, fit=fit: fitted.append(name) or fit(*given))
+        monkeypatch.setitem(
+            probes.PROBE_FITTERS, name, lambda *given, name=name, fit=fit: fitted.append(name) or fit(*given)
+        )
     settings, data = (
         config("train.final=[lbfgs,mlp,knn]", "train.report_test=true", "train.epochs=2"),
         few(dataset, 300),

@@ -44,7 +44,11 @@ def test_a_container_whose_group_is_the_topmost_reads_another_path(
 
 def test_without_groups_the_machines_count_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroup, "ROOT", tmp_path)
-    assert (cgroup.memory_limit_bytes(), cgroup.free_memory_bytes(), cgroup.oom_kill_counter_file()) == (None, None, None)
+    assert (cgroup.memory_limit_bytes(), cgroup.free_memory_bytes(), cgroup.oom_kill_counter_file()) == (
+        None,
+        None,
+        None,
+    )
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/vmstat").write_text("nr_free_pages 5\noom_kill 2\n")
     assert cgroup.oom_kill_counter_file() == tmp_path / "proc/vmstat"

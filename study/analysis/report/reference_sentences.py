@@ -209,7 +209,7 @@ def reference_result(results: Results) -> Iterator[Statement]:
             if known := [name for name in names if best.metrics.get(name) is not None and arm.statistics(name)]:
                 ahead = _references_ahead(results, known, arm) if split == "test" else ()
                 yield BesideReference(known, arm, best, baseline, bool(results.references_above_best), ahead)
-    yield from (Unchosen(other, spec) for other in results.references_above_best if other.kind.needs_group)
+    yield from (Unchosen(other, spec) for other in results.references_above_best if other.kind.predicts_by_group)
     if unjudged := [one for one in results.references if one.score is None]:
         yield NotCompared(unjudged, spec.objective.needed_metrics)
 
@@ -229,7 +229,7 @@ def _references_ahead(results: Results, metrics: Sequence[str], arm: Arm) -> lis
     if others or own is None:
         return []
     known = [(value, one) for one in results.references if (value := one.metrics.get(name)) is not None]
-    better = [pair for pair in known if results.spec.better(pair[0], own.mean) and not pair[1].kind.needs_group]
+    better = [pair for pair in known if results.spec.better(pair[0], own.mean) and not pair[1].kind.predicts_by_group]
     return [one for _, one in sorted(better, key=lambda pair: pair[0], reverse=results.spec.mode == "max")]
 
 

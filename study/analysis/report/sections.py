@@ -416,7 +416,7 @@ def _settings(results: Results) -> dict[str, str]:
     settings = {} if titles is None else {"data": titles}
     classes = record.groups.classes
     settings |= {"positive class": classes[1]} if len(classes) == 2 else {}
-    settings |= {key: formatting.setting(value) for key, value in spec.trial_settings.items()}
+    settings |= {key: formatting.setting(value) for key, value in spec.base_values_by_key.items()}
     settings |= {key: _domain_text(spec, key) for key in search.space}
     goal = spec.objective
     aims = (f"{name}, {BETTER[mode]} is better" for name, mode in zip(goal.metrics, goal.modes, strict=True))

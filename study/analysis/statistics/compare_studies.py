@@ -277,7 +277,9 @@ def _best_trial(told: Summary) -> str:
 def _best_reference_rows(told: Sequence[Summary], metrics: Sequence[str]) -> dict[str, list[str]]:
     """Return the best reference of each study that can be chosen, and its metrics; `-` without references."""
     usable = [
-        [one for one in study.references.references if not REFERENCES[one.name].needs_group] if study.references else []
+        [one for one in study.references.references if not REFERENCES[one.name].predicts_by_group]
+        if study.references
+        else []
         for study in told
     ]
     best = [next(iter(found), None) for found in usable]

@@ -590,7 +590,12 @@ def next_steps(results: Results) -> list[NextStep]:
         return [NextStep("learn", LearnFirst.of(results.spec), None)]
     when = position_of_best(results)
     found = [NextStep("widen", AtEdge(edge), None) for edge in edges(results) if edge.further]
-    if when and when.late and not sampler_capabilities(results.spec.search.sampler).every_cell and not is_used_up(results):
+    if (
+        when
+        and when.late
+        and not sampler_capabilities(results.spec.search.sampler).tries_every_cell
+        and not is_used_up(results)
+    ):
         late = CameLate(
             when,
             "front"
@@ -641,7 +646,7 @@ def _no_step_left(results: Results) -> NoStepLeft:
 def is_used_up(results: Results) -> bool:
     """Return whether every configuration of the space was tried."""
     search = results.spec.search
-    if any(domain.has_real_range for domain in search.space.values()):
+    if any(domain.is_range_of_reals for domain in search.space.values()):
         return False  # told without PyTorch, which the declarations of keys import
     there = count_configurations(search, results.spec.space)
     return there is not None and results.record.n_configurations_tried >= there

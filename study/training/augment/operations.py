@@ -95,12 +95,16 @@ def draw_crop_boxes(
     tried = torch.empty(MAX_BOX_DRAWS + 1, 2, batch, device=generator.device)
     torch.div(root, stretch, out=tried[:MAX_BOX_DRAWS, 0])
     torch.mul(root, stretch, out=tried[:MAX_BOX_DRAWS, 1])
-    tried[MAX_BOX_DRAWS, 0], tried[MAX_BOX_DRAWS, 1] = _largest_box(height, width, ratio)  # where none of the tries fits
+    tried[MAX_BOX_DRAWS, 0], tried[MAX_BOX_DRAWS, 1] = _largest_box(
+        height, width, ratio
+    )  # where none of the tries fits
     places = _values_of_both_directions(height + 1.0, width + 1.0, generator.device)
     fits = (places - tried.round_()).mul_(tried).amin(1).gt_(0.0)  # both sides: 1 to all of the image's
     first = fits.argmax(0)
     sides = tried.gather(0, first.expand(1, 2, batch))[0]
-    place = draw_uniform(generator, 2, batch).masked_fill_(first == MAX_BOX_DRAWS, 0.49999)  # of the middle two the first
+    place = draw_uniform(generator, 2, batch).masked_fill_(
+        first == MAX_BOX_DRAWS, 0.49999
+    )  # of the middle two the first
     return CropBoxes((places - sides).mul_(place).floor_(), sides)
 
 
@@ -146,7 +150,9 @@ def interpolation_weights(
     inside = pixel.minimum(boxes.sides[:, :, None]).clamp_(min=0.0)
     pixel = torch.lerp(inside, pixel, OUT_OF_BOX_FACTOR)
     distance = (pixel[:, :, None, :] - centre[:, :, :, None]).abs_().div_(reach[:, :, None, None])
-    weights = _negative_triangle_kernel(distance) if interpolation == "bilinear" else _cubic_kernel_times_minus_two(distance)
+    weights = (
+        _negative_triangle_kernel(distance) if interpolation == "bilinear" else _cubic_kernel_times_minus_two(distance)
+    )
     return weights.div_(weights.sum(3, keepdim=True))
 
 
@@ -226,11 +232,18 @@ def _colour_change_matrices(weights: list[float]) -> DeviceConstant:
     grey, itself, nothing = torch.tensor([weights]), torch.eye(channels), torch.zeros(1, channels)
     rows = {BRIGHTNESS: (itself, nothing), CONTRAST: (itself, -grey), SATURATION: (itself - grey, nothing)}
     changes = {change: torch.cat(parts) for change, parts in rows.items()}
-    return DeviceConstant(torch.stack([torch.stack([changes[change] for change in order]) for order in COLOUR_CHANGE_ORDERS]))
+    return DeviceConstant(
+        torch.stack([torch.stack([changes[change] for change in order]) for order in COLOUR_CHANGE_ORDERS])
+    )
 
 
-COLOUR_EFFECTS_BY_CHANNELS = {1: _colour_change_matrices([1.0]), 3: _colour_change_matrices([RED_LUMINANCE, GREEN_LUMINANCE, BLUE_LUMINANCE])}
-IDENTITY_COLOUR_MATRICES = {channels: DeviceConstant(torch.eye(channels + 1, channels)) for channels in COLOUR_EFFECTS_BY_CHANNELS}
+COLOUR_EFFECTS_BY_CHANNELS = {
+    1: _colour_change_matrices([1.0]),
+    3: _colour_change_matrices([RED_LUMINANCE, GREEN_LUMINANCE, BLUE_LUMINANCE]),
+}
+IDENTITY_COLOUR_MATRICES = {
+    channels: DeviceConstant(torch.eye(channels + 1, channels)) for channels in COLOUR_EFFECTS_BY_CHANNELS
+}
 
 
 @dataclass(frozen=True)
@@ -274,7 +287,11 @@ def luminance(images: Tensor) -> Tensor:
     """Return grey values (B, 1, H, W), a new tensor."""
     if images.shape[1] == 1:
         return images.clone()
-    return (images[:, :1] * RED_LUMINANCE).add_(images[:, 1:2], alpha=GREEN_LUMINANCE).add_(images[:, 2:], alpha=BLUE_LUMINANCE)
+    return (
+        (images[:, :1] * RED_LUMINANCE)
+        .add_(images[:, 1:2], alpha=GREEN_LUMINANCE)
+        .add_(images[:, 2:], alpha=BLUE_LUMINANCE)
+    )
 
 
 def jitter_colours(images: Tensor, draws: Tensor, order: Tensor, strength: float, hue: float) -> Tensor:
@@ -293,7 +310,9 @@ def jitter_colours(images: Tensor, draws: Tensor, order: Tensor, strength: float
     """
     channels, device = images.shape[1], images.device
     effects = COLOUR_EFFECTS_BY_CHANNELS[channels].on(device).index_select(0, order)
-    matrices = torch.addcmul(IDENTITY_COLOUR_MATRICES[channels].on(device), effects, draws[:3].mT[:, :, None, None], value=strength)
+    matrices = torch.addcmul(
+        IDENTITY_COLOUR_MATRICES[channels].on(device), effects, draws[:3].mT[:, :, None, None], value=strength
+    )
     starts = [len(images) * quarter // 4 for quarter in (3, 2, 1)]
     spare = torch.empty_like(images)
     for change, start in enumerate(starts):

@@ -81,7 +81,9 @@ def test_what_only_two_explain_together_is_no_parameters_own(writer):
     spec, study = searched("method.lambda", "{low: 0, high: 2}"), writer()
     by_key, generator = distributions_of_space(spec.space), np.random.default_rng(0)
     for units in generator.random((80, 2)):
-        params = {key: value_at_unit_coordinate(one, unit) for (key, one), unit in zip(by_key.items(), units, strict=True)}
+        params = {
+            key: value_at_unit_coordinate(one, unit) for (key, one), unit in zip(by_key.items(), units, strict=True)
+        }
         value = 0.5 + 0.3 * (2 * units[0] - 1) * (2 * units[1] - 1) + generator.normal(0, 0.02)
         study.trial("search", [0.3, 0.4, 0.5, value], params=params)
     found = compute_importances(Results(spec, study.record()))

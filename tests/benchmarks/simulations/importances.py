@@ -41,7 +41,9 @@ def drawn(trials: int, generator: np.random.Generator) -> tuple[Array, list[dict
     """Uniform coordinates (trials, parameters) in the space, and the parameters there."""
     of_space, keys = distributions_of_space(spec().space), list(varied_domains(spec()))
     units = generator.random((trials, len(keys)))
-    return units, [{key: value_at_unit_coordinate(of_space[key], one) for key, one in zip(keys, row, strict=True)} for row in units]
+    return units, [
+        {key: value_at_unit_coordinate(of_space[key], one) for key, one in zip(keys, row, strict=True)} for row in units
+    ]
 
 
 def response(kind: str, units: Array) -> Array:

@@ -123,7 +123,9 @@ def drawn(spec: StudySpec, trials: int, generator: np.random.Generator) -> tuple
     of_space = distributions_of_space(spec.space)
     units = generator.random((trials, len(varied_domains(spec))))
     keys = list(varied_domains(spec))
-    return units, [{key: value_at_unit_coordinate(of_space[key], one) for key, one in zip(keys, row, strict=True)} for row in units]
+    return units, [
+        {key: value_at_unit_coordinate(of_space[key], one) for key, one in zip(keys, row, strict=True)} for row in units
+    ]
 
 
 def simulated(kind: str, rule: str, trials: int, seed: int) -> Search:

@@ -156,7 +156,9 @@ def level(draws: int) -> Iterator[Row]:
                 counts = counted(generator, cells, [[0.9, conflicting], [conflicting, 0.9]])
                 values = {f"val/{name}_accuracy": value(counts, f"{name}_accuracy") for name in names}
                 for name in names:
-                    values[f"val/{name}_accuracy_standard_error"] = float(STANDARD_ERROR_FUNCTIONS[f"{name}_accuracy"](counts))
+                    values[f"val/{name}_accuracy_standard_error"] = float(
+                        STANDARD_ERROR_FUNCTIONS[f"{name}_accuracy"](counts)
+                    )
                 own = values.pop(spec.metric)
                 params = {"method.alpha": 0.5} if stage == "search" else {}
                 told = Told(stage, [own], metric=spec.metric, further=values, repeats=repeats, params=params)
