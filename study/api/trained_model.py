@@ -55,7 +55,7 @@ class TrainedModel:
         else:
             paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
             found = predict_inputs(self.classifier, [Path(path) for path in paths], column)
-        frame = found.frame()
+        frame = found.to_data_frame()
         frame.attrs["unreadable"] = {str(sample): reason for sample, reason in found.unreadable.items()}
         frame.attrs["warning"] = found.warning
         return frame

@@ -64,7 +64,7 @@ def resume_on_cluster(
 
     check_follow(follow, as_json)
     remote = JobClient(address)
-    remote.idle(remote.last(name))
+    remote.check_driver_ended(remote.last_job_of_study(name))
     if check is not None:
         check(on_cluster.local_copy_folder(remote, name))
     show_submitted(remote, name, remote.resume_driver(command[0], name, command[1:]), follow, as_json)
@@ -101,8 +101,8 @@ def follow_driver(remote: "JobClient", name: str, job: str) -> None:
     again, stop = (typed(*words, "--address", remote.address) for words in (("logs", name, "-f"), ("stop", name)))
     ended = _shown_to_its_end(remote, job, name, f"{name} goes on. Again: {again}\nTo stop it: {stop}")
     tell("\n".join(["", *closing_lines(remote.address, ended)]))
-    if ended.exit_status:
-        raise typer.Exit(ended.exit_status)
+    if ended.command_exit_status:
+        raise typer.Exit(ended.command_exit_status)
 
 
 def _shown_to_its_end(remote: "JobClient", job: str, study: str, detached: str) -> "DriverJob":
@@ -172,7 +172,7 @@ def submit(
     variables = {"STUDY_OWNER": study_owner(), **select_shell_variables(env or ())}
     study = load_study(spec, assignments or (), profile, name)
     remote = JobClient(address)
-    done = remote.submit(study, python, variables)
+    done = remote.submit_study(study, python, variables)
     show_submitted(remote, study.name, done, follow, as_json)
 
 
@@ -197,11 +197,11 @@ def logs(
     check_follow(follow, as_json)
     if address is not None and trial is None:
         remote = JobClient(address)
-        job = remote.last(name).id
+        job = remote.last_job_of_study(name).id
         if follow:
             follow_driver(remote, name, job)
             return
-        log = ANSI_COLOUR_PATTERN.sub("", remote.head.log(job))
+        log = ANSI_COLOUR_PATTERN.sub("", remote.head.driver_log(job))
         print_json({"name": name, "job": job, "log": log}) if as_json else tell(log, end="")
         return
     home = Home.locate() if address is None else RemoteStudies(address).home([name])
@@ -245,9 +245,9 @@ def run_on_head(address: str, command: list[str], python: str, env: Sequence[str
     from study.cluster.job_client import JobClient
 
     remote = JobClient(address)
-    job = remote.begin([*command, "--json"] if as_json else command, python, select_shell_variables(env))
+    job = remote.begin_command([*command, "--json"] if as_json else command, python, select_shell_variables(env))
     if as_json:
-        print_json(remote.answer(job))
+        print_json(remote.wait_for_answer(job))
         return
     if _shown_to_its_end(remote, job, "", f"{job} goes on at {address}").state != "succeeded":
         raise typer.Exit(1)
@@ -287,5 +287,5 @@ def cluster_status(as_json: Json = False) -> None:
     from study.commands import local_cluster
     from study.home.folder import Home
 
-    cluster = LocalCluster.of(Home.locate())
+    cluster = LocalCluster.of_home(Home.locate())
     print_json(local_cluster.document(cluster)) if as_json else tell("\n".join(local_cluster.lines(cluster)))

@@ -211,7 +211,7 @@ def evaluate(
         named |= {"worst_group": worst.to_document()} if worst else {}
         named |= {"left_out": left_out} if left_out else {}
         named |= {"foreign_bias": foreign} if foreign else {}
-        named |= {"classes": list(found.of_classes)} if found.of_classes else {}
+        named |= {"classes": list(found.class_sentences)} if found.class_sentences else {}
         print_json({**found.metrics, "samples": found.samples, **named})
         return
     is_new = data is not None or any(assignment.startswith("data.path") for assignment in assignments or ())
@@ -232,6 +232,6 @@ def evaluate(
         tell(f"not defined on these samples: {few_names([name.partition('/')[2] for name in undefined])}")
     if any(map(is_standard_error, found.metrics)):
         tell("±: standard error, as the split is a sample")
-    for sentences in (worst.sentences() if worst else [], found.of_classes):
+    for sentences in (worst.sentences() if worst else [], found.class_sentences):
         if sentences:
             tell(" ".join(sentences))

@@ -134,5 +134,5 @@ def end(outcome: "RunEnd") -> None:
     state = outcome.record.state
     if state != "complete":
         raise typer.Exit(1 if state == "failed" else 130)
-    if outcome.untracked:
+    if outcome.untracked_reason:
         raise typer.Exit(1)

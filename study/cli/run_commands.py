@@ -243,7 +243,7 @@ def trial(
         if not as_json:
             tell(one_trial.epoch_line(study, metrics))
     if not as_json and epochs:
-        facts = study.describe(study.trial_document({})["data"])
+        facts = study.facts_of_data(study.trial_document({})["data"])
         rows = one_trial.metrics_table(epochs[-1], facts.class_names, facts.bias_names)
         tell("\n".join([f"\nall metrics after epoch {len(epochs)}:", *rows]))
     if as_json:

@@ -73,16 +73,16 @@ class DriverJob:
     kind: str = STUDY_KIND
 
     @property
-    def owner(self) -> str:
+    def study_owner(self) -> str:
         """The study's owner."""
         return printed(self.environment.get("STUDY_OWNER", ""))
 
     @property
-    def is_over(self) -> bool:
+    def has_ended(self) -> bool:
         return self.state in ("stopped", "succeeded", "failed")
 
     @property
-    def exit_status(self) -> int:
+    def command_exit_status(self) -> int:
         """Exit status that the same command has at home, once the job is over: 0, 1, 2 or 130."""
         if self.state == "succeeded":
             return 0
@@ -159,5 +159,5 @@ def driver_job_id(name: str, number: int) -> str:
 
 
 def driver_job_metadata(name: str, spec: str, number: int, python: str, kind: str = STUDY_KIND) -> dict[str, str]:
-    """Return the metadata of a driver's job, as `DriverJob.from_ray` reads it."""
+    """Return the metadata of a driver's job, as `DriverJob.from_ray_job` reads it."""
     return {"study": name, "spec": spec, "number": str(number), "python": python, "kind": kind}

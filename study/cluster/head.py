@@ -56,7 +56,7 @@ def summarise_nodes(answer: dict[str, Any]) -> ClusterNodes:
     """Return the nodes of a cluster.
 
     Args:
-        answer: of the dashboard to `ray_internals.NODES`.
+        answer: of the dashboard to `ray_internals.DASHBOARD_NODES_PATH`.
 
     Raises:
         ValueError: it is another answer.
@@ -139,7 +139,7 @@ class ClusterHead:
         sent = token() if os.environ.get("RAY_AUTH_MODE") == "token" else None
         self._headers = {"Authorization": f"Bearer {sent}"} if sent else {}
 
-    def jobs(self) -> list[DriverJob]:
+    def driver_jobs(self) -> list[DriverJob]:
         """Return every study's drivers, the oldest first.
 
         Raises:
@@ -151,19 +151,19 @@ class ClusterHead:
             found = [_to_driver_job(details) for details in told if "study" in (details.get("metadata") or {})]
         return sorted(found, key=lambda job: (job.began or 0.0, job.number))
 
-    def log(self, job: str) -> str:
+    def driver_log(self, job: str) -> str:
         """Return what a job's driver wrote; raises as `jobs`."""
         told = self._get_json(f"{JOBS_URL_PATH}{quote(job, safe='')}/logs")
         with self._errors_of_unexpected_response():
             return str(told["logs"])
 
-    def resources(self) -> ClusterNodes:
+    def nodes_and_resources(self) -> ClusterNodes:
         """Return the cluster's nodes and what of them is in use, see `summarise_nodes`; raises as `jobs`."""
         told = self._get_json(ray_internals.DASHBOARD_NODES_PATH)
         with self._errors_of_unexpected_response():
             return summarise_nodes(told)
 
-    def file(self, node: str, name: str, lines: int = -1, most: int = MAX_JSON_BYTES) -> Iterator[bytes]:
+    def read_log_file(self, node: str, name: str, lines: int = -1, most: int = MAX_JSON_BYTES) -> Iterator[bytes]:
         """Yield a file below a node's logs in blocks.
 
         Where Ray answers with nothing, its list of files is checked for the file: Ray may not report a missing one, as

@@ -62,7 +62,7 @@ def read_answer_from_log(ended: "DriverJob", log: str) -> Any:
         or ended.message
     )
     by_status = {kind.exit_status: kind for kind in (UserError, StudyStoppedError, StartInterruptedError)}
-    raise ERROR_CLASSES.get(str(told.get("code")), by_status[ended.exit_status])(said)
+    raise ERROR_CLASSES.get(str(told.get("code")), by_status[ended.command_exit_status])(said)
 
 
 def _find_marked_document(log: str, job: str) -> dict[str, Any]:

@@ -143,29 +143,29 @@ class JobClient:
         with convert_ray_errors(address):
             self._client = JobSubmissionClient(address)
 
-    def all(self) -> list[DriverJob]:
+    def all_driver_jobs(self) -> list[DriverJob]:
         """Return every study's drivers, the oldest first."""
-        return self.head.jobs()
+        return self.head.driver_jobs()
 
-    def of(self, name: str) -> list[DriverJob]:
+    def jobs_of_study(self, name: str) -> list[DriverJob]:
         """Return the drivers of one study, the oldest first."""
-        return sorted((job for job in self.all() if job.study == name), key=lambda job: job.number)
+        return sorted((job for job in self.all_driver_jobs() if job.study == name), key=lambda job: job.number)
 
-    def last(self, name: str) -> DriverJob:
+    def last_job_of_study(self, name: str) -> DriverJob:
         """Return the newest driver of a study.
 
         Raises:
             UserError: it has none; says which studies have.
         """
-        if drivers := self.of(name):
+        if drivers := self.jobs_of_study(name):
             return drivers[-1]
-        there = sorted({job.study for job in self.all()})
+        there = sorted({job.study for job in self.all_driver_jobs()})
         raise UserError(
             f"{name}: no such study at {self.address}. There: {', '.join(there) or 'none'}. "
             "A restarted head has forgotten its jobs: study submit of the same file continues the study"
         )
 
-    def submit(self, spec: StudySpec, python: str, environment: Mapping[str, str]) -> SubmissionResult:
+    def submit_study(self, spec: StudySpec, python: str, environment: Mapping[str, str]) -> SubmissionResult:
         """Run a study, or resume it where its last driver failed or was stopped, perhaps before it made the study.
 
         Args:
@@ -175,16 +175,16 @@ class JobClient:
         Raises:
             UserError: the study is there already, or another one of its name.
         """
-        before = self.of(spec.name)
+        before = self.jobs_of_study(spec.name)
         if before and before[-1].state not in ("failed", "stopped"):
             raise self._name_taken_error(before[-1], spec)
         number = before[-1].number + 1 if before else 1
         command = ["run", SUBMITTED_STUDY_FILE, "--address", "auto", "--or-resume"]
         metadata = driver_job_metadata(spec.name, spec.hash, number, python)
         try:
-            return self.start(driver_job_id(spec.name, number), command, metadata, environment, spec)
+            return self.submit_job(driver_job_id(spec.name, number), command, metadata, environment, spec)
         except UserError:
-            now = self.of(spec.name)
+            now = self.jobs_of_study(spec.name)
             if len(now) == len(before):
                 raise
             raise self._name_taken_error(now[-1], spec) from None  # somebody else was faster
@@ -193,7 +193,7 @@ class JobClient:
         """Return the error of a study that is not submitted because one of its name is there."""
         if last.spec != spec.hash:
             return UserError(f"{spec.name}: another study of that name is there. Under another name: --name")
-        verb = ["report"] if last.state == "succeeded" else ["resume"] if last.is_over else ["logs", "-f"]
+        verb = ["report"] if last.state == "succeeded" else ["resume"] if last.has_ended else ["logs", "-f"]
         how = typed(*verb, spec.name, "--address", self.address)
         ran = "ran already" if last.state == "succeeded" else "was submitted already"
         what = "Its report" if last.state == "succeeded" else "Go on with it"
@@ -211,23 +211,23 @@ class JobClient:
         Raises:
             UserError: it was never submitted, or runs.
         """
-        last = self.idle(self.last(name))
+        last = self.check_driver_ended(self.last_job_of_study(name))
         metadata = driver_job_metadata(name, last.spec, last.number + 1, last.python, kind=last.kind)
         words = [command, name, "--address", "auto", *options]
-        return self.start(driver_job_id(name, last.number + 1), words, metadata, last.environment)
+        return self.submit_job(driver_job_id(name, last.number + 1), words, metadata, last.environment)
 
-    def idle(self, driver: DriverJob) -> DriverJob:
+    def check_driver_ended(self, driver: DriverJob) -> DriverJob:
         """Return a driver that is over.
 
         Raises:
             UserError: it is not.
         """
-        if not driver.is_over:
+        if not driver.has_ended:
             how = typed("stop", driver.study, "--address", self.address)
             raise UserError(f"{driver.study}: runs ({driver.id}). Stop it first: {how}")
         return driver
 
-    def stop(self, name: str, patience: float = 180.0) -> DriverJob:
+    def stop_study(self, name: str, patience: float = 180.0) -> DriverJob:
         """Ask the driver of a study to stop, and wait until it has.
 
         Args:
@@ -236,14 +236,14 @@ class JobClient:
         Raises:
             UserError: it does not run, or does not stop in time.
         """
-        last = self.last(name)
-        if last.is_over:
+        last = self.last_job_of_study(name)
+        if last.has_ended:
             raise UserError(f"{name}: does not run ({last.id}, {last.state})")
         with convert_ray_errors(self.address):
             self._client.stop_job(last.id)
-        return self.wait(last.id, patience)
+        return self.wait_for_job(last.id, patience)
 
-    def wait(self, job: str, patience: float | None = None, expected: str = "stop") -> DriverJob:
+    def wait_for_job(self, job: str, patience: float | None = None, expected: str = "stop") -> DriverJob:
         """Wait until a job is over, and return it.
 
         Args:
@@ -257,7 +257,7 @@ class JobClient:
         while True:
             with convert_ray_errors(self.address):
                 latest = DriverJob.from_ray_job(self._client.get_job_info(job))
-            if latest.is_over:
+            if latest.has_ended:
                 return latest
             if deadline and time.monotonic() > deadline:
                 of_study = f"Its log: {typed('logs', latest.study, '--address', self.address)}"
@@ -265,58 +265,61 @@ class JobClient:
                 raise UserError(f"{job}: did not {expected} within {patience:.0f} s, is {latest.state}. {log}")
             time.sleep(JOB_POLL_INTERVAL_S)
 
-    def follow(self, job: str) -> Iterator[str]:
+    def follow_log(self, job: str) -> Iterator[str]:
         """Yield the log of a job as it is written, until the job is over; see `study.cluster.job_log`."""
         yield from job_log.iterate_log_chunks(self._client.tail_job_logs(job), self.address)
 
-    def ask(self, name: str, *command: str) -> Any:
+    def run_short_command(self, name: str, *command: str) -> Any:
         """Return the answer, a JSON document, of a short command about a study, run on the cluster where its home is.
 
         Raises:
             UserError, StudyStoppedError, StartInterruptedError: see `answer`.
         """
-        last = self.last(name)
-        return self._run_and_answer(
-            self.begin([*command, "--json"], last.python, last.environment), COMMAND_ANSWER_TIMEOUT_S
+        last = self.last_job_of_study(name)
+        return self._wait_for_answer_or_stop(
+            self.begin_command([*command, "--json"], last.python, last.environment), COMMAND_ANSWER_TIMEOUT_S
         )
 
-    def compute(self, name: str, *command: str) -> Any:
+    def run_long_command(self, name: str, *command: str) -> Any:
         """Return the answer as `ask` does, without a time limit, also if the head has forgotten the drivers."""
-        drivers = self.of(name)
+        drivers = self.jobs_of_study(name)
         python, environment = (drivers[-1].python, drivers[-1].environment) if drivers else ("python", {})
-        return self._run_and_answer(self.begin([*command, "--json"], python, environment))
+        return self._wait_for_answer_or_stop(self.begin_command([*command, "--json"], python, environment))
 
-    def _run_and_answer(self, job: str, patience: float | None = None) -> Any:
+    def _wait_for_answer_or_stop(self, job: str, patience: float | None = None) -> Any:
         try:
-            return self.answer(job, patience)
+            return self.wait_for_answer(job, patience)
         except BaseException:  # Ctrl-C, too
             with suppress(RuntimeError, OSError):
                 self._client.stop_job(job)
             raise
 
-    def begin(self, command: Sequence[str], python: str, environment: Mapping[str, str]) -> str:
+    def begin_command(self, command: Sequence[str], python: str, environment: Mapping[str, str]) -> str:
         """Start a command of `study` other than a driver; return its job's id. See `submit`."""
         job = f"study-{command[0]}-{uuid.uuid4().hex[:8]}"
-        return self.start(job, command, {"python": python}, {**environment, job_answer.ANSWER_ID_VARIABLE: job}).job
+        return self.submit_job(
+            job, command, {"python": python}, {**environment, job_answer.ANSWER_ID_VARIABLE: job}
+        ).job
 
-    def answer(self, job: str, patience: float | None = None) -> Any:
+    def wait_for_answer(self, job: str, patience: float | None = None) -> Any:
         """Return the answer of a command that `begin` started, once it is over.
 
         Raises:
-            UserError, StudyStoppedError, StartInterruptedError: see `study.cluster.job_answer.read_answer`; or no
+            UserError, StudyStoppedError, StartInterruptedError: see `study.cluster.job_answer.read_answer_from_log`; or
+                no
                 answer came.
         """
-        ended = self.wait(job, patience, "answer")
-        log = self.head.log(job)
-        self.forget(job)
+        ended = self.wait_for_job(job, patience, "answer")
+        log = self.head.driver_log(job)
+        self.delete_job(job)
         return job_answer.read_answer_from_log(ended, log)
 
-    def forget(self, job: str) -> None:
+    def delete_job(self, job: str) -> None:
         """Remove a job that is over from the cluster's list."""
         with convert_ray_errors(self.address):
             self._client.delete_job(job)
 
-    def start(
+    def submit_job(
         self,
         job: str,
         command: Sequence[str],
@@ -354,17 +357,17 @@ def submit_final_training(
         spec: the configuration, as it is uploaded.
         final: the training that is made of it.
         options: of `study train`.
-        environment: further variables, see `JobClient.submit`.
+        environment: further variables, see `JobClient.submit_study`.
 
     Raises:
         UserError: the training runs, or the cluster does not take the job.
     """
-    own = jobs.of(final.name)
+    own = jobs.jobs_of_study(final.name)
     if own:
-        jobs.idle(own[-1])
-    known = own or jobs.of(str((spec.origin or {}).get("study", spec.name)))
+        jobs.check_driver_ended(own[-1])
+    known = own or jobs.jobs_of_study(str((spec.origin or {}).get("study", spec.name)))
     python, variables = (known[-1].python, known[-1].environment) if known else ("python", {})
     number = own[-1].number + 1 if own else 1
     command = ["train", SUBMITTED_STUDY_FILE, "--name", final.name, *options, "--address", "auto"]
     metadata = driver_job_metadata(final.name, final.hash, number, python, kind=FINAL_TRAINING_KIND)
-    return jobs.start(driver_job_id(final.name, number), command, metadata, {**variables, **environment}, spec)
+    return jobs.submit_job(driver_job_id(final.name, number), command, metadata, {**variables, **environment}, spec)

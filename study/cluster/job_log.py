@@ -25,9 +25,9 @@ class JobFollower(Protocol):
 
     address: str
 
-    def follow(self, job: str) -> Iterator[str]: ...
+    def follow_log(self, job: str) -> Iterator[str]: ...
 
-    def wait(self, job: str) -> DriverJob: ...
+    def wait_for_job(self, job: str) -> DriverJob: ...
 
 
 def iterate_log_chunks(log: AsyncIterator[str], address: str) -> Iterator[str]:
@@ -67,7 +67,7 @@ def follow_job_log(jobs: JobFollower, job: str, study: str = "") -> Iterator[str
     from aiohttp import ClientError
 
     try:
-        for piece in jobs.follow(job):
+        for piece in jobs.follow_log(job):
             yield ANSI_COLOUR_PATTERN.sub("", piece)
     except (ClientError, RuntimeError, OSError):
         raise _connection_lost_error(jobs.address, job, study) from None
@@ -80,7 +80,7 @@ def wait_for_job_end(jobs: JobFollower, job: str, study: str = "") -> DriverJob:
         StudyStoppedError: as for `follow_log`: a log ends, too, where the head does.
     """
     try:
-        return jobs.wait(job)
+        return jobs.wait_for_job(job)
     except UserError:
         raise _connection_lost_error(jobs.address, job, study) from None
 

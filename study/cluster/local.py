@@ -56,7 +56,7 @@ class StartedProcess:
     machine: str
 
     @classmethod
-    def of(cls, name: str, pid: int) -> "StartedProcess":
+    def from_pid(cls, name: str, pid: int) -> "StartedProcess":
         """Return the process that has a number at this moment; one that has ended is never alive."""
         try:
             return cls(name, pid, lease.Process.from_pid(pid).started, machine_id())
@@ -70,13 +70,13 @@ class StartedProcess:
         except lease.ProcessGoneError:
             return False
 
-    def tree(self) -> set[psutil.Process]:
+    def process_tree(self) -> set[psutil.Process]:
         """Return the process and all that it has started; nothing once it has ended."""
         with suppress(psutil.Error):
             return find_process_trees([psutil.Process(self.pid)]) if self.is_alive else set()
         return set()
 
-    def kill(self, number: signal.Signals) -> None:
+    def signal_group(self, number: signal.Signals) -> None:
         """Send a signal to the whole group."""
         if self.is_alive:
             with suppress(ProcessLookupError):
@@ -186,7 +186,7 @@ class LocalClusterState:
     processes: list[StartedProcess] = field(default_factory=list)
 
     @classmethod
-    def of(cls, home: Home) -> Self:
+    def of_home(cls, home: Home) -> Self:
         """Return the cluster of a home; without processes if none was started.
 
         Raises:
@@ -202,21 +202,21 @@ class LocalClusterState:
         return replace(found, path=path)
 
     @classmethod
-    def left(cls, home: Home) -> Self:
+    def remaining_of_home(cls, home: Home) -> Self:
         """Return what is to be stopped; of a cluster whose file is damaged, what can be found without it.
 
         Raises:
             UserError: it runs on another machine.
         """
         try:
-            found = cls.of(home)
+            found = cls.of_home(home)
         except UserError:
             return cls(home.path / ".cluster")
         found.check_is_this_machine()
         return found
 
     @property
-    def mark(self) -> str:
+    def cluster_mark(self) -> str:
         """Value of `CLUSTER_MARK_VARIABLE` that its processes have inherited."""
         return os.path.realpath(self.path)
 
@@ -228,10 +228,10 @@ class LocalClusterState:
     def password_file(self) -> Path:
         return self.path / "mlflow-password"
 
-    def alive(self) -> list[StartedProcess]:
+    def living_processes(self) -> list[StartedProcess]:
         return [process for process in self.processes if process.is_alive]
 
-    def environment(self) -> dict[str, str]:
+    def client_environment(self) -> dict[str, str]:
         """Return the variables for clients of the cluster, without MLflow's password, which stays in its file."""
         return {
             "RAY_AUTH_MODE": "token",
@@ -256,7 +256,7 @@ class LocalClusterState:
                 "gone, remove the folder"
             )
 
-    def save(self) -> None:
+    def save_state(self) -> None:
         """Write the file of the state."""
         state = {key: value for key, value in asdict(self).items() if key != "path"}
         write_whole(self.path / STATE_FILE, json.dumps(state, indent=2))
@@ -279,7 +279,7 @@ class ClusterPart:
     make_command: Callable[[], list[str]]
     environment: dict[str, str]
     is_up: Callable[[], bool]
-    tries: int
+    max_starts: int
 
 
 def mlflow_part(cluster: LocalClusterState, home: Home) -> ClusterPart:
@@ -300,7 +300,7 @@ def mlflow_part(cluster: LocalClusterState, home: Home) -> ClusterPart:
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")},
         **variables_of_processes(ProcessKind.MLFLOW_SERVER),
-        CLUSTER_MARK_VARIABLE: cluster.mark,
+        CLUSTER_MARK_VARIABLE: cluster.cluster_mark,
         "MLFLOW_AUTH_CONFIG_PATH": str(users),
         "MLFLOW_FLASK_SERVER_SECRET_KEY": secrets.token_hex(32),
     }
@@ -378,8 +378,8 @@ def _node_environment(cluster: LocalClusterState, home: Home, cards: Sequence[st
     return {
         **{key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "MLFLOW_"))},
         **variables_of_processes(ProcessKind.LOCAL_NODE),
-        **cluster.environment(),
-        CLUSTER_MARK_VARIABLE: cluster.mark,
+        **cluster.client_environment(),
+        CLUSTER_MARK_VARIABLE: cluster.cluster_mark,
         "CUDA_VISIBLE_DEVICES": ",".join(cards),
         "MLFLOW_TRACKING_PASSWORD": read_text_leniently(cluster.password_file),
         "STUDY_HOME": str(home.path),
@@ -428,7 +428,7 @@ class LocalCluster(LocalClusterState):
     def __post_init__(self) -> None:
         self._children: dict[int, subprocess.Popen[bytes]] = {}  # of this process, which has to wait for them
 
-    def start(
+    def start_cluster(
         self, home: Home, nodes: int, cpus: int, cards: Sequence[str] = (), tell: ProgressCallback = bool
     ) -> None:
         """Start MLflow, a head that runs no trials, and so many nodes.
@@ -454,7 +454,7 @@ class LocalCluster(LocalClusterState):
 
     def _start_all_parts(self, home: Home, nodes: int, cpus: int, cards: Sequence[str], tell: ProgressCallback) -> None:
         """Start all parts, see `start`, while the lock is held."""
-        if self.alive() or find_cluster_processes(self.mark, self.scratch):
+        if self.living_processes() or find_cluster_processes(self.cluster_mark, self.scratch):
             raise UserError(f"a cluster of {home.path} runs already. Its state: study cluster status")
         self._remove_leftovers()
         try:
@@ -467,14 +467,14 @@ class LocalCluster(LocalClusterState):
             with interrupt.ignore_stop_signals():
                 if isinstance(error, KeyboardInterrupt):
                     tell("stopping what was started")
-                self.stop()
+                self.stop_cluster()
             if isinstance(error, KeyboardInterrupt):
                 raise StartInterruptedError(f"stopped; {NOTHING_LEFT_MESSAGE}") from None
             if isinstance(error, StudyStoppedError):
                 raise StudyStoppedError(f"{error}\n{NOTHING_LEFT_MESSAGE} but logs in {self.path}") from None
             raise
 
-    def stop(self) -> int:
+    def stop_cluster(self) -> int:
         """Stop all that was started, and remove its secrets and Ray's files; logs stay until the next start.
 
         Drivers of studies that are its jobs get a signal first, and time to stop.
@@ -482,16 +482,16 @@ class LocalCluster(LocalClusterState):
         Returns:
             The number of processes.
         """
-        drivers = find_cluster_processes(self.mark, self.scratch, RAY_JOB_VARIABLE)
+        drivers = find_cluster_processes(self.cluster_mark, self.scratch, RAY_JOB_VARIABLE)
         signal_and_wait(drivers, signal.SIGTERM, 10.0)
-        everything = set[psutil.Process]().union(*(part.tree() for part in self.processes))
-        everything |= find_cluster_processes(self.mark, self.scratch)
+        everything = set[psutil.Process]().union(*(part.process_tree() for part in self.processes))
+        everything |= find_cluster_processes(self.cluster_mark, self.scratch)
         for part in reversed(self.processes):
-            part.kill(signal.SIGTERM)
+            part.signal_group(signal.SIGTERM)
         deadline = time.monotonic() + 10.0
-        while self.alive() and time.monotonic() < deadline:
+        while self.living_processes() and time.monotonic() < deadline:
             time.sleep(0.1)
-        signal_and_wait(everything | find_cluster_processes(self.mark, self.scratch), signal.SIGKILL, 10.0)
+        signal_and_wait(everything | find_cluster_processes(self.cluster_mark, self.scratch), signal.SIGKILL, 10.0)
         for child in self._children.values():
             with suppress(subprocess.TimeoutExpired):
                 child.wait(5)
@@ -539,7 +539,7 @@ class LocalCluster(LocalClusterState):
                     tell(f"{part.name} runs")
                 elif process.is_alive and time.monotonic() < deadline:
                     continue
-                elif attempt == part.tries or time.monotonic() > deadline:
+                elif attempt == part.max_starts or time.monotonic() > deadline:
                     raise StudyStoppedError(f"{part.name} does not come up. {self._log_tail(part)}")
                 else:
                     self._kill_failed_part(process)
@@ -580,7 +580,7 @@ class LocalCluster(LocalClusterState):
             except OSError as error:  # no memory or no number for one more process
                 raise StudyStoppedError(f"{part.name} cannot be started: {error.strerror}") from None
         self._children[started.pid] = started
-        process = StartedProcess.of(part.name, started.pid)
+        process = StartedProcess.from_pid(part.name, started.pid)
         self.processes.append(process)
-        self.save()
+        self.save_state()
         return process

@@ -49,7 +49,7 @@ class StudyLogShare:
         self._known: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
         self._ledger, self._read = hashlib.sha256(), 0
 
-    def create(self) -> None:
+    def create_share(self) -> None:
         """Make the log share, and remove those of studies that no longer exist.
 
         Raises:
@@ -69,9 +69,9 @@ class StudyLogShare:
             part.unlink(missing_ok=True)
             part.symlink_to(self._folder.path)
             part.replace(link)
-        self.renew()
+        self.renew_manifest()
 
-    def renew(self) -> None:
+    def renew_manifest(self) -> None:
         """Write the list of files anew."""
         document = {
             "format": FORMAT,
@@ -148,10 +148,10 @@ def share_study_while_running(folder: StudyFolder) -> Iterator[None]:
     def keep() -> None:
         while not over.wait(MANIFEST_RENEWAL_INTERVAL_S):
             with suppress(OSError):
-                share.renew()
+                share.renew_manifest()
 
     try:
-        share.create()
+        share.create_share()
     except (OSError, UserError) as error:
         tell(f"this study cannot be read from outside the cluster: {error}")
         yield
@@ -164,7 +164,7 @@ def share_study_while_running(folder: StudyFolder) -> Iterator[None]:
         over.set()
         thread.join()
         with suppress(OSError):
-            share.renew()
+            share.renew_manifest()
 
 
 def create_share_of_study(home: Home, name: str) -> dict[str, Any]:
@@ -176,6 +176,6 @@ def create_share_of_study(home: Home, name: str) -> dict[str, Any]:
     folder, logs = home.find_study(name), job_logs_folder()
     if logs is None:
         raise UserError("study share: is what a cluster's jobs run, to show a study to who has the cluster's token")
-    StudyLogShare(folder, logs).create()
+    StudyLogShare(folder, logs).create_share()
     document: dict[str, Any] = json.loads((logs / LOG_SHARES_FOLDER / name / MANIFEST_FILE).read_text(encoding="utf-8"))
     return document

@@ -65,7 +65,7 @@ class ShareManifest:
     files: Mapping[str, tuple[int, str]]
 
     @classmethod
-    def of(cls, name: str, document: Any) -> "ShareManifest":
+    def from_document(cls, name: str, document: Any) -> "ShareManifest":
         """Build a manifest from a log share's file.
 
         Raises:
@@ -110,15 +110,16 @@ class FetchOptions:
     """Which files of a study are wanted besides study file and ledger, and how they are downloaded.
 
     Attributes:
-        files: returns whether a further file is wanted; in the folders `READ_FOLDERS`, files that no longer exist are
+        files: returns whether a further file is wanted; in the folders `FOLDERS_READ_BY_DEFAULT`, files that no longer
+            exist are
             removed.
         own: whether a ledger here that has events of its own is kept.
         change: what is done with the study file before it is in its place.
     """
 
-    files: Callable[[str], bool]
-    own: bool = False
-    change: Callable[[Path], None] | None = None
+    is_wanted: Callable[[str], bool]
+    own_study: bool = False
+    change_file: Callable[[Path], None] | None = None
 
 
 def download_study(read: RemoteFileReader, manifest: ShareManifest, folder: Path, wish: FetchOptions) -> list[str]:
@@ -136,13 +137,13 @@ def download_study(read: RemoteFileReader, manifest: ShareManifest, folder: Path
         if needed not in manifest.files:
             raise UserError(f"{folder.name}: has no {needed} on the cluster, in {manifest.folder}")
     folder.mkdir(parents=True, exist_ok=True)
-    came = [LEDGER_FILE_NAME] if _download_ledger(read, manifest, folder / LEDGER_FILE_NAME, wish.own) else []
-    if _download_file(read, manifest, folder, STUDY_FILE_NAME, wish.change):
+    came = [LEDGER_FILE_NAME] if _download_ledger(read, manifest, folder / LEDGER_FILE_NAME, wish.own_study) else []
+    if _download_file(read, manifest, folder, STUDY_FILE_NAME, wish.change_file):
         came.append(STUDY_FILE_NAME)
     for name in sorted({*manifest.files} - {STUDY_FILE_NAME, LEDGER_FILE_NAME}):
-        if wish.files(name) and _download_file(read, manifest, folder, name):
+        if wish.is_wanted(name) and _download_file(read, manifest, folder, name):
             came.append(name)
-    for part in (part for part in FOLDERS_READ_BY_DEFAULT if wish.files(f"{part}/")):
+    for part in (part for part in FOLDERS_READ_BY_DEFAULT if wish.is_wanted(f"{part}/")):
         for path in (folder / part).glob("[!.]*"):
             if f"{part}/{path.name}" not in manifest.files:
                 path.unlink(missing_ok=True)
@@ -273,7 +274,7 @@ class RemoteStudy:
         self._nodes = list(dict.fromkeys(node for node in nodes if node))
         self._node = ""
 
-    def download(self, folder: Path, wish: FetchOptions) -> tuple[FetchOrigin, list[str]]:
+    def download_files(self, folder: Path, wish: FetchOptions) -> tuple[FetchOrigin, list[str]]:
         """Download what is new into a folder, and note there where it came from; return the note and the names.
 
         Raises:
@@ -283,7 +284,7 @@ class RemoteStudy:
         manifest = self._find_or_make_manifest()
         for left in reversed(range(MAX_DOWNLOAD_ATTEMPTS)):
             try:
-                came = download_study(self._read, manifest, folder, wish)
+                came = download_study(self._read_shared_file, manifest, folder, wish)
                 break
             except RemoteFileChangedError:
                 if not left:
@@ -315,12 +316,12 @@ class RemoteStudy:
     def _remote_python(self) -> str:
         return self._last.python if self._last else self._known.python if self._known else "python"
 
-    def _read(self, name: str, lines: int, most: int) -> Iterator[bytes]:
-        return self._head.file(self._node, f"{LOG_SHARES_FOLDER}/{self._name}/{WINDOW}/{name}", lines, most)
+    def _read_shared_file(self, name: str, lines: int, most: int) -> Iterator[bytes]:
+        return self._head.read_log_file(self._node, f"{LOG_SHARES_FOLDER}/{self._name}/{WINDOW}/{name}", lines, most)
 
     def _find_or_make_manifest(self) -> ShareManifest:
         """Return what there is to download; where no living node shares its files, start a job that does."""
-        lost = not self._nodes and (self._last is None or self._last.is_over)
+        lost = not self._nodes and (self._last is None or self._last.has_ended)
         for node in self._nodes:
             self._node = node
             try:
@@ -329,28 +330,28 @@ class RemoteStudy:
                 continue
             except NodeNotFoundError:
                 lost = True
-        if not lost or (self._last and not self._last.is_over):
+        if not lost or (self._last and not self._last.has_ended):
             what = f"{self._last.id}, {self._last.state}" if self._last else "no driver"
             why = "its driver has not made it yet"
-            if self._last and self._last.is_over:
+            if self._last and self._last.has_ended:
                 why = "no such study on the cluster: its driver ended before it made it, or it was deleted"
             raise RemoteStudyNotFoundError(f"{self._name}: {why} ({what})")
         return self._manifest_by_job()
 
     def _renewed_manifest(self) -> ShareManifest:
         """Return the manifest after a while: of the driver, where one runs, else of a job."""
-        if self._last and not self._last.is_over:
+        if self._last and not self._last.has_ended:
             time.sleep(1.5 * MANIFEST_RENEWAL_INTERVAL_S)
             return self._read_manifest()
         return self._manifest_by_job()
 
     def _read_manifest(self) -> ShareManifest:
-        data = b"".join(self._head.file(self._node, f"{LOG_SHARES_FOLDER}/{self._name}/{MANIFEST_FILE}"))
+        data = b"".join(self._head.read_log_file(self._node, f"{LOG_SHARES_FOLDER}/{self._name}/{MANIFEST_FILE}"))
         try:
             document: Any = json.loads(data)
         except (ValueError, RecursionError):
             document = None
-        return ShareManifest.of(self._name, document)
+        return ShareManifest.from_document(self._name, document)
 
     def _manifest_by_job(self) -> ShareManifest:
         """Return the manifest of a job that shares the study's files.
@@ -361,12 +362,12 @@ class RemoteStudy:
         from study.cluster.job_client import JobClient
 
         jobs = JobClient(self._head.address)
-        job = jobs.begin(
+        job = jobs.begin_command(
             ["share", self._name, "--json"], self._remote_python, self._last.environment if self._last else {}
         )
-        self._node = jobs.wait(job, SHARE_JOB_TIMEOUT_S, "answer").node or ""
+        self._node = jobs.wait_for_job(job, SHARE_JOB_TIMEOUT_S, "answer").node or ""
         try:
-            return ShareManifest.of(self._name, jobs.answer(job))
+            return ShareManifest.from_document(self._name, jobs.wait_for_answer(job))
         except StudyNotFoundError as error:
             submit = typed("submit", "FILE", "--address", self._head.address)
             raise RemoteStudyNotFoundError(f"{error} (on the cluster). A first one: {submit}") from None
@@ -395,16 +396,16 @@ class StudyMirror:
         key = re.sub(r"[^A-Za-z0-9.-]", "_", f"{parts.hostname}_{parts.port or ''}")
         self.home = Home(home.path / MIRRORS_FOLDER / key)
 
-    def update(self, head: ClusterHead, name: str, drivers: list[DriverJob]) -> FetchOrigin:
+    def update_study(self, head: ClusterHead, name: str, drivers: list[DriverJob]) -> FetchOrigin:
         """Download what is new of a study.
 
         Raises:
-            UserError: see `RemoteStudy.download`; or the local home cannot be written.
+            UserError: see `RemoteStudy.download_files`; or the local home cannot be written.
         """
         try:
             self.home.path.mkdir(parents=True, exist_ok=True)
             write_format(self.home.path)
-            found, _ = RemoteStudy(head, name, drivers, self.known(name)).download(
+            found, _ = RemoteStudy(head, name, drivers, self.known_origin(name)).download_files(
                 path_below(self.home.path, name), FetchOptions(is_read_by_default)
             )
             self._write_running_lease(name, found)
@@ -414,22 +415,22 @@ class StudyMirror:
             raise UserError(f"{error.filename or self.home.path}: {error.strerror}") from None
         return found
 
-    def known(self, name: str) -> FetchOrigin | None:
+    def known_origin(self, name: str) -> FetchOrigin | None:
         """Return where a study was found before; None: it was never read."""
         return fetch_origin(StudyFolder(path_below(self.home.path, name)))
 
-    def names(self) -> list[str]:
+    def study_names(self) -> list[str]:
         """Return the studies that were read, whether or not the cluster has them."""
-        return [folder.name for folder in self.home.studies() if self.known(folder.name)]
+        return [folder.name for folder in self.home.studies() if self.known_origin(folder.name)]
 
     def last_known_origin(self, name: str) -> FetchOrigin | None:
         """Return what `known` does, and mark the driver as running if it ran when the study was read."""
-        found = self.known(name)
+        found = self.known_origin(name)
         if found:
             self._write_running_lease(name, found)
         return found
 
-    def forget(self, name: str) -> None:
+    def remove_study(self, name: str) -> None:
         """Remove what was read of a study."""
         shutil.rmtree(path_below(self.home.path, name), ignore_errors=True)
 

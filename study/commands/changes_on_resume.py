@@ -39,7 +39,7 @@ def next_placement(folder: StudyFolder, record: StudyRecord, assignments: Iterab
     spec, document = folder.spec(), read_study_file(folder.spec_file)
     last = [(key, value, f"{key} of the last session") for key, value in record.placement.items()]
     for key, value, place in [*last, *changed]:
-        document.set(key, value, place)
+        document.override_key(key, value, place)
     apply_profile(document, None)
     told = check_and_complete_document(document)
     if (told.resources.gpu > 0) is not (spec.resources.gpu > 0):

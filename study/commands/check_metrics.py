@@ -105,7 +105,7 @@ def check_counts(spec: StudySpec, section: Section, counts: DatasetCounts) -> No
     """
     if counts.unknown or "val" not in counts.splits:
         return
-    val, facts = counts.splits["val"], spec.describe(section).facts_of_split("val")
+    val, facts = counts.splits["val"], spec.facts_of_data(section).facts_of_split("val")
     for place, metric in _named_metrics(spec):
         if empty := empty_cells_for(metric, val.classes, val.cells):
             possible = [

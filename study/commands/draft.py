@@ -167,7 +167,7 @@ def search_space(
     of colour where colour may be the bias.
 
     Args:
-        trained: what is trained on, as `study.models.facts_of_inputs`.
+        trained: what is trained on, as `study.models.facts_of_network_inputs`.
         rows: training rows of a table; None: not known, or no table.
     """
     names = [str(values["name"]) for values in labelled.values()]

@@ -59,7 +59,7 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     check_study_name(local)
     folder = StudyFolder(path_below(home.path, local))
     head = ClusterHead(address)
-    drivers = [job for job in head.jobs() if job.study == name]
+    drivers = [job for job in head.driver_jobs() if job.study == name]
     known = _known_origin(home, folder, name)
     if known is None and folder.path.exists():
         return _not_fetched(home, folder, RemoteStudy(head, name, drivers), name, address)
@@ -67,13 +67,13 @@ def fetch_study(home: Home, name: str, address: str, models: bool = False, renam
     reading = RemoteStudy(head, name, drivers, known or fetch_origin(StudyFolder(place)))
     wish = FetchOptions(
         lambda file: is_read_by_default(file) or not file.startswith("models/") or models,
-        own=known is not None,
-        change=None if local == name else _renamed(local),
+        own_study=known is not None,
+        change_file=None if local == name else _renamed(local),
     )
     try:
         home.path.mkdir(parents=True, exist_ok=True)
         write_format(home.path)
-        source, files = reading.download(place, wish)
+        source, files = reading.download_files(place, wish)
         StudyRecord.load(place / folder.ledger_file.name)  # raises where this version cannot read it
         if not known:
             home.check_name_is_free(local)
@@ -117,7 +117,7 @@ def _not_fetched(home: Home, folder: StudyFolder, reading: RemoteStudy, name: st
         UserError: it is another study, or the one on the cluster has gone on otherwise.
     """
     with TemporaryDirectory(prefix=f".{folder.name}.", dir=home.path) as place:
-        source, _ = reading.download(Path(place), FetchOptions(lambda file: False))
+        source, _ = reading.download_files(Path(place), FetchOptions(lambda file: False))
         there = (Path(place) / folder.ledger_file.name).read_bytes()
     here = folder.ledger_file.read_bytes() if folder.ledger_file.exists() else b""
     if here.startswith(there):
@@ -150,10 +150,10 @@ def _track_in_mlflow(home: Home, folder: StudyFolder) -> str | None:
     tracker = MlflowTracker(home, folder, results.spec)
     if not tracker.is_behind:
         return None
-    tracker.start()
+    tracker.start_following()
     with redirect_stdout(sys.stderr):  # the tracker prints when it waits
-        untracked = tracker.finish()
-    return untracked or tracker.attach(result_files(folder), lead_parts(results))
+        untracked = tracker.finish_writing()
+    return untracked or tracker.log_artifacts(result_files(folder), lead_parts(results))
 
 
 def check_not_there(folder: StudyFolder) -> None:
@@ -167,9 +167,9 @@ def check_not_there(folder: StudyFolder) -> None:
         return
     at, runs = f"when it was fetched, on {known.download_time_text}", known.was_running
     try:
-        drivers = [job for job in ClusterHead(known.address).jobs() if job.study == known.name]
+        drivers = [job for job in ClusterHead(known.address).driver_jobs() if job.study == known.name]
         if drivers:
-            at, runs = f"({drivers[-1].id})", not drivers[-1].is_over
+            at, runs = f"({drivers[-1].id})", not drivers[-1].has_ended
     except UserError:  # no answer: what was known at the fetch counts
         pass
     if runs:

@@ -28,12 +28,12 @@ def up(home: Home, nodes: int, cpus: int, gpus: int, console: Console | None) ->
 
     Raises:
         UserError: there is one already, or this machine has fewer cards or none that can be used.
-        StudyStoppedError, StartInterruptedError: see `LocalCluster.start`.
+        StudyStoppedError, StartInterruptedError: see `LocalCluster.start_cluster`.
     """
     prepare_mlflow_database(home)
     chosen = visible_gpus(gpus) if gpus else []
-    cluster = LocalCluster.of(home)
-    cluster.start(home, nodes, cpus, chosen, step_printer(console))
+    cluster = LocalCluster.of_home(home)
+    cluster.start_cluster(home, nodes, cpus, chosen, step_printer(console))
     return cluster
 
 
@@ -74,9 +74,9 @@ def down(home: Home) -> str:
     Raises:
         UserError: it runs on another machine.
     """
-    cluster = LocalCluster.left(home)
+    cluster = LocalCluster.remaining_of_home(home)
     was_there = bool(cluster.processes) or bool(cluster.files_to_remove())
-    count = cluster.stop()
+    count = cluster.stop_cluster()
     if not count:
         return "nothing ran; its secrets and files are removed" if was_there else "nothing to stop"
     told = f"stopped {count} processes; token and passwords are removed, its logs stay in {cluster.path}"
@@ -116,7 +116,7 @@ def lines(cluster: LocalClusterState) -> list[str]:
     lines = [
         f"{part.name:<10} {'runs' if part.is_alive else 'has ended'} (process {part.pid})" for part in cluster.processes
     ]
-    if not cluster.alive():
+    if not cluster.living_processes():
         return [*lines, "", "all of it has ended; what it left is removed by: study cluster down"]
     lines += [
         f"dashboard  {cluster.dashboard}",
@@ -133,8 +133,8 @@ def lines(cluster: LocalClusterState) -> list[str]:
 def _shell_variables(cluster: LocalClusterState) -> dict[str, str]:
     """Return the variables for programs that talk to the cluster, quoted for a shell; the password is in its file.
 
-    Those of `LOOPBACK_ALONE` are for Ray's own tools, which otherwise take 127.0.0.1 for a mistake.
+    Those of `KEEP_LOOPBACK_VARIABLES` are for Ray's own tools, which otherwise take 127.0.0.1 for a mistake.
     """
     password = f'"$(cat {shlex.quote(str(cluster.password_file))})"'
-    plain = {key: shlex.quote(value) for key, value in (cluster.environment() | KEEP_LOOPBACK_VARIABLES).items()}
+    plain = {key: shlex.quote(value) for key, value in (cluster.client_environment() | KEEP_LOOPBACK_VARIABLES).items()}
     return {**plain, "MLFLOW_TRACKING_PASSWORD": password, "STUDY_ADDRESS": cluster.dashboard}

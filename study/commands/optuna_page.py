@@ -99,7 +99,7 @@ def import_trials(storage: str, name: str, file: str, out: Path, top: int, renam
         values = {keys[parameter]: value for parameter, value in trial.params.items() if parameter in keys}
         given.append(validate_configuration(spec.space, values, YamlDocument(f"{name}, trial {trial.number}", {})))
     enqueued = [dict(params) for params in distinct_configurations([*spec.search.enqueue, *given])]
-    document.set("search.enqueue", enqueued, str(source))
+    document.override_key("search.enqueue", enqueued, str(source))
     check_and_complete_document(document)
     yaml = YAML()
     yaml.width = 120

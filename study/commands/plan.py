@@ -296,14 +296,14 @@ def plan(spec: StudySpec) -> Plan:
         baseline=search.baseline,
         baseline_outside=spec.space.values_outside(search.baseline or {}),
         enqueued=len(search.enqueue),
-        metric=", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.modes, strict=True)),
+        metric=", ".join(f"{name} ({mode})" for name, mode in zip(goal.metrics, goal.directions, strict=True)),
         constraints=search.constraints,
-        chosen_by=goal.rule if goal.has_several_metrics else None,
+        chosen_by=goal.front_choice_text if goal.has_several_metrics else None,
         groups=named_groups(spec),
         epoch=epochs.chosen_epoch_text(goal),
         limits=[f"{name} {value}" for name in ENDING if (value := getattr(search, name))],
         sampler=search.sampler,
-        early_stopping=stopping.model_dump() | {"words": RungSchedule(stopping, spec.epochs).words},
+        early_stopping=stopping.model_dump() | {"words": RungSchedule(stopping, spec.epochs).describe_in_words},
         budget=budget(spec),
         epochs_per_trial=spec.epochs,
         resources_per_trial=spec.resources.model_dump() | {"threads": threads},
@@ -313,9 +313,13 @@ def plan(spec: StudySpec) -> Plan:
 def budget(spec: StudySpec) -> Budget:
     """Return the trials of a study by stage and the epochs of all.
 
-    Expected is that early stopping prunes as many as it means to (`study.spec.rungs.Schedule`).
+    Expected is that early stopping prunes as many as it means to (`study.spec.rungs.RungSchedule`).
     """
-    search, rungs, seeds = spec.search, RungSchedule(spec.search.early_stopping, spec.epochs), len(spec.runs())
+    search, rungs, seeds = (
+        spec.search,
+        RungSchedule(spec.search.early_stopping, spec.epochs),
+        len(spec.runs_of_configuration()),
+    )
     baseline = int(search.baseline is not None)
     confirm = confirm_trials(spec, search.confirm, spec.trials)
     reported = [f"val/{name}" for name in spec.available_metrics[0]]
@@ -351,7 +355,7 @@ def budget(spec: StudySpec) -> Budget:
 def _weights(spec: StudySpec) -> list[str]:
     """Return a warning where a file of weights that the study names is not there; its trials could not begin."""
     try:
-        _ = spec.weights
+        _ = spec.initial_weight_files
     except UserError as error:
         return [f"the study cannot run yet: {error}"]
     return []
@@ -371,14 +375,14 @@ def _features(spec: StudySpec, counted: Sequence[DatasetCounts]) -> list[str]:
     sections = [model for at, model in enumerate(trunks) if model not in trunks[:at]]
     device, found = best_available_device() if spec.resources.gpu else torch.device("cpu"), []
     for section, counts in zip(spec.data_sections, counted, strict=True):
-        facts = spec.describe(section)
+        facts = spec.facts_of_data(section)
         if counts.unknown or facts.is_table:
             continue
         pictures = sum(split.samples for split in counts.splits.values())
         for model in sections:
             network = published_weights.architecture_name(model)
             network += " with the maps of its trained stages" if models.has_trained_stages(model) else ""
-            found.append(features.estimate_feature_cost(model, facts, pictures, device).words(network))
+            found.append(features.estimate_feature_cost(model, facts, pictures, device).describe_cost(network))
     return found
 
 
@@ -451,7 +455,7 @@ def text(plan: Plan) -> str:
 
 def _samples(spec: StudySpec, section: Section) -> tuple[DatasetCounts, list[str]]:
     """Return the cells of a data set, and warnings."""
-    counts, facts = cells.count_cells_of_dataset(section), spec.describe(section)
+    counts, facts = cells.count_cells_of_dataset(section), spec.facts_of_data(section)
     of_classes = [*data.user_file_notes(section), *positive_class_warnings(section, facts)]
     if counts.unknown:
         return counts, of_classes
@@ -485,7 +489,7 @@ def _cells(plan: Plan) -> list[str]:
 
 def _searched(spec: StudySpec, key: str) -> SearchedKey:
     described = cast(SearchedKey, spec.search.space[key].model_dump(exclude_none=True, exclude={"when"}))
-    if condition := spec.space.condition(key):
+    if condition := spec.space.condition_of_key(key):
         described["when"] = condition
     return described
 

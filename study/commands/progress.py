@@ -13,7 +13,7 @@ from study.ranking import Candidate, Results, ablation_steps
 from study.ranking.summary import first_failure
 from study.spec import StudySpec, objective
 from study.spec.objective import TrialScore
-from study.sweep import DRIVER_STEPS, LOADING, STARTING_RAY_STEP, STOPPING_MESSAGE
+from study.sweep import DRIVER_STEPS, LOADING_DATA_STEP, STARTING_RAY_STEP, STOPPING_MESSAGE
 from study.text import counted
 
 SEARCHING = "searching"
@@ -49,7 +49,7 @@ class StudyProgress:
     def __init__(self, spec: StudySpec, record: StudyRecord) -> None:
         self._spec, self._record = spec, record
         self._began = time.monotonic()
-        self._phase = STARTING_RAY_STEP if record.id else LOADING
+        self._phase = STARTING_RAY_STEP if record.id else LOADING_DATA_STEP
         self._begun = len(self._begun_trials())
         self._to_repeat: set[int] | None = None
         self._warned_of: tuple[int, list[str]] = 0, []
@@ -219,12 +219,16 @@ class StudyProgress:
         if spec.final_seeds is not None:
             return len(spec.final_seeds)
         configurations = self._n_planned_configurations()
-        return configurations * len(spec.runs()) + self._confirming(configurations) + self._n_ablation_trials()
+        return (
+            configurations * len(spec.runs_of_configuration())
+            + self._confirming(configurations)
+            + self._n_ablation_trials()
+        )
 
     def _is_fresh_known(self) -> bool:
         """Return whether it is known how many trials run on fresh seeds: at the latest, once the search is over."""
         searched = self._searched()
-        is_over = len(searched) >= self._n_planned_configurations() * len(self._spec.runs())
+        is_over = len(searched) >= self._n_planned_configurations() * len(self._spec.runs_of_configuration())
         are_ended = is_over and all(trial.state in ENDED_STATES for trial in searched)
         return are_ended or self._spec.final_seeds is not None or not self._is_fresh_open()
 
@@ -290,7 +294,7 @@ class StudyProgress:
         tries = self._n_planned_configurations()
         share = sum(trial.state == "complete" for trial in ended) / len(ended) if ended else 1.0
         fresh = self._confirming(math.ceil(tries * share))
-        return tries * len(spec.runs()) * mean + (fresh + self._n_ablation_trials()) * spec.epochs
+        return tries * len(spec.runs_of_configuration()) * mean + (fresh + self._n_ablation_trials()) * spec.epochs
 
 
 def n_configurations_to_try(record: StudyRecord) -> int:

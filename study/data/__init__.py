@@ -36,8 +36,8 @@ OptionalResult = TypeVar("OptionalResult")
 class DatasetModule(Protocol):
     """A data set's module. Users are shown the first line of its docstring, `NAME: what it is`.
 
-    `describe` returns the facts without reading the data; `load` returns the arrays, from `cache.load_or_build_dataset` if
-    reading is slow. A table has `shape=(columns,)` and rows of float32 that are already normalised. A module may also
+    `describe` returns the facts without reading the data; `load` returns the arrays, from `cache.load_or_build_dataset`
+    if reading is slow. A table has `shape=(columns,)` and rows of float32 that are already normalised. A module may also
     have:
 
         sources(options), or a tuple SOURCES    the files that it needs, each a `Source`
@@ -178,7 +178,9 @@ def user_files(data: Section) -> Sequence[Path]:
 
 
 def user_file_notes(data: Section) -> list[str]:
-    """Return sentences on what was decided about the user's files by no key; none where the module has no `user_file_notes`."""
+    """Return sentences on what was decided about the user's files by no key; none where the module has no
+    `user_file_notes`.
+    """
     return list(_call_optional_function(data, "notes", []))
 
 

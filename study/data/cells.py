@@ -149,7 +149,8 @@ def group_sizes(datasets: Mapping[str, Dataset]) -> GroupSizes | None:
     """Return the size of each cell of a study's data set, with names where it has names.
 
     Returns:
-        Without splits that have none; None without bias labels, for more than `MAX_STORED_GROUPS`, and for several data sets.
+        Without splits that have none; None without bias labels, for more than `MAX_STORED_GROUPS`, and for several data
+        sets.
     """
     if len(datasets) != 1:
         return None

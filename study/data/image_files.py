@@ -122,7 +122,8 @@ def median_image_side(files: Sequence[Path]) -> int | None:
 
 MIN_PHOTO_SIDE_PIXELS, MIN_COLOURED_SHARE, MAX_EQUAL_NEIGHBOUR_SHARE = 32, 0.05, 0.7
 """Limits for photographs: least usual side in pixels; least share of pixels whose colour channels differ by more than
-`GREY_TOLERANCE` of 255; share of equal neighbouring pixels from which on pictures are drawings. Share of coloured and of equal
+`GREY_TOLERANCE` of 255; share of equal neighbouring pixels from which on pictures are drawings. Share of coloured and
+of equal
 pixels: CIFAR-10 0.7 and 0.01, photographs of two million pixels 0.6 and 0.2, digits on a coloured ground 0.8 and 0.9.
 """
 

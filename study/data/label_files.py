@@ -152,7 +152,9 @@ def is_outside_folder(name: str) -> bool:
 
 
 def check_file_names(names: Iterable[str], path: Path, column: str) -> None:
-    """Raise a UserError if a name in a column `is_outside_folder` or is hidden; rows count from 1 without the header."""
+    """Raise a UserError if a name in a column `is_outside_folder` or is hidden; rows count from 1 without the
+    header.
+    """
     for row, name in enumerate(names, 1):
         if is_outside_folder(name):
             raise UserError(f"{path}: column {column!r}, row {row}: {quoted(name)} given, {INSIDE_FOLDER_HINT}")
@@ -188,7 +190,8 @@ def read_label_table(
 
 
 def read_user_table(path: Path, section: Section, dtype: Mapping[str, type] | None = None) -> "pd.DataFrame":
-    """Read a user's table as `read_typed_table` does; values are missing also where `missing_marks` or a blank cell says so.
+    """Read a user's table as `read_typed_table` does; values are missing also where `missing_marks` or a blank cell
+    says so.
 
     Args:
         section: the keys of its `data` section.

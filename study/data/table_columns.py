@@ -147,7 +147,8 @@ class ColumnEncoding:
     Attributes:
         values: texts that it may have, each with an input of its own, in their order; None: it holds numbers.
         mean, deviation: of the numbers of the training rows.
-        fills: whether a missing number counts as `mean`. A missing text counts as `MISSING_TEXT`, where that is a value.
+        fills: whether a missing number counts as `mean`. A missing text counts as `MISSING_TEXT`, where that is a
+            value.
     """
 
     name: str

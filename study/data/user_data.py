@@ -259,7 +259,7 @@ def read_table_labels(
         None,
         condition,
         target.class_names,
-        is_bias_is_bias_combined=several,
+        is_bias_combined=several,
         is_target_number=found is not None,
     )
     if options.bias is None:
@@ -286,8 +286,8 @@ def renumber_bias_by_class(labels: TableLabels, train: NDArray[np.int64]) -> Tab
     In earlier versions bias class k was that of class k. Names in their order ("eight", "five" beside "c0", "c1") say
     nothing of that; the training rows do. Bias classes are matched one to one, so that as many rows as
     possible are aligned. The order stays where classes and bias classes are named alike or are both whole numbers,
-    where there are not as many of one as of the other, and where a match aligns less than `MIN_ALIGNMENT_GAIN` of the rows more
-    than the order does.
+    where there are not as many of one as of the other, and where a match aligns less than `MIN_ALIGNMENT_GAIN` of the
+    rows more than the order does.
 
     Args:
         train: indices of the training rows.
@@ -608,7 +608,9 @@ def number_target_finding(table: "pd.DataFrame", options: UserDataOptions, path:
 
 
 def is_measured_number(column: "pd.Series", decimal: str) -> bool:
-    """Tell whether a column holds measured numbers: more than `MAX_GROUP_CODES`, and not codes that count from 0 or 1."""
+    """Tell whether a column holds measured numbers: more than `MAX_GROUP_CODES`, and not codes that count from 0 or
+    1.
+    """
     texts = sorted({*column} - {*label_files.MISSING_MARKS})
     values = _parse_finite_numbers(texts, decimal)
     if len(texts) <= MAX_GROUP_CODES or values is None:

@@ -406,7 +406,7 @@ def _check_jobs(address: str) -> Finding:
     from study.cluster.head import ClusterHead
 
     head = ClusterHead(address)
-    resources, studies = head.resources(), {job.study for job in head.jobs()}
+    resources, studies = head.nodes_and_resources(), {job.study for job in head.driver_jobs()}
     message = f"{address}: answers, token accepted, {resources['nodes']} nodes, {len(studies)} studies"
     return (
         Finding("Ray", "ok", message) if resources["nodes"] else Finding("Ray", "problem", message, "it needs a node")

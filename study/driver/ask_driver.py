@@ -36,15 +36,15 @@ class RequestAnswer:
 
     name: str
     request: DriverRequest
-    done: bool
-    words: str
+    is_met: bool
+    message: str
 
     def to_document(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         what: dict[str, Any] = {"kind": self.request.kind}
         what |= {"params": dict(self.request.params)} if self.request.kind == "enqueue" else {}
         what |= {"trial": self.request.trial} if self.request.kind == "stop" else {}
-        return {"name": self.name, "request": self.request.id, **what, "done": self.done, "words": self.words}
+        return {"name": self.name, "request": self.request.id, **what, "done": self.is_met, "words": self.message}
 
 
 def request_configuration(

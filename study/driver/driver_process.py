@@ -43,12 +43,12 @@ class DriverTask:
         detached: whether the driver goes on when that process ends.
     """
 
-    task: Callable[..., Any]
+    function: Callable[..., Any]
     home: Home
-    given: tuple[Any, ...]
-    named: dict[str, Any]
-    parent: int
-    detached: bool
+    positional_arguments: tuple[Any, ...]
+    keyword_arguments: dict[str, Any]
+    parent_pid: int
+    is_detached: bool
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class LedgerFollower:
         self.record = StudyRecord()
         self._tail = ledger.LedgerTail(folder.ledger_file)
 
-    def look(self) -> None:
+    def read_new_events(self) -> None:
         """Read what is new. Errors of the ledger are left to its driver to report."""
         with suppress(UserError, OSError):
             for line in self._tail.new_entries():
@@ -160,17 +160,17 @@ class DriverProcess:
                 self._process = subprocess.Popen(
                     python_command(DRIVER_PROGRAM, "drive", str(theirs.fileno())),
                     stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL if work.detached else None,
-                    stderr=subprocess.DEVNULL if work.detached else None,
+                    stdout=subprocess.DEVNULL if work.is_detached else None,
+                    stderr=subprocess.DEVNULL if work.is_detached else None,
                     pass_fds=[theirs.fileno()],
                     start_new_session=True,
                 )
             threading.Thread(target=self._exchange_messages, args=given, name="driver", daemon=True).start()
         except KeyboardInterrupt:
-            self.close()  # the closed pipe stops it; it has begun nothing
+            self.close_pipe()  # the closed pipe stops it; it has begun nothing
             raise StartInterruptedError(STOPPED_BEFORE_BEGIN_MESSAGE) from None
 
-    def follow(self, view: StudyView, until: Callable[[DriverMessage], bool] = lambda _: False) -> Any:
+    def follow_until_result(self, view: StudyView, until: Callable[[DriverMessage], bool] = lambda _: False) -> Any:
         """Show what the driver does until it has answered, and return what its task returned.
 
         Ctrl-C stops the driver cleanly, a second one at once, and a third one kills it.
@@ -203,16 +203,16 @@ class DriverProcess:
                         break
                     self._taken += 1
                 except KeyboardInterrupt:
-                    self._stop()
+                    self._pass_on_interrupt()
         if isinstance(message, ResultMessage | ErrorMessage | PipeClosedMessage):
-            self._wait()
+            self._wait_for_exit()
         if isinstance(message, ErrorMessage):
             raise message.error
         if isinstance(message, PipeClosedMessage):
             raise self._ended_error()
         return message.result if isinstance(message, ResultMessage) else None
 
-    def close(self) -> None:
+    def close_pipe(self) -> None:
         """Close the pipe: a driver that is not detached and has not ended then stops cleanly."""
         self._left.set()
 
@@ -236,7 +236,7 @@ class DriverProcess:
                 while not self._left.is_set():
                     there = pipe.poll(LEDGER_POLL_INTERVAL_S)
                     if self._followed:
-                        self._followed.look()
+                        self._followed.read_new_events()
                     if there:
                         self._handle_message(pipe.recv())
             except Exception:  # the pipe is closed, or an answer cannot be unpickled: the driver stops then
@@ -249,17 +249,17 @@ class DriverProcess:
                 LedgerFollower(StudyFolder(self._home.path / message.spec.name)) if message.is_there else None
             )
             if self._followed:
-                self._followed.look()
+                self._followed.read_new_events()
         self._messages.append((message, self._followed.record if self._followed else StudyRecord()))
         self._news.set()
 
-    def _stop(self) -> None:
+    def _pass_on_interrupt(self) -> None:
         """Pass on a Ctrl-C. A driver that hears no signals yet has begun nothing, and is killed."""
         self._stops += 1
         with suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGINT if self._messages and self._stops < 3 else signal.SIGKILL)
 
-    def _wait(self) -> None:
+    def _wait_for_exit(self) -> None:
         """Wait until the driver has ended; nothing that it does after its answer is needed."""
         try:
             self._process.wait(EXIT_TIMEOUT_S)
@@ -290,11 +290,11 @@ def run_in_driver_process(view: StudyView, home: Home, task: Callable[..., Any],
     Raises:
         Exception: what the task raised; and as `Driver.follow`.
     """
-    driver = DriverProcess(DriverTask(task, home, given, named, os.getpid(), detached=False))
+    driver = DriverProcess(DriverTask(task, home, given, named, os.getpid(), is_detached=False))
     try:
-        return driver.follow(view)
+        return driver.follow_until_result(view)
     finally:
-        driver.close()
+        driver.close_pipe()
 
 
 def start_detached_driver(
@@ -303,15 +303,15 @@ def start_detached_driver(
     """Do something that runs trials in a driver that goes on by itself, and wait until its first trials are to start.
 
     Args:
-        task: see `run_in_driver`.
+        task: see `run_in_driver_process`.
 
     Returns:
         Its study, and the number of its process; None where it has ended because there was nothing to run.
 
     Raises:
-        Exception: see `run_in_driver`; what happened until then.
+        Exception: see `run_in_driver_process`; what happened until then.
     """
-    driver = DriverProcess(DriverTask(task, home, given, named, os.getpid(), detached=True))
+    driver = DriverProcess(DriverTask(task, home, given, named, os.getpid(), is_detached=True))
     names: list[str] = []
 
     def begins(message: DriverMessage) -> bool:
@@ -320,9 +320,9 @@ def start_detached_driver(
         return isinstance(message, LineMessage) and message.text == PREPARING_DATA_STEP
 
     try:
-        ended = driver.follow(view, begins)
+        ended = driver.follow_until_result(view, begins)
     finally:
-        driver.close()
+        driver.close_pipe()
     return (ended, None) if ended else (StudyFolder(home.path / names[-1]), driver.pid)
 
 
@@ -337,12 +337,12 @@ def follow_running_study(view: StudyView, folder: StudyFolder) -> RunEnd:
     if not ledger.is_driver_running(file):
         raise UserError(f"{name}: is not running. Its state: {typed('status', name)}")
     spec, followed = folder.checked_spec(), LedgerFollower(folder)
-    followed.look()
+    followed.read_new_events()
     try:
         with view(spec.replace_placement(followed.record.placement), followed.record):
             while ledger.is_driver_running(file):
                 time.sleep(LEDGER_POLL_INTERVAL_S)
-                followed.look()
+                followed.read_new_events()
     except KeyboardInterrupt:
         raise StartInterruptedError(f"{name} goes on; to stop it: {typed('stop', name)}") from None
     return RunEnd(folder, spec, StudyRecord.load(file), None)
@@ -361,16 +361,16 @@ class ParentChannel:
         self._home = Home(Path())
         self._own: StudyView | None = None
 
-    def send(self, message: DriverMessage) -> None:
+    def send_message(self, message: DriverMessage) -> None:
         """Send a message to the parent, if it still listens."""
         with suppress(OSError), self._lock:
             self._pipe.send(message)
 
-    def receive(self) -> DriverTask:
+    def receive_task(self) -> DriverTask:
         """Receive the driver's task, once."""
         work: DriverTask = self._pipe.recv()
         self._home = work.home
-        if work.detached:
+        if work.is_detached:
             from rich.console import Console
 
             from study.commands.progress_view import ProgressView
@@ -378,7 +378,7 @@ class ParentChannel:
             self._own = ProgressView(Console())
         else:
             threading.Thread(
-                target=self._stop_when_parent_ends, args=(work.parent,), name="parent", daemon=True
+                target=self._stop_when_parent_ends, args=(work.parent_pid,), name="parent", daemon=True
             ).start()
         return work
 
@@ -396,8 +396,8 @@ class ParentChannel:
     def __call__(self, spec: StudySpec, record: StudyRecord) -> Iterator[Callable[[str], None]]:
         """Show a run at the parent and, where the driver is detached, in a file of the study's folder."""
         with ExitStack() as shown:
-            self.send(StudyShownMessage(spec, is_there=bool(record.id)))
-            says: list[Callable[[str], None]] = [lambda text: self.send(LineMessage(text))]
+            self.send_message(StudyShownMessage(spec, is_there=bool(record.id)))
+            says: list[Callable[[str], None]] = [lambda text: self.send_message(LineMessage(text))]
             if self._own and record.id:
                 self._redirect_output(self._home.path / spec.name / DETACHED_DRIVER_LOG)
                 says.append(shown.enter_context(self._own(spec, record)))
@@ -409,7 +409,7 @@ class ParentChannel:
             try:
                 yield tell_all
             finally:
-                self.send(StudyHiddenMessage())
+                self.send_message(StudyHiddenMessage())
 
     def _redirect_output(self, file: Path) -> None:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -428,14 +428,14 @@ def run_piped_task(number: int) -> int:
         Exception: what the task raised, if nobody waits for the answer any more.
     """
     channel = ParentChannel(number)
-    channel.send(SignalsHandledMessage())
+    channel.send_message(SignalsHandledMessage())
     is_alone = False
     try:
-        work = channel.receive()
-        is_alone = work.detached
-        result = work.task(work.home, *work.given, view=channel, **work.named)
+        work = channel.receive_task()
+        is_alone = work.is_detached
+        result = work.function(work.home, *work.positional_arguments, view=channel, **work.keyword_arguments)
     except (Exception, KeyboardInterrupt) as error:
-        channel.send(ErrorMessage(told := _portable_error(error)))
+        channel.send_message(ErrorMessage(told := _portable_error(error)))
         if is_alone:
             raise told from error
         return (
@@ -446,10 +446,10 @@ def run_piped_task(number: int) -> int:
     if isinstance(result, RunEnd):
         if is_alone:
             tell("\n".join(closing_lines(result)))
-        elif result.untracked:
-            channel.send(LineMessage(f"not everything is in MLflow: {result.untracked}"))
+        elif result.untracked_reason:
+            channel.send_message(LineMessage(f"not everything is in MLflow: {result.untracked_reason}"))
         result = result.folder
-    channel.send(ResultMessage(result))
+    channel.send_message(ResultMessage(result))
     return 0
 
 

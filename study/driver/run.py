@@ -62,10 +62,10 @@ def run_from_file(
     function: bytes | None = None,
     or_resume: bool = False,
 ) -> RunEnd:
-    """Run a new study; with `or_resume`, continue it where it exists. Other arguments are those of `start`.
+    """Run a new study; with `or_resume`, continue it where it exists. Other arguments are those of `run_new_study`.
 
     Raises:
-        UserError: see `start`; or the file cannot be used.
+        UserError: see `run_new_study`; or the file cannot be used.
     """
     with message_on_interrupt():
         check_ready(home, address)
@@ -94,7 +94,7 @@ def run_new_study(
     Raises:
         UserError: its name is taken, a trial does not fit the machine or its data cannot be loaded or have no
             metric that it looks at, or the cluster cannot be reached; nothing is left behind.
-        StudyStoppedError: see `study.sweep.driver.drive`; `study resume` tries again.
+        StudyStoppedError: see `study.sweep.driver.drive_study`; `study resume` tries again.
         StartInterruptedError: a signal came before the driver had the study.
     """
     with message_on_interrupt():
@@ -134,10 +134,10 @@ def start_or_resume(
     """Run a new study, or continue an existing one unless it is complete: for a job that its queue may start again.
 
     Args:
-        address, shared, function: see `start`.
+        address, shared, function: see `run_new_study`.
 
     Raises:
-        UserError: see `start`; or another study has its name.
+        UserError: see `run_new_study`; or another study has its name.
     """
     existing = next((folder for folder in home.studies() if folder.name == spec.name), None)
     if existing is None:
@@ -151,7 +151,7 @@ def start_or_resume(
         record.state == "complete" and not MlflowTracker(home, existing, spec).is_behind
     ):
         with share_study_while_running(existing):  # readable for others, as a study that runs
-            return RunEnd(existing, spec, record, None, ran=False)
+            return RunEnd(existing, spec, record, None, has_run_trials=False)
     return resume_study(home, spec.name, view, address=address, shared=shared)
 
 
@@ -204,15 +204,15 @@ def resume_study(
 
     Args:
         trials: how many more configurations the search tries, as `+50`, also if it was complete.
-        address: as for `start`; it need not be where the study ran before.
-        shared: as for `start`.
+        address: as for `run_new_study`; it need not be where the study ran before.
+        shared: as for `run_new_study`.
         assignments: `key=value` of what may change from here on, see `study.commands.changes_on_resume`.
         failed: let all that failed run again, also if the study was complete.
 
     Raises:
         UserError: there is no such study, it is complete and all in MLflow, or has failed and nothing else is left, or
             it runs; it cannot be extended, has nothing that failed, or what is assigned cannot change.
-        StudyStoppedError, StartInterruptedError: as for `start`.
+        StudyStoppedError, StartInterruptedError: as for `run_new_study`.
     """
     with message_on_interrupt(STOPPED_RESUMABLE_MESSAGE.format(name)):
         folder = home.find_study(name)
@@ -241,21 +241,21 @@ def resume_study(
             explain_resume_on_disk_error(folder),
             closing(Ledger(folder.ledger_file)),
         ):
-            if not is_cut_off and not tracker.is_behind and not tracker.is_lost() and is_told:
+            if not is_cut_off and not tracker.is_behind and not tracker.has_lost_runs() and is_told:
                 again = f". {extend_study.RETRY.format(name)}" if extend_study.failed_trials(record) else ""
                 further = "" if spec.final_seeds else f". To search on: study resume {name} --trials +10"
                 raise UserError(
                     f"{name}: complete, there is nothing to go on with. Its results: study report {name}{further}. A "
                     f"file that was changed since is another study: study run FILE --name NEW{again}"
                 )
-            tracker.start()
+            tracker.start_following()
             results = Results(spec, record)
             untracked = (
-                tracker.finish()
-                or tracker.attach(write_study_outputs(folder, results, datasets), lead_parts(results))
+                tracker.finish_writing()
+                or tracker.log_artifacts(write_study_outputs(folder, results, datasets), lead_parts(results))
                 or register_model(home, folder, results)
             )
-        return RunEnd(folder, spec, record, untracked, tracker.notes, ran=False)
+        return RunEnd(folder, spec, record, untracked, tracker.notes, has_run_trials=False)
 
 
 def confirm_study(
@@ -273,7 +273,7 @@ def confirm_study(
         top, seeds, rules: see `study.commands.extend_study.add_fresh_seeds`.
 
     Raises:
-        UserError: see `resume`; or nothing would be run, see `study.commands.extend_study.add_fresh_seeds`.
+        UserError: see `resume_study`; or nothing would be run, see `study.commands.extend_study.add_fresh_seeds`.
     """
     folder, spec = _study_to_continue(home, name, address)
     datasets = load_datasets(spec, view)
@@ -283,7 +283,7 @@ def confirm_study(
 
 
 def _study_to_continue(home: Home, name: str, address: str | None) -> tuple[StudyFolder, StudySpec]:
-    """Return a study of this home that is to run more trials, and its file; raise as `resume`."""
+    """Return a study of this home that is to run more trials, and its file; raise as `resume_study`."""
     folder = home.find_study(name)
     check_not_there(folder)
     spec = folder.checked_spec()
@@ -300,7 +300,7 @@ def run_ablation(
         The end of the run; None: all that is asked for had run.
 
     Raises:
-        UserError: see `resume`; or there is nothing to ablate, see `study.commands.ablate_study.plan_ablation`.
+        UserError: see `resume_study`; or there is nothing to ablate, see `study.commands.ablate_study.plan_ablation`.
     """
     folder, spec = _study_to_continue(home, name, address)
     datasets = load_datasets(spec, view)
@@ -319,7 +319,7 @@ def train_final(
         whole: whether a frozen network's weights are kept among the models' files.
 
     Raises:
-        UserError: see `start`; or the name belongs to another configuration.
+        UserError: see `run_new_study`; or the name belongs to another configuration.
     """
     if not whole and (trained := _finished_training(home, spec)) is not None:
         return trained
@@ -345,7 +345,7 @@ def _finished_training(home: Home, spec: StudySpec) -> RunEnd | None:
     seeds = {*final_training.trained_seeds(existing, spec, str(home.path)), *(spec.final_seeds or ())}
     missing = seeds - {trial.seed for trial in record.trials_of_stages("final") if trial.state == "complete"}
     is_cut_off = missing or not folder.report_page.exists() or not (spec.function or folder.card_file.exists())
-    return None if is_cut_off else RunEnd(folder, existing, record, None, ran=False)
+    return None if is_cut_off else RunEnd(folder, existing, record, None, has_run_trials=False)
 
 
 MAX_SHOWN_DIFFERENCES = 20
@@ -364,7 +364,7 @@ def run_remaining_studies(
 
     Args:
         tell: is given the place of each that is not over, from 1.
-        address, shared: see `study.driver.run.start`.
+        address, shared: see `study.driver.run.run_new_study`.
     """
     for number, spec in enumerate(specs, 1):
         if is_study_complete(home, spec):

@@ -64,7 +64,7 @@ def run_suite(
 
     Raises:
         UserError: it began with other settings, the address is no cluster's, or a study cannot start.
-        StudyStoppedError, StartInterruptedError: see `study.driver.run.start`; the same command goes on.
+        StudyStoppedError, StartInterruptedError: see `study.driver.run.run_new_study`; the same command goes on.
     """
     if address is not None and address.startswith(("http://", "https://")):
         raise UserError(f"--address {address}: a suite runs from within a cluster's network: auto, HOST:PORT")
@@ -74,10 +74,10 @@ def run_suite(
     write_suite_file(home, suite)
 
     def told(place: int) -> None:
-        tell(f"search {place} of {len(suite.cells)}: {suite.cells[place - 1].spec.name}")
+        tell(f"search {place} of {len(suite.studies)}: {suite.studies[place - 1].spec.name}")
 
     with _say_how_to_continue(given), SharedRay() as shared:
-        ends = list(run_remaining_studies(home, [cell.spec for cell in suite.cells], view, told, address, shared))
+        ends = list(run_remaining_studies(home, [cell.spec for cell in suite.studies], view, told, address, shared))
     found = suite_tables_so_far(home, suite)
     write_table_files(
         suite_folder(home, suite), "table", {ending: form(found) for ending, form in TABLE_WRITERS.items()}
@@ -85,7 +85,7 @@ def run_suite(
     return SuiteEnd(
         any(end.record.state not in ("complete", "failed") for end in ends),
         [end.spec.name for end in ends if end.record.state == "failed"],
-        [end.spec.name for end in ends if end.untracked],
+        [end.spec.name for end in ends if end.untracked_reason],
     )
 
 
@@ -115,7 +115,7 @@ def load_search_results(home: Home, cell: SuiteSearch) -> Results | None:
 
 
 def suite_folder(home: Home, suite: Suite) -> Path:
-    """Return the folder of a suite's tables and of its `MEMORY`."""
+    """Return the folder of a suite's tables and of its `SUITE_FILE`."""
     return path_below(home.suites_folder, suite.name)
 
 
@@ -158,7 +158,7 @@ def check_suite_unchanged(home: Home, suite: Suite) -> None:
     """
     memory = suite_folder(home, suite) / SUITE_FILE
     before = read_study_file(memory).values if memory.is_file() else {}
-    specs = (cell.spec for cell in suite.cells)
+    specs = (cell.spec for cell in suite.studies)
     if differing := [*_changed_parts(before, suite.to_document()), *key_differences(home, specs)]:
         raise UserError(
             f"{suite.name}: this suite began in {home.path} with other settings. Run this one under another `name`, or "
@@ -191,7 +191,7 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
     """Return how far each place of a suite's table is, the epochs left, and their time at the pace until now."""
     from study.sweep.ray_runtime import count_trials_at_once
 
-    studies = {cell.spec.name: load_search_results(home, cell) for cell in suite.cells}
+    studies = {cell.spec.name: load_search_results(home, cell) for cell in suite.studies}
     records = {
         place: [study.record if (study := studies[cell.spec.name]) else None for cell in cells]
         for place, cells in suite.searches_by_place.items()
@@ -226,10 +226,10 @@ def plan_suite(home: Home, suite: Suite) -> dict[str, Any]:
                 else {kind: count * pace / HOUR for kind, count in epochs_left.items()},
             }
         )
-    first = suite.cells[0].spec
+    first = suite.studies[0].spec
     return {
         "name": suite.name,
-        "searches": len(suite.cells),
+        "searches": len(suite.studies),
         "states": _counts_by_state(record for here in records.values() for record in here),
         "epochs_per_trial": first.epochs,
         "places": places,

@@ -23,7 +23,7 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.ranking import Results, summary
 from study.spec import StudySpec
-from study.sweep import LOADING, WRITING_REPORT_STEP
+from study.sweep import LOADING_DATA_STEP, WRITING_REPORT_STEP
 from study.sweep.ray_runtime import SharedRay, start_or_join_ray
 from study.text import tell, typed
 from study.tracking import MlflowTracker
@@ -84,9 +84,9 @@ class RunEnd:
     folder: StudyFolder
     spec: StudySpec
     record: StudyRecord
-    untracked: str | None
-    mended: Sequence[str] = ()
-    ran: bool = True
+    untracked_reason: str | None
+    mended_problems: Sequence[str] = ()
+    has_run_trials: bool = True
 
     @cached_property
     def results(self) -> Results:
@@ -103,7 +103,7 @@ def closing_lines(end: RunEnd) -> list[str]:
     folder, spec, record = end.folder, end.spec, end.record
     lines = ["", *summary.summary_lines(summary.summarise(end.results))]
     told = result_sentences.document(end.results)
-    if not end.ran:
+    if not end.has_run_trials:
         lines.insert(0, f"{spec.name} ran already: no trial ran now. To run it anew, give it another name: --name")
     lines += ["", *result_sentences.lines(told, but=("Next",))]
     beside = final_training.beside_baseline(folder, end.results)
@@ -128,10 +128,10 @@ def closing_lines(end: RunEnd) -> list[str]:
         ]
     else:
         lines += [*_first_failure_lines(end), *_resume_commands(end)]
-    if end.mended:
-        lines += ["", *end.mended]
-    if end.untracked:
-        lines += ["", f"not everything is in MLflow: {end.untracked}"]
+    if end.mended_problems:
+        lines += ["", *end.mended_problems]
+    if end.untracked_reason:
+        lines += ["", f"not everything is in MLflow: {end.untracked_reason}"]
         lines.append(f"nothing is lost; once MLflow answers again: study resume {spec.name}")
     return lines
 
@@ -254,7 +254,7 @@ def load_datasets(spec: StudySpec, view: StudyView) -> dict[str, Dataset]:
 
     check_initial_weights(spec, StudyRecord())
     with view(spec, StudyRecord()) as tell:
-        tell(LOADING)
+        tell(LOADING_DATA_STEP)
         datasets = data.load_datasets(spec.data_sections)
         _compute_frozen_features(spec, datasets, tell)
         return datasets
@@ -344,10 +344,10 @@ def run_session(
     """Run a study that is in the home: drive it, write its report and files, and bring everything into MLflow.
 
     Args:
-        placement: see `study.spec.study_spec.StudySpec.with_placement`; None: that of its last driver.
+        placement: see `study.spec.study_spec.StudySpec.replace_placement`; None: that of its last driver.
 
     Raises:
-        StudyStoppedError, StartInterruptedError, UserError: see `study.driver.run.start`.
+        StudyStoppedError, StartInterruptedError, UserError: see `study.driver.run.run_new_study`.
     """
     from study.sweep.driver import drive_study
 
@@ -362,7 +362,7 @@ def run_session(
         placed = spec.replace_placement(record.placement if placement is None else placement)
         tracker = MlflowTracker(home, folder, spec)
         say: Callable[[str], object] = tell  # until the view is there
-        tracker.start(MAX_HEAD_START_S, lambda text: say(text))
+        tracker.start_following(MAX_HEAD_START_S, lambda text: say(text))
         try:
             files = {}
             with view(placed, record) as say:
@@ -377,9 +377,11 @@ def run_session(
                     files = write_study_outputs(folder, Results(spec, record), datasets, report=shared is None)
         finally:
             if ledger.is_taken_over:
-                tracker.abandon()
-            untracked = tracker.finish(say)
+                tracker.abandon_ledger()
+            untracked = tracker.finish_writing(say)
         results = Results(spec, record)
         if files:
-            untracked = untracked or tracker.attach(files, lead_parts(results)) or register_model(home, folder, results)
+            untracked = (
+                untracked or tracker.log_artifacts(files, lead_parts(results)) or register_model(home, folder, results)
+            )
     return RunEnd(folder, spec, record, untracked, tracker.notes)

@@ -160,7 +160,8 @@ def fair_cclk(
     """Fair-CCLK (Eq. 8): negatives are samples of similar condition, so that the condition is no help.
 
     Arguments, forms, result and errors as for `weakly_supervised_cclk`; the condition is the sensitive attribute. A row
-    whose weights are all 0 has no negatives and counts 0 (see `weight_measures`). ValueError too for a single sample.
+    whose weights are all 0 has no negatives and counts 0 (see `kernel_weight_diagnostics`). ValueError too for a single
+    sample.
     """
     weights = _conditional_weights_of_views(
         views, bias, condition, kernel, sigma2, degree, ridge, form, kernel_gradient

@@ -15,7 +15,7 @@ differentiated once.
 
 Ranges of hyperparameters are checked where a study file is read. Every function can be differentiated once.
 
-Types and shapes of inputs are checked at each call (see `input_check`); a ValueError names what does not fit.
+Types and shapes of inputs are checked at each call (see `make_input_check`); a ValueError names what does not fit.
 
 Every function computes in float32 at least, also inside autocast: inputs are widened and autocast is off in it.
 """

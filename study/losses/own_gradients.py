@@ -119,7 +119,7 @@ def _pair_softplus_sums(scaled: Tensor, positive: Tensor, negative: Tensor) -> t
         rows = [pair_softplus_of_row(*row) for row in zip(scaled, positive, negative, strict=True)]
         totals, gradients = zip(*rows, strict=True)
         return torch.stack(totals), torch.stack(gradients)
-    few = max(PAIRS_PER_STEP // scaled.shape[-1] ** 2, 1)  # so many rows that their pairs are at most `PAIRS`
+    few = max(PAIRS_PER_STEP // scaled.shape[-1] ** 2, 1)  # so many rows that their pairs are at most `PAIRS_PER_STEP`
     parts = zip(scaled.split(few), positive.split(few), negative.split(few), strict=True)
     totals, gradients = zip(*(pair_softplus_of_masked_rows(*rows) for rows in parts), strict=True)
     return torch.cat(totals), torch.cat(gradients)
@@ -273,7 +273,7 @@ def _flatten_masks(masks: Tensor) -> Tensor:
 
 
 def cell_sums_in_turn(cosine: Tensor, one_class: Tensor, aligned: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what `sums_by_products` does, in two matrices used again."""
+    """Return what `cell_sums_by_matmul` does, in two matrices used again."""
     part = cosine * one_class
     near = part * aligned
     parts = [_sums_of_cell(near), _sums_of_cell(part.sub_(near))]

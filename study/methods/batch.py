@@ -30,14 +30,14 @@ class PerSampleBuffer(nn.Module):
         self.register_buffer("values", torch.full((0,), fill))
         self.register_load_state_dict_pre_hook(_resize_to_loaded_state)
 
-    def begin(self, samples: int) -> None:
+    def allocate(self, samples: int) -> None:
         """Allocate a value for each sample, all `fill`, on the device of the values so far."""
         self.values = torch.full((samples,), self.fill, device=self.values.device)
 
 
 def _resize_to_loaded_state(module: PerSampleBuffer, state: dict[str, Tensor], prefix: str, *_: Value) -> None:
     if (loaded := state.get(f"{prefix}values")) is not None and loaded.shape != module.values.shape:
-        module.begin(len(loaded))
+        module.allocate(len(loaded))
 
 
 # These diagnoses show where a contrastive loss does not work as intended: for which share of samples it has no effect.
@@ -81,8 +81,8 @@ class BatchLabels:
     """Labels of some training samples.
 
     Attributes:
-        target: classes, (B,), `UNKNOWN` for an unlabelled sample.
-        bias: bias classes, (B,), `UNKNOWN` where unknown; None: the data have none.
+        target: classes, (B,), `UNKNOWN_LABEL` for an unlabelled sample.
+        bias: bias classes, (B,), `UNKNOWN_LABEL` where unknown; None: the data have none.
         condition: continuous attributes, (B, K), or None.
         bias_features: of a bias-capturing model, (B, F), or None where labels are used.
         weight: of each in the loss of a classifier, (B,), see `study.methods.sample_weights`; None: all weigh 1.
@@ -99,11 +99,11 @@ class BatchLabels:
         bias = self.bias if self.bias_features is None else None
         return {"target": self.target, "bias": bias, "bias_features": self.bias_features}
 
-    def select(self, index: Tensor) -> "BatchLabels":
+    def select_samples(self, index: Tensor) -> "BatchLabels":
         """Select the labels of the samples at these positions."""
-        return self.map(lambda tensor: tensor[index])
+        return self.map_tensors(lambda tensor: tensor[index])
 
-    def map(self, function: Callable[[Tensor], Tensor]) -> "BatchLabels":
+    def map_tensors(self, function: Callable[[Tensor], Tensor]) -> "BatchLabels":
         """Apply a function to each tensor."""
         tensors = (self.target, self.bias, self.condition, self.bias_features, self.weight)
         return BatchLabels(*(None if tensor is None else function(tensor) for tensor in tensors))  # type: ignore[arg-type]
@@ -148,13 +148,13 @@ class Method(nn.Module, ABC):
     equalizes_odds: bool = False
     fits: str | None = None
 
-    def begin(self, train: BatchLabels) -> None:
+    def prepare_training(self, train: BatchLabels) -> None:
         """Prepare for training; called once before the first epoch with the labels of the whole training split."""
 
     def begin_epoch(self, epoch: int, epochs: int) -> None:
         """Prepare for an epoch; called before each, the first is 1, `epochs` is the last."""
 
-    def recording(self) -> Hashable | None:
+    def cuda_graph_key(self) -> Hashable | None:
         """Return a value that changes when the operations of a step of a full batch change.
 
         None: they depend on the batch, or on what a step left behind. As long as the value stays the same, one step can

@@ -31,7 +31,8 @@ class Adversary(nn.Module):
         self.layers = nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, bias_classes))
 
     def forward(self, features: Tensor, bias: Tensor) -> Tensor:
-        """Compute the cross entropy of predicting `bias` (B,), `UNKNOWN` left out, from `features` (B, F), a scalar.
+        """Compute the cross entropy of predicting `bias` (B,), `UNKNOWN_LABEL` left out, from `features` (B, F), a
+        scalar.
 
         The gradient into the features is reversed and multiplied by the weight; the adversary's own is not.
         """
@@ -74,7 +75,7 @@ class LinearClassifier(nn.Module):
         self.confusion: Tensor
         self.register_buffer("confusion", torch.zeros(facts.bias_classes or 1, facts.classes))
 
-    def begin(self, train: BatchLabels) -> None:
+    def prepare_training(self, train: BatchLabels) -> None:
         """Store the class shares per bias class of the training split (BiasBal)."""
         if self.balanced and train.bias is not None:
             counts = torch.zeros_like(self.confusion)
@@ -107,15 +108,15 @@ class ClassifierMethod(Method):
         self.weights, self.regulariser = options(TermWeights, method), build_regulariser(method)
         self.adversary = build_adversary(method, network.encoder.features, facts.bias_classes)
 
-    def begin(self, train: BatchLabels) -> None:
-        self.classifier.begin(train)
+    def prepare_training(self, train: BatchLabels) -> None:
+        self.classifier.prepare_training(train)
 
-    def recording(self) -> Hashable | None:
+    def cuda_graph_key(self) -> Hashable | None:
         return ()
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         features, labels = self.network.encoder(batch.views[0]), batch.labels
-        value = self.weights.contrast * self.classifier(features, labels)
+        value = self.weights.contrastive_factor * self.classifier(features, labels)
         if self.regulariser is not None and self.weights.lambda_ != 0:
             unit = functional.normalize(features, dim=1)[None]
             value = value + self.weights.lambda_ * self.regulariser(unit, labels.tensors_by_name())
@@ -153,7 +154,7 @@ class GroupDro(Method):
         self.register_buffer("group_weights", torch.full((groups,), 1 / groups))
         self.register_buffer("adjustment", torch.zeros(groups))
 
-    def begin(self, train: BatchLabels) -> None:
+    def prepare_training(self, train: BatchLabels) -> None:
         """Give the groups that there are equal weights, and store their adjustments by size."""
         sizes = self._sum_by_group(torch.ones_like(train.target, dtype=torch.float), train)
         self.group_weights = (sizes > 0) / (sizes > 0).sum()
@@ -204,7 +205,9 @@ class GroupAdversary(nn.Module):
         )
 
     def forward(self, features: Tensor, labels: BatchLabels) -> Tensor:
-        """Compute `group_error` of predicting the bias from features (B, F), their gradient reversed and weighted."""
+        """Compute `adversary_group_error` of predicting the bias from features (B, F), their gradient reversed and
+        weighted.
+        """
         if labels.bias is None:
             raise ValueError("laftr needs bias labels")
         kind = functional.one_hot(labels.target.clamp(min=0), self.classes).to(features.dtype)

@@ -36,7 +36,7 @@ class LossInputMaker(nn.Module):
         self.use_target = given(method, "use_target", True)
         self.cluster_of = PerSampleBuffer(0)
 
-    def begin(self, train: BatchLabels) -> None:
+    def prepare_training(self, train: BatchLabels) -> None:
         """Cluster the whole training split, where clusters are asked for."""
         if self.clusters and train.condition is not None:
             from sklearn.cluster import KMeans
@@ -63,7 +63,7 @@ class ContrastiveMethod(Method):
 
     Args:
         method: a complete, checked `method` section.
-        on_representation: see `InputMaker`.
+        on_representation: see `LossInputMaker`.
     """
 
     def __init__(self, method: Section, facts: Facts, network: Network, on_representation: bool) -> None:
@@ -89,17 +89,17 @@ class ContrastiveMethod(Method):
         self.adversary = build_adversary(method, network.encoder.features, facts.bias_classes)
         self.elsewhere = LossTerm.from_method(sup_con, method) if method.get("unknown_bias") == "sup_con" else None
 
-    def begin(self, train: BatchLabels) -> None:
-        self.inputs.begin(train)
+    def prepare_training(self, train: BatchLabels) -> None:
+        self.inputs.prepare_training(train)
         if self.elsewhere is not None and train.bias is not None:
             self.known = (train.bias != UNKNOWN_LABEL).cpu()
         if self.classifier is not None:
-            self.classifier.begin(train)
+            self.classifier.prepare_training(train)
 
     def begin_epoch(self, epoch: int, epochs: int) -> None:
         self.in_stage = epoch > epochs - self.stage_epochs
 
-    def recording(self) -> Hashable | None:
+    def cuda_graph_key(self) -> Hashable | None:
         return (self.in_stage,) if self.elsewhere is None else None
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
@@ -174,13 +174,13 @@ class ContrastiveMethod(Method):
         value, count = pair.new_zeros(()), int(known.sum())
         there, absent = (mask.nonzero().squeeze(1).to(pair.device, non_blocking=True) for mask in (known, ~known))
         if count > 1:
-            labels_of_known = labels.select(there).tensors_by_name()
+            labels_of_known = labels.select_samples(there).tensors_by_name()
             loss_inputs = labels_of_known if self.inputs.use_target else labels_of_known | {"target": None}
             value = value + count * self.loss(pair[:, there], first[:, there], loss_inputs, labels_of_known)
         if self.elsewhere is not None and len(known) - count > 1:
             target = labels.target[absent] if self.inputs.use_target else None
             rest = self.elsewhere(pair[:, absent], {"target": target})
-            value = value + (len(known) - count) * self.loss.weights.contrast * rest
+            value = value + (len(known) - count) * self.loss.weights.contrastive_factor * rest
         return value / len(known)
 
     def _add_adversary_loss(self, value: Tensor, features: Tensor, labels: BatchLabels) -> Tensor:

@@ -44,7 +44,7 @@ class TermWeights:
     ] = False
 
     @property
-    def contrast(self) -> float:
+    def contrastive_factor(self) -> float:
         """Factor of the first term."""
         return self.alpha**2 if self.alpha_squared and self.lambda_ != 0 else self.alpha
 
@@ -64,13 +64,13 @@ class LossTerm:
         return cls(function, {name: method[key] for name, key in parameters.items() if key in accepted & method.keys()})
 
     @cached_property
-    def tensors(self) -> frozenset[str]:
+    def accepted_tensors(self) -> frozenset[str]:
         """Named tensors that the function may be given."""
         _, *others = inspect.signature(self.function).parameters
         return frozenset(others) - {knob.key for knob in knobs(self.function)}
 
     def __call__(self, first: Tensor, inputs: NamedTensors) -> Tensor:
-        tensors = {name: inputs[name] for name in self.tensors if inputs.get(name) is not None}
+        tensors = {name: inputs[name] for name in self.accepted_tensors if inputs.get(name) is not None}
         return self.function(first, **tensors, **self.options)
 
 
@@ -93,12 +93,12 @@ class RegularisedLoss:
             labels: what the regulariser may ask for by name.
         """
         if self.regulariser is None or self.weights.lambda_ == 0:
-            return self.weights.contrast * self.contrastive(embeddings, inputs)
+            return self.weights.contrastive_factor * self.contrastive(embeddings, inputs)
         if features is embeddings:
             shared = {"similarity": gram_matrix(embeddings)}
             inputs, labels = {**inputs, **shared}, {**labels, **shared}
         contrast = self.contrastive(embeddings, inputs)
-        return self.weights.contrast * contrast + self.weights.lambda_ * self.regulariser(features, labels)
+        return self.weights.contrastive_factor * contrast + self.weights.lambda_ * self.regulariser(features, labels)
 
 
 NO_REGULARISER = "none"

@@ -35,7 +35,7 @@ class PassThroughEncoder(Encoder):
         self.features = int(np.prod(facts.shape)) if frozen is None else frozen.columns
 
     def forward(self, inputs: Tensor) -> Tensor:
-        return (inputs if self.frozen is None else self.frozen.rows(inputs)).flatten(1)
+        return (inputs if self.frozen is None else self.frozen.feature_rows(inputs)).flatten(1)
 
 
 class FittedClassifier(nn.Module):
@@ -61,9 +61,9 @@ class FittedClassifier(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """Return scores (B, classes), float64, for rows (B, F): the lowest for a class that training had none of."""
-        return torch.as_tensor(score_classes(self._read(), rows.cpu().numpy(), self._classes)).to(rows.device)
+        return torch.as_tensor(score_classes(self._read_model(), rows.cpu().numpy(), self._classes)).to(rows.device)
 
-    def _read(self) -> Any:
+    def _read_model(self) -> Any:
         """Read the stored model.
 
         Raises:
@@ -108,7 +108,7 @@ def score_classes(model: Any, rows: Any, classes: int) -> Any:
 
 
 class ReferenceMethod(Method):
-    """A fitted model as the classifier of the inputs that `PassThrough` passes on.
+    """A fitted model as the classifier of the inputs that `PassThroughEncoder` passes on.
 
     Args:
         fits: its name.

@@ -30,17 +30,19 @@ class ReferenceKind:
             chosen nor exported.
     """
 
-    words: str
+    description: str
     needs: Literal["nothing", "groups", "two"] = "nothing"
-    of_images: bool = False
+    suits_images: bool = False
     predicts_by_group: bool = False
 
 
 REFERENCES: Mapping[str, ReferenceKind] = {
-    "majority": ReferenceKind("the most frequent class for all", of_images=True),
-    "logistic_regression": ReferenceKind("logistic regression", of_images=True),
+    "majority": ReferenceKind("the most frequent class for all", suits_images=True),
+    "logistic_regression": ReferenceKind("logistic regression", suits_images=True),
     "logistic_regression_class_balanced": ReferenceKind("class-balanced logistic regression"),
-    "logistic_regression_cell_balanced": ReferenceKind("cell-balanced logistic regression", "groups", of_images=True),
+    "logistic_regression_cell_balanced": ReferenceKind(
+        "cell-balanced logistic regression", "groups", suits_images=True
+    ),
     "hist_gradient_boosting_class_balanced": ReferenceKind("class-balanced gradient boosting"),
     "threshold_optimizer": ReferenceKind("ThresholdOptimizer on logistic regression", "two", predicts_by_group=True),
     "exponentiated_gradient": ReferenceKind(

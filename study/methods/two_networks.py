@@ -27,7 +27,7 @@ class RunningLoss(PerSampleBuffer):
         super().__init__(UNSEEN_SAMPLE_LOSS)
         self.memory = memory
 
-    def update(self, index: Tensor, loss: Tensor) -> None:
+    def update_means(self, index: Tensor, loss: Tensor) -> None:
         """Update the means with the losses (B,) of the samples at these positions."""
         old = self.values[index]
         self.values[index] = torch.where(old < 0, loss, self.memory * old + (1 - self.memory) * loss)
@@ -37,7 +37,7 @@ class RunningLoss(PerSampleBuffer):
 
         Args:
             index: positions of the samples.
-            target: classes of all training samples, none `UNKNOWN`, (N,).
+            target: classes of all training samples, none `UNKNOWN_LABEL`, (N,).
         """
         largest = self.values.new_zeros(classes).scatter_reduce(0, target, self.values, "amax")
         return self.values[index] / largest[target[index]].clamp(min=MIN_DIVISOR)
@@ -60,10 +60,10 @@ class LearningFromFailure(Method):
         self.target: Tensor
         self.register_buffer("target", torch.zeros(0, dtype=torch.long), persistent=False)
 
-    def begin(self, train: BatchLabels) -> None:
+    def prepare_training(self, train: BatchLabels) -> None:
         self.target = train.target.clamp(min=0)  # a sample without label has no loss and changes no maximum
         for running in (self.running, self.biased_running):
-            running.begin(len(train.target))
+            running.allocate(len(train.target))
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         target = batch.labels.target
@@ -71,14 +71,16 @@ class LearningFromFailure(Method):
         loss = cross_entropy_per_sample(self.classifier(features), target)
         biased_loss = cross_entropy_per_sample(self.biased_classifier(biased_features), target)
         if self.training:
-            self.running.update(batch.index, loss.detach())
-            self.biased_running.update(batch.index, biased_loss.detach())
+            self.running.update_means(batch.index, loss.detach())
+            self.biased_running.update_means(batch.index, biased_loss.detach())
         biased_value = -torch.expm1(-self.q * biased_loss) / self.q if self.q else biased_loss
         count = (target != UNKNOWN_LABEL).sum().clamp(min=1)
-        value = (apply_sample_weights(self.weights(batch.index) * loss, batch.labels) + biased_value).sum() / count
+        value = (
+            apply_sample_weights(self.sample_weights(batch.index) * loss, batch.labels) + biased_value
+        ).sum() / count
         return value, {"encoder": features, "biased_encoder": biased_features}
 
-    def weights(self, index: Tensor) -> Tensor:
+    def sample_weights(self, index: Tensor) -> Tensor:
         """Compute W of the training samples at these positions, (B,)."""
         own = self.running.divide_by_class_maximum(index, self.target, self.classes)
         biased = self.biased_running.divide_by_class_maximum(index, self.target, self.classes)
@@ -111,30 +113,30 @@ class JustTrainTwice(Method):
         self.identifies, self.records = False, False
         self.mean_weight = torch.ones(())
 
-    def begin(self, train: BatchLabels) -> None:
-        self.wrong.begin(len(train.target))
+    def prepare_training(self, train: BatchLabels) -> None:
+        self.wrong.allocate(len(train.target))
 
     def begin_epoch(self, epoch: int, epochs: int) -> None:
         if epochs < 2:
             raise UserError("train.epochs: 1; just_train_twice trains twice, give at least 2")
         last = min(max(1, round(self.identification * epochs)), epochs - 1)
         self.identifies, self.records = epoch <= last, epoch == last
-        self.mean_weight = self._weights(self.wrong.values).mean()
+        self.mean_weight = self._sample_weights(self.wrong.values).mean()
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
         target = batch.labels.target
-        features = self._now().encoder(batch.views[0])
+        features = self._current_network().encoder(batch.views[0])
         logits = self.own_classifier()(features)
         losses = apply_sample_weights(cross_entropy_per_sample(logits, target), batch.labels)
         if self.records and self.training:
             self.wrong.values[batch.index] = (logits.argmax(1) != target) & (target != UNKNOWN_LABEL)
         if not self.identifies:
-            losses = losses * self._weights(self.wrong.values[batch.index]) / self.mean_weight
+            losses = losses * self._sample_weights(self.wrong.values[batch.index]) / self.mean_weight
         return losses.sum() / (target != UNKNOWN_LABEL).sum().clamp(min=1), {"encoder": features}
 
     def encoders(self) -> dict[str, Encoder]:
         """Return the encoder of the current stage."""
-        return {"encoder": self._now().encoder}
+        return {"encoder": self._current_network().encoder}
 
     def own_classifier(self) -> nn.Module:
         """Return the classifier of the current stage."""
@@ -151,10 +153,10 @@ class JustTrainTwice(Method):
     def set_extra_state(self, state: Tensor) -> None:
         self.identifies = bool(state)
 
-    def _now(self) -> Network:
+    def _current_network(self) -> Network:
         return self.first if self.identifies else self.network
 
-    def _weights(self, wrong: Tensor) -> Tensor:
+    def _sample_weights(self, wrong: Tensor) -> Tensor:
         return torch.where(wrong, self.upweight, 1.0)
 
 
@@ -173,7 +175,7 @@ class Wcl(Method):
         self.temperature, self.tau_plus, self.form = temperature, tau_plus, form
         self.network, self.biased = network, biased
 
-    def recording(self) -> Hashable | None:
+    def cuda_graph_key(self) -> Hashable | None:
         return ()
 
     def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:

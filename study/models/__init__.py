@@ -84,7 +84,7 @@ def why_network_unsuited(model: Mapping[str, Any], facts: Facts) -> str | None:
 def build_encoder(model: Mapping[str, Any], facts: Facts, begins: bool = True) -> "Encoder":
     """Build the encoder of a `model` section for a data set, freshly initialised from torch's generator.
 
-    Where the network is frozen it is what is trained on its rows of features (see `facts_of_inputs`).
+    Where the network is frozen it is what is trained on its rows of features (see `facts_of_network_inputs`).
 
     Args:
         begins: load the weights that the section names, if it names any; False: the caller loads others.
@@ -133,7 +133,7 @@ def _feature_width(section: tuple[tuple[str, Any], ...], shape: tuple[int, ...])
     if not has_trained_stages(model):
         return columns_before_features(model) + network.features
     assert isinstance(network, Backbone)  # no other network has the key
-    return network.eval().rows(torch.empty(1, *shape, device="meta")).shape[1]
+    return network.eval().feature_rows(torch.empty(1, *shape, device="meta")).shape[1]
 
 
 DEFAULT_IMAGE_SHAPE = (3, 32, 32)

@@ -34,7 +34,7 @@ class Backbone(Encoder):
     Its state holds nothing of the normalisation: that follows from the options.
 
     Args:
-        net: with its classifier, torchvision's of `CLASSES` outputs.
+        net: with its classifier, torchvision's of `TORCHVISION_CLASS_COUNT` outputs.
         architecture: its name.
         options: of the `model` section.
         facts: of the data.
@@ -63,7 +63,7 @@ class Backbone(Encoder):
         features: Tensor = self.net(images if scale is None or shift is None else images * scale + shift)
         return features
 
-    def rows(self, images: Tensor) -> Tensor:
+    def feature_rows(self, images: Tensor) -> Tensor:
         """Convert images (B, C, H, W) to rows (B, M + E + L + F).
 
         They hold the maps that trained stages take, if there are such, features of early layers and of late stages,
@@ -90,7 +90,7 @@ class Backbone(Encoder):
 class TrainedStages(Encoder):
     """The stages behind a module, with batch norm as it is: from its maps (B, C, H, W) to rows (B, L + F).
 
-    They hold the features of those among `LATE_STAGES`, averaged over the image, and those of the last layer.
+    They hold the features of those among `LATE_STAGE_MODULES`, averaged over the image, and those of the last layer.
 
     Args:
         backbone: whose stages are copied.

@@ -15,7 +15,7 @@ class Encoder(nn.Module):
 
     features: int
     lr_factor: float = 1.0
-    decays: bool = True
+    uses_weight_decay: bool = True
 
 
 def init_kaiming(module: nn.Module) -> None:
@@ -49,7 +49,7 @@ class Network(nn.Module):
 
     Attributes:
         encoder: its features are what a classifier is trained on.
-        head: see `build_head`.
+        head: see `build_projection_head`.
     """
 
     def __init__(self, encoder: Encoder, options: HeadOptions) -> None:

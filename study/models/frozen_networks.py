@@ -76,7 +76,7 @@ class LayersOnFrozenNetwork(Encoder):
         own, varies = squares.sqrt(), squares > 0
         self.deviation.copy_((own * own[varies].mean()).sqrt().where(varies, 1.0))
 
-    def rows(self, inputs: Tensor) -> Tensor:
+    def feature_rows(self, inputs: Tensor) -> Tensor:
         """Return all features of rows, without maps, float32 (B, E + L + F)."""
         return inputs[:, -self.columns :].float()
 

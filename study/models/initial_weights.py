@@ -141,11 +141,13 @@ LocatedFile = tuple[str, str]
 """Path and sha256 of a file."""
 
 _located_files: dict[str, LocatedFile] = {}
-"""Files that another process found, by `_key`: a worker of Ray runs in a folder of its own."""
+"""Files that another process found, by `_weights_key`: a worker of Ray runs in a folder of its own."""
 
 
 def locate_weights(sections: Iterable[Mapping[str, Any]]) -> dict[str, LocatedFile]:
-    """Find the weights of `model` sections, for `use_located_weights` in another process; raises as `find_file`."""
+    """Find the weights of `model` sections, for `use_located_weights` in another process; raises as
+    `find_weights_file`.
+    """
     files_of = {
         _weights_key(model): find_weights_file(model)[0] for model in sections if model.get("weights") is not None
     }
@@ -155,7 +157,7 @@ def locate_weights(sections: Iterable[Mapping[str, Any]]) -> dict[str, LocatedFi
 def use_located_weights(told: Mapping[str, LocatedFile]) -> None:
     """Look for weights first where another process found them, then where a user's paths lead.
 
-    `load_into` refuses a file whose content has changed since.
+    `load_weights_into` refuses a file whose content has changed since.
     """
     _located_files.update(told)
 
@@ -217,7 +219,8 @@ def load_weights_into(encoder: "Encoder", model: Mapping[str, Any]) -> None:
     """Load the weights of a `model` section into its encoder; the layer of a classifier in the file is left out.
 
     Raises:
-        UserError: as `describe`; or the file does not hold weights, not those of this network, values that are not
+        UserError: as `describe_weights_file`; or the file does not hold weights, not those of this network, values that
+            are not
             finite, or other weights than when the study was started.
     """
     from study.models.backbone_network import Backbone

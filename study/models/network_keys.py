@@ -74,7 +74,7 @@ LAST_FROZEN_LAYER: Mapping[str, Mapping[str, tuple[str, int]]] = {
 
 
 def late_stages_width(model: Mapping[str, Any], stages: int) -> int:
-    """Return the number of features of the last `stages` of `LATE_STAGES`."""
+    """Return the number of features of the last `stages` of `LATE_STAGE_MODULES`."""
     known = LATE_STAGE_MODULES.get(published_weights.architecture_name(model), ())
     return sum(width for _, width in known[len(known) - stages :])
 

@@ -192,10 +192,10 @@ class BagNet(Encoder):
         self.features = inputs
         init_kaiming(self)
 
-    def patches(self, images: Tensor) -> Tensor:
+    def patch_features(self, images: Tensor) -> Tensor:
         """Compute features (B, features, rows, columns): that at (i, j) sees the patch with the corner 8 * (i, j)."""
         maps: Tensor = self.layers(images)
         return maps
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.patches(images).mean((2, 3))
+        return self.patch_features(images).mean((2, 3))

@@ -63,7 +63,7 @@ class LedgerStorage(FixedTrialsStorage):
         self._folder, self._length = folder, -1
         spec = folder.spec()
         directions = [
-            StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in spec.objective.modes
+            StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE for mode in spec.objective.directions
         ]
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         study = optuna.create_study(storage=self, study_name=spec.name, directions=directions)
@@ -134,7 +134,9 @@ def _to_frozen_trial(
     found = FrozenTrial(
         place, state, None, began, ended, params, known, attributes, {}, course, trial_id=place, values=values
     )
-    for name, excess in zip(spec.search.constraints, candidate.score.excesses if candidate else (), strict=False):
+    for name, excess in zip(
+        spec.search.constraints, candidate.score.constraint_violations if candidate else (), strict=False
+    ):
         found.set_constraint(name, excess)
     return found
 

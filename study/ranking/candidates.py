@@ -103,7 +103,7 @@ class FittedReference:
     @property
     def words(self) -> str:
         """Name within a sentence."""
-        return self.kind.words
+        return self.kind.description
 
     @property
     def label(self) -> str:
@@ -250,19 +250,19 @@ def mean_score(goal: Objective, trials: Sequence[TrialRecord]) -> TrialScore | N
     if not all(trial.reports for trial in trials) or not trials:
         return None
     if len(trials) == 1:
-        return goal.score(epochs.chosen_metrics(goal, trials[0]))
+        return goal.score_of_report(epochs.chosen_metrics(goal, trials[0]))
     means: dict[str, float | None] = {}
     for name in goal.needed_metrics:
         values = [value for trial in trials if (value := epochs.chosen_metric(goal, trial, name)) is not None]
         means[name] = statistics.fmean(values) if len(values) == len(trials) else None
-    return goal.score(means)
+    return goal.score_of_report(means)
 
 
 def is_better(one: TrialScore, other: TrialScore) -> bool:
     """Return whether a score is better: less violation, then more gain; with several metrics, whether it dominates."""
     if one.has_single_metric:
-        return (one.violation, -one.gains[0]) < (other.violation, -other.gains[0])
-    return one.dominates(other)
+        return (one.total_violation, -one.values_to_maximise[0]) < (other.total_violation, -other.values_to_maximise[0])
+    return one.constrained_dominates(other)
 
 
 def is_incumbent(spec: StudySpec, candidate: Candidate | FittedReference) -> bool:

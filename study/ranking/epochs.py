@@ -49,10 +49,10 @@ class EpochChoice:
         """Take in the next epoch's metrics, and return whether it is the chosen one now."""
         self.heard += 1
         if self._goal.window is None:  # a million reports are heard again when a large study is resumed
-            self.epoch, self.score = self.heard, self._goal.score(report)
+            self.epoch, self.score = self.heard, self._goal.score_of_report(report)
             return True
         self._recent.append({name: _finite_or_none(report.get(name)) for name in self._goal.needed_metrics})
-        score = self._goal.score({name: _mean(self._recent, name) for name in self._goal.needed_metrics})
+        score = self._goal.score_of_report({name: _mean(self._recent, name) for name in self._goal.needed_metrics})
         before = self.score if self.heard > self._goal.window else None
         if before is not None and (score is None or not _is_better(score, before)):
             return False
@@ -62,7 +62,11 @@ class EpochChoice:
     def state_dict(self) -> "ChoiceState":
         """Return the state as plain values."""
         score = self.score
-        parts = None if score is None else [list(part) for part in (score.values, score.gains, score.excesses)]
+        parts = (
+            None
+            if score is None
+            else [list(part) for part in (score.values, score.values_to_maximise, score.constraint_violations)]
+        )
         return {"heard": self.heard, "epoch": self.epoch, "score": parts, "recent": list(self._recent)}
 
     def load_state_dict(self, state: "ChoiceState") -> None:
@@ -135,4 +139,4 @@ def _finite_or_none(number: float | None) -> float | None:
 
 
 def _is_better(score: TrialScore, other: TrialScore) -> bool:
-    return (score.violation, -score.gains[0]) < (other.violation, -other.gains[0])
+    return (score.total_violation, -score.values_to_maximise[0]) < (other.total_violation, -other.values_to_maximise[0])

@@ -139,12 +139,12 @@ def max_picked_configurations(
 def _rule_objective(rule: SelectionRule, own: Objective) -> Objective:
     """Return the objective of a rule in the study's place: as it would have searched by it, all else equal."""
     name = f"val/{rule.metric}"
-    limits = (MetricConstraint.parse(f"val/{rule.limit}"),) if rule.limit else ()
-    return replace(own, metrics=(name,), modes=(direction(name) or "max",), constraints=limits)
+    limits = (MetricConstraint.from_text(f"val/{rule.limit}"),) if rule.limit else ()
+    return replace(own, metrics=(name,), directions=(direction(name) or "max",), constraints=limits)
 
 
 def _tie_key(score: TrialScore) -> tuple[object, ...]:
-    return score.violation, score.gains
+    return score.total_violation, score.values_to_maximise
 
 
 def _own_rule_name(own: Objective) -> str:

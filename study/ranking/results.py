@@ -132,7 +132,7 @@ class Results:
             self.scored_candidates[place]
             for place in objective.front_positions([score for _, score in self.scored_candidates])
         ]
-        return sorted(on_front, key=lambda pair: -pair[1].gains[0])
+        return sorted(on_front, key=lambda pair: -pair[1].values_to_maximise[0])
 
     @property
     def candidates_to_test(self) -> list[Candidate]:
@@ -191,7 +191,7 @@ class Results:
             FittedReference(
                 one.name,
                 {name: value for name, value in one.metrics.items() if not name.startswith(hidden)},
-                goal.score(one.metrics),
+                goal.score_of_report(one.metrics),
                 one.draws or {},
             )
             for one in events
@@ -373,7 +373,7 @@ class Results:
             return None if reference is None else self._compute_standing(reference)
         first = next(iter(self._ranked_without_margin), None)
         score = first and (first.confirmed_score if self.is_confirmed else first.score)
-        dominates = bool(score and reference.score and reference.score.dominates(score))
+        dominates = bool(score and reference.score and reference.score.constrained_dominates(score))
         return AnyStanding(reference, (), self.spec.search.margin) if dominates else None
 
     def _compute_standing(self, reference: FittedReference | None) -> AnyStanding | None:
@@ -384,13 +384,21 @@ class Results:
             if (score := candidate.confirmed_score if confirmed else candidate.score)
         ]
         if rivals and reference and (own := reference.score):
-            better = sum((score.violation, -score.gains[0]) < (own.violation, -own.gains[0]) for _, score in rivals)
+            better = sum(
+                (score.total_violation, -score.values_to_maximise[0])
+                < (own.total_violation, -own.values_to_maximise[0])
+                for _, score in rivals
+            )
             rivals.insert(better, (reference, own))
         place = next((at for at, (one, _) in enumerate(rivals) if is_incumbent(self.spec, one)), None)
-        if place is None or rivals[place][1].violation > rivals[0][1].violation:
+        if place is None or rivals[place][1].total_violation > rivals[0][1].total_violation:
             return None
         incumbent, own = rivals[place]
-        gains = [(one, score.gains[0] - own.gains[0]) for one, score in rivals[:place] if isinstance(one, Candidate)]
+        gains = [
+            (one, score.values_to_maximise[0] - own.values_to_maximise[0])
+            for one, score in rivals[:place]
+            if isinstance(one, Candidate)
+        ]
         ahead = [
             CandidateLead(each, gain, *difference_standard_error(self.spec, each, incumbent, confirmed))
             for each, gain in gains
@@ -417,7 +425,7 @@ class Results:
         """Return a configuration by its trials; None where one of them is not complete."""
         spec, record = self.spec, self.record
         seeds = [trial, *record.repeat_trials(trial.number, "replicate")]
-        needed = 1 if trial.stage == "final" else len(spec.runs())
+        needed = 1 if trial.stage == "final" else len(spec.runs_of_configuration())
         score = mean_score(spec.objective, seeds)
         if score is None or len(seeds) < needed or any(each.state != "complete" for each in seeds):
             return None
@@ -426,7 +434,9 @@ class Results:
         if joined is not None and set(joined.runs) == {each.number for each in repeats}:
             values = statistics_by_metric(spec.objective, repeats, joined)
             if all(name in values for name in spec.objective.needed_metrics):
-                means = spec.objective.score({name: values[name].mean for name in spec.objective.needed_metrics})
+                means = spec.objective.score_of_report(
+                    {name: values[name].mean for name in spec.objective.needed_metrics}
+                )
                 return Candidate(trial, score.values[0], score, seeds, repeats, values[spec.metric], means, joined)
         confirmed = seed_statistics(epochs.chosen_metric(spec.objective, each, spec.metric) for each in repeats)
         means = mean_score(spec.objective, repeats)

@@ -42,7 +42,9 @@ class Selection:
         if self.trial is not None:
             return "its number, given by the user"
         own = spec.objective
-        by_rule = f"front of {', '.join(own.metrics)}, {own.rule}" if own.has_several_metrics else spec.metric
+        by_rule = (
+            f"front of {', '.join(own.metrics)}, {own.front_choice_text}" if own.has_several_metrics else spec.metric
+        )
         by_rule += f": {spec.margin_rule}" if spec.margin_rule else ""
         metrics = f"front of {', '.join(self.pareto)}" if self.pareto else self.by or by_rule
         limits = [*self.where, *(spec.search.constraints if self.pareto or self.by else [])]
@@ -72,7 +74,7 @@ def select_candidates(results: Results, choice: Selection) -> list[Candidate]:
     confirmed = results.is_confirmed and (of_study or not choice.pareto)
     fresh = {candidate.trial.number for candidate in ranked if confirmed and candidate.confirm_trials}
     scored = _score_candidates(goal, ranked, fresh)
-    chosen = [candidate for candidate, score in scored if score.violation == 0]
+    chosen = [candidate for candidate, score in scored if score.total_violation == 0]
     if limits and scored and not chosen:
         raise UserError(_no_match_message(spec, goal, scored))
     if choice.pareto or choice.by:
@@ -124,7 +126,7 @@ def _check_selection(choice: Selection) -> None:
 
 def _parse_limit(text: str) -> MetricConstraint:
     try:
-        return MetricConstraint.parse(text)
+        return MetricConstraint.from_text(text)
     except ValueError as error:
         raise UserError(f"--where: {text!r} given, {error}") from None
 
@@ -147,7 +149,7 @@ def _check_metrics(spec: StudySpec, ranked: Iterable[Candidate], names: Iterable
 
 def _metric_direction(spec: StudySpec, metric: str) -> Direction:
     if metric in spec.objective.metrics:
-        return spec.objective.modes[spec.objective.metrics.index(metric)]
+        return spec.objective.directions[spec.objective.metrics.index(metric)]
     direction = spec.direction(metric)
     if direction is None:
         raise UserError(
@@ -176,11 +178,11 @@ def _candidate_of_trial(results: Results, ranked: Sequence[Candidate], number: i
 
 def _no_match_message(spec: StudySpec, goal: Objective, scored: Sequence[tuple[Candidate, TrialScore]]) -> str:
     """Return the message that no configuration keeps the limits, with the one that comes closest."""
-    candidate, score = min(scored, key=lambda pair: pair[1].violation)
+    candidate, score = min(scored, key=lambda pair: pair[1].total_violation)
     values = zip(goal.metrics, score.values, strict=True)
     values_text = ", ".join(f"{name} {value:.4g}" for name, value in values)
     limits = " and ".join(map(str, goal.constraints))
     return (
         f"{spec.name}: none of {len(scored)} complete configurations keeps {limits}. "
-        f"Trial {candidate.trial.number} comes closest, it misses by {score.violation:.4g}: {values_text}"
+        f"Trial {candidate.trial.number} comes closest, it misses by {score.total_violation:.4g}: {values_text}"
     )

@@ -69,7 +69,7 @@ def reproduce(home: Home, table: str, request: Request, view: StudyView) -> RunE
 
     Raises:
         UserError: there is no such table, nothing of it can be run here, a study of that name has other settings, or
-            see `study.driver.run.start`.
+            see `study.driver.run.run_new_study`.
     """
     _check_can_run(table)
     return next(run_remaining_studies(home, [_study_to_run(home, table, request, request.name or table)], view), None)
@@ -109,7 +109,7 @@ def compared_readings(home: Home, table: str, request: Request, readings: str) -
         results = Results(spec, StudyRecord.load(folder.ledger_file) if folder else StudyRecord())
         as_read = paper_table.model_copy(update={"metrics": of.metrics, "values": of.values})
         found[reading] = build_reproduction(as_read, results, load_study(table, reading=reading))
-        if folder and not of.reads:
+        if folder and not of.is_reevaluation_only:
             write(found[reading], folder.report_folder)
     return compare(paper_table, declared, studies, found)
 

@@ -37,7 +37,7 @@ from study.ranking import Results, SeedStatistics
 from study.spec import StudySpec, load_study
 from study.spec.load import declared_readings
 from study.spec.paper_readings import is_study_by_reading
-from study.spec.sampler_facts import sampler_capabilities
+from study.spec.sampler_capabilities import sampler_capabilities
 from study.spec.space import iterate_grid_cells
 from study.text import counted, escaped, flat
 

@@ -98,12 +98,12 @@ def validate_configuration(
     for key in given:
         if key not in space.domains:
             message = f"is not searched. {nearest(key, space.domains)}Allowed: {', '.join(space.domains) or 'none'}"
-            problems.add((key,), message)
+            problems.add_problem((key,), message)
         elif key not in params:
             deciding = {other: value for other, value in params.items() if other in space.deciding_keys}
-            problems.add((key,), f"a trial with {format_params(deciding)} does not have it")
+            problems.add_problem((key,), f"a trial with {format_params(deciding)} does not have it")
     for key, why in invalid_value_messages(space, params).items():
-        problems.add((key,), why if key in values else f"is missing: {_allowed_values_text(space, key)}")
+        problems.add_problem((key,), why if key in values else f"is missing: {_allowed_values_text(space, key)}")
     problems.raise_if_any()
     return params
 
@@ -124,7 +124,7 @@ def _is_number_of_domain(space: SearchSpace, key: str, domain: Domain, value: Sc
     """Return whether a value of a range is a number, and an int where the range has whole numbers."""
     if domain.choices is not None:
         return True
-    return not isinstance(value, bool) and (key not in space.integers or isinstance(value, int))
+    return not isinstance(value, bool) and (key not in space.integer_keys or isinstance(value, int))
 
 
 def _convert_to_domain_type(space: SearchSpace, key: str, value: Scalar) -> Scalar:
@@ -135,7 +135,7 @@ def _convert_to_domain_type(space: SearchSpace, key: str, value: Scalar) -> Scal
     if domain.choices is not None:
         return next(choice for choice in domain.choices if is_among_typed_values(value, [choice]))
     assert isinstance(value, int | float)  # as the range contains it
-    if key not in space.integers:
+    if key not in space.integer_keys:
         return float(value)
     return int(value) if value == int(value) else value
 
@@ -144,6 +144,6 @@ def _allowed_values_text(space: SearchSpace, key: str) -> str:
     domain = space.domains[key]
     if domain.choices is not None:
         return f"allowed: {', '.join(map(str, domain.choices))}"
-    whole = "a whole number " if key in space.integers else ""
+    whole = "a whole number " if key in space.integer_keys else ""
     step = f" in steps of {domain.step}" if domain.step is not None else ""
     return f"allowed is {whole}from {domain.low} to {domain.high}{step}"

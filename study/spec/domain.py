@@ -91,7 +91,7 @@ class Domain(StrictModel):
             raise ValueError("log and step exclude each other")
         return self
 
-    def ends(self) -> list[Scalar]:
+    def boundary_values(self) -> list[Scalar]:
         """Return the values that must be valid for the whole domain to be: both ends, or every choice."""
         return list(self.choices) if self.choices is not None else [self.low, self.high]
 
@@ -100,7 +100,7 @@ class Domain(StrictModel):
         """Whether it is plainly a range of real numbers: it has no step, and an end that is no whole number."""
         return self.step is None and any(end is not None and end % 1 != 0 for end in (self.low, self.high))
 
-    def applies(self, params: Params) -> bool:
+    def is_condition_met(self, params: Params) -> bool:
         """Return whether `when` holds for a trial with these parameters."""
         return all(key in params and is_among_typed_values(params[key], values) for key, values in self.when.items())
 

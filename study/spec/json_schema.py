@@ -197,7 +197,7 @@ def _search_schema_model(
         ),
         "time": (union_of_types([DurationText, time]), None),
     }
-    return make_model("SearchOptions", given, SearchOptions, SearchOptions.__doc__)
+    return make_model("Search", given, SearchOptions, SearchOptions.__doc__)
 
 
 def _resources_schema_model() -> type[BaseModel]:
@@ -205,7 +205,7 @@ def _resources_schema_model() -> type[BaseModel]:
     hang = TrialResources.model_fields["hang"].rebuild_annotation()
     gpu = Annotated[float, Field(ge=0, le=1)]
     fields: dict[str, tuple[object, object]] = {"gpu": (gpu, 0), "hang": (union_of_types([DurationText, hang]), None)}
-    return make_model("TrialResources", fields, TrialResources, TrialResources.__doc__)
+    return make_model("Resources", fields, TrialResources, TrialResources.__doc__)
 
 
 def _section_schema_model(section: str, keys: Mapping[str, list[Knob]], name: str = "") -> type[BaseModel]:

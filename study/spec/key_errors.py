@@ -36,7 +36,7 @@ class ProblemCollector:
         self.keys: list[KeyPath] = []
         self._lines: dict[str, None] = {}
 
-    def add(self, key: KeyPath, message: str) -> None:
+    def add_problem(self, key: KeyPath, message: str) -> None:
         """Add what is wrong with a key."""
         message = shortened(message.replace("\n", " "), MAX_PROBLEM_CHARACTERS)
         printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
@@ -59,8 +59,8 @@ class TrialProblemCollector(ProblemCollector):
     def __init__(self, problems: ProblemCollector, params: Params) -> None:
         self._problems, self._note = problems, f"with {format_params(params)}: " if params else ""
 
-    def add(self, key: KeyPath, message: str) -> None:
-        self._problems.add(key, f"{self._note}{message}")
+    def add_problem(self, key: KeyPath, message: str) -> None:
+        self._problems.add_problem(key, f"{self._note}{message}")
 
 
 def _quote_key_part(part: str) -> str:
@@ -101,7 +101,7 @@ def validate_section_as(
             key = (*at, *_error_key(detail["loc"]))
             explained.setdefault(key, []).append(_explain_error(model, detail, key))
         for key, messages in explained.items():
-            problems.add(key, _join_messages(messages))
+            problems.add_problem(key, _join_messages(messages))
         return None
 
 

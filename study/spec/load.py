@@ -21,7 +21,7 @@ from study.spec.key_errors import ProblemCollector, quote_value, validate_sectio
 from study.spec.paper_readings import ProtocolReading, apply_reading, pop_readings
 from study.spec.reference_models import check_references
 from study.spec.rungs import RungSchedule, with_explicit_grace
-from study.spec.sampler_facts import SAMPLER_CAPABILITIES
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.schema import EARLIER_VERSION_CONTEXT, ExportOrigin, SearchOptions, StudyFileLayout
 from study.spec.section_models import make_section_model
 from study.spec.space import SearchSpace, make_search_space
@@ -57,7 +57,7 @@ def replace_paper_ranges(
 
     What the file itself gives of a range overrides this.
     """
-    asked = {key for key, domain in domains.items() if domain.range is not None and key in forms.keys}
+    asked = {key for key, domain in domains.items() if domain.range is not None and key in forms.all_keys}
     return {
         key: _paper_range_of_key(key, domain, forms, problems) if key in asked else domain
         for key, domain in domains.items()
@@ -66,21 +66,23 @@ def replace_paper_ranges(
 
 def _paper_range_of_key(key: str, domain: Domain, forms: SectionForms, problems: ProblemCollector) -> Domain:
     at: KeyPath = ("search", "space", key)
-    declared = list(dict.fromkeys(knob.searched for knob in forms.knobs(key, domain) if knob.searched))
+    declared = list(dict.fromkeys(knob.searched for knob in forms.knobs_of_key(key, domain) if knob.searched))
     own = domain.model_dump(include={"low", "high", "log", "step"}, exclude_defaults=True)
     if not declared:
-        others = [other for other in forms.keys if any(knob.searched for knob in forms.knobs(other))]
-        problems.add(at, f"'paper' given, but no range is declared for it. Allowed for: {', '.join(others)}")
+        others = [other for other in forms.all_keys if any(knob.searched for knob in forms.knobs_of_key(other))]
+        problems.add_problem(at, f"'paper' given, but no range is declared for it. Allowed for: {', '.join(others)}")
         return Domain(choices=[0])
     if any(declaration.choices for declaration in declared):
         choices = list(dict.fromkeys(choice for declaration in declared for choice in declaration.choices))
         if own:
-            problems.add(at, f"the papers' range has the choices {choices}, {', '.join(own)} cannot change them")
+            problems.add_problem(
+                at, f"the papers' range has the choices {choices}, {', '.join(own)} cannot change them"
+            )
         return Domain(choices=choices, when=domain.when)
     try:
         return Domain(**{**_covering_range(declared), **own}, when=domain.when)
     except ValidationError as error:
-        problems.add(at, error.errors()[0]["msg"].removeprefix("Value error, "))
+        problems.add_problem(at, error.errors()[0]["msg"].removeprefix("Value error, "))
         return Domain(choices=[0])
 
 
@@ -100,7 +102,7 @@ def paper_configurations(space: SearchSpace, sections: TrialSections) -> list[di
 
     A key without a value in the papers has the value that it has without a search, or else its first choice.
     """
-    methods = space.domains["method.name"].ends() if "method.name" in space.domains else [None]
+    methods = space.domains["method.name"].boundary_values() if "method.name" in space.domains else [None]
     of_each = [_method_configurations(space, sections, method) for method in methods]
     turns = [configuration for turn in zip_longest(*of_each) for configuration in turn if configuration is not None]
     return [configuration for place, configuration in enumerate(turns) if configuration not in turns[:place]]
@@ -121,15 +123,15 @@ def _next_method_configuration(
     params: dict[str, Scalar] = {}
     count = 0
     for key, domain in space.domains.items():
-        if not space.applies(key, params):
+        if not space.applies_to(key, params):
             continue
         section, name = key.split(".")
-        knob = sections.knobs(section, params).get(name)
+        knob = sections.knobs_of_form(section, params).get(name)
         if knob and knob.searched and knob.searched.paper:
             values = knob.searched.paper
             wishes, count = [values[min(place, len(values) - 1)]], max(count, len(values))
         else:
-            own = method if key == "method.name" else sections.form(section, params).get(name)
+            own = method if key == "method.name" else sections.section_form(section, params).get(name)
             wishes = [*([own] if isinstance(own, Scalar) else []), *(domain.choices or [])]
         allowed = [wish for wish in wishes if domain.contains(wish)]
         if not allowed:
@@ -146,7 +148,7 @@ def check_search_metrics(spec: StudySpec, problems: ProblemCollector) -> None:
     searched = [search.metric] if isinstance(search.metric, str) else search.metric
     named: list[tuple[KeyPath, str]] = [(("search", "metric"), name) for name in searched]
     if len(set(searched)) < len(searched):
-        problems.add(("search", "metric"), f"{searched} given: one is repeated")
+        problems.add_problem(("search", "metric"), f"{searched} given: one is repeated")
     for index, limit in enumerate(spec.objective.constraints):
         named.append((("search", "constraints", str(index)), limit.metric))
     _check_directions(spec, searched, problems)
@@ -155,19 +157,21 @@ def check_search_metrics(spec: StudySpec, problems: ProblemCollector) -> None:
         return
     for at, name in named:
         if name not in valid:
-            problems.add(at, f"{name!r} given. {_metric_hint(name, valid)}Allowed: {', '.join(valid)}")
+            problems.add_problem(at, f"{name!r} given. {_metric_hint(name, valid)}Allowed: {', '.join(valid)}")
 
 
 def _check_directions(spec: StudySpec, searched: list[str], problems: ProblemCollector) -> None:
     """Check that the better direction of each metric is known, and that none is given against it."""
     given, at = spec.search.direction, ("search", "direction")
     if isinstance(given, list) and len(given) != len(searched):
-        problems.add(at, f"{given} given, allowed is one for each of {len(searched)} metrics: {', '.join(searched)}")
+        problems.add_problem(
+            at, f"{given} given, allowed is one for each of {len(searched)} metrics: {', '.join(searched)}"
+        )
         return
     if unknown := [name for name in searched if spec.function and not spec.direction(name)]:
         allowed = "max or min" if len(searched) == 1 else f"a list of max and min, for {', '.join(searched)}"
         python = "maximize=True or False" if len(searched) == 1 else "maximize=[True, False, ...]"
-        problems.add(
+        problems.add_problem(
             at,
             f"is missing: whether a higher or a lower value of {', '.join(unknown)} is better is not known. "
             f"Allowed: {allowed} (study.run: {python})",
@@ -177,7 +181,7 @@ def _check_directions(spec: StudySpec, searched: list[str], problems: ProblemCol
         if says and spec.direction(name) != says:
             word = "higher" if says == "max" else "lower"
             message = f"{spec.direction(name)!r} given for {name}, of which a {word} value is better. Allowed: {says}"
-            problems.add(at, f"{message}; what should go the other way needs another name")
+            problems.add_problem(at, f"{message}; what should go the other way needs another name")
 
 
 def _metric_hint(name: str, valid: list[str]) -> str:
@@ -297,7 +301,7 @@ def load_study(
         _apply_alternative_labels(document, assignments)
     if name is not None:
         check_study_name(name)
-        document.set("name", name, "--name")
+        document.override_key("name", name, "--name")
     return check_and_complete_document(document, one_trial)
 
 
@@ -314,7 +318,7 @@ def _apply_alternative_labels(document: YamlDocument, assignments: list[str]) ->
         labelled = mapping_or_empty(mapping_or_empty(search.get("alternatives")).get(section)).get(str(label))
         name = f"{section}.name"
         if name in given.values() and isinstance(labelled, dict):
-            document.set(section, dict(labelled), f"--set {name}={label}")
+            document.override_key(section, dict(labelled), f"--set {name}={label}")
             apply_overrides(
                 document, [text for text, key in given.items() if key.startswith(f"{section}.") and key != name]
             )
@@ -438,7 +442,7 @@ def drop_keys_of_earlier_versions(
         if at[-1] in section:
             values = _drop_keys_at(values, at)
             if problems is not None and not _is_removed_key_off(section[at[-1]], off):
-                problems.add(at, f"{quote_value(section[at[-1]])} given, which was removed: {instead}")
+                problems.add_problem(at, f"{quote_value(section[at[-1]])} given, which was removed: {instead}")
     return values
 
 
@@ -461,12 +465,12 @@ def _check_resolved_form(search: SearchOptions, sections: Mapping[str, Section],
     """Check what every reader of a study relies on, without a catalogue."""
     for section in ("data", "model", "method"):
         if not isinstance(sections[section].get("name"), str):
-            problems.add((section, "name"), "is missing")
+            problems.add_problem((section, "name"), "is missing")
     if search.trials is None:
-        problems.add(("search", "trials"), "is missing")
+        problems.add_problem(("search", "trials"), "is missing")
     for name in [search.metric] if isinstance(search.metric, str) else search.metric:
         if not re.fullmatch(r"val/\w+", name):
-            problems.add(("search", "metric"), f"{name!r} given, allowed is val/NAME")
+            problems.add_problem(("search", "metric"), f"{name!r} given, allowed is val/NAME")
 
 
 def check_study_name(name: str) -> None:
@@ -507,27 +511,27 @@ def check_and_complete_document(document: YamlDocument, one_trial: bool = False,
     if not of_folder:
         given = mapping_or_empty(mapping_or_empty(values.get("search")).get("confirm"))
         search = search_checks.adapt_to_folds(
-            search, sections.own["data"].get("folds") is not None, "seeds" in given, problems
+            search, sections.own_sections["data"].get("folds") is not None, "seeds" in given, problems
         )
-    spec = _build_spec(layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own)
+    spec = _build_spec(layout, search.model_copy(update={"alternatives": sections.alternatives}), sections.own_sections)
     _check_data_sets(spec, problems)
     check_search_metrics(spec, problems)
     check_references(spec, problems)
     if why := single_bias_class_fault(spec):
-        problems.add(("data", "bias"), why)
+        problems.add_problem(("data", "bias"), why)
     problems.raise_if_any()
     _check_budget(spec, problems)
     for at, why in search_checks.trial_resource_faults(spec.resources):
-        problems.add(at, why)
+        problems.add_problem(at, why)
     if not one_trial:
         _check_early_stopping(spec, problems)
-    own = search_checks.all_trial_faults(spec.trial_document({}), spec.describe(spec.trial_document({})["data"]))
+    own = search_checks.all_trial_faults(spec.trial_document({}), spec.facts_of_data(spec.trial_document({})["data"]))
     for at, why in [*search_checks.sampler_problems(spec.search, spec.space), *own]:
-        problems.add(at, why)
+        problems.add_problem(at, why)
     for place, why in search_checks.check_possible_trials(
-        spec.sections, spec.describe, spec.space, spec.space.cases(), search_checks.given_configurations(search)
+        spec.sections, spec.facts_of_data, spec.space, spec.space.cases(), search_checks.given_configurations(search)
     ):
-        problems.add(place, why)
+        problems.add_problem(place, why)
     problems.raise_if_any()
     return spec
 
@@ -546,7 +550,9 @@ def _check_layout(
         problems.raise_if_any()
     assert layout is not None
     if not STUDY_NAME_PATTERN.fullmatch(layout.name):
-        problems.add(("name",), f"{layout.name!r} given. A name has letters, digits, '.', '_', '-', at most 100")
+        problems.add_problem(
+            ("name",), f"{layout.name!r} given. A name has letters, digits, '.', '_', '-', at most 100"
+        )
     train = {"threads": _default_threads(layout.resources.cpu), **layout.train}
     return layout.model_copy(update={"train": train}), values
 
@@ -605,7 +611,7 @@ def _check_search(
         searched = make_search_space(domains, file_sections, section_forms)
     except CycleError as error:
         circle = error.args[1]
-        problems.add(("search", "space", circle[0]), f"conditions wait for each other: {', '.join(circle)}")
+        problems.add_problem(("search", "space", circle[0]), f"conditions wait for each other: {', '.join(circle)}")
         problems.raise_if_any()
         raise
     cases = search_checks.combine_deciding_keys(searched, problems)
@@ -621,7 +627,9 @@ def _check_search(
         from_papers = paper_configurations(searched, file_sections)
         enqueue = from_papers[: trials - len(first)]
         if not from_papers:
-            problems.add(("search", "enqueue"), "'papers' given, but none of their configurations is in the space")
+            problems.add_problem(
+                ("search", "enqueue"), "'papers' given, but none of their configurations is in the space"
+            )
     enqueue = distinct_configurations([*first, *enqueue])[len(first) :]  # what is given twice runs once
     search = search.model_copy(update={"space": domains, "enqueue": enqueue, "trials": trials})
     search_checks.check_incumbents(search, problems)
@@ -648,36 +656,36 @@ def _check_budget(spec: StudySpec, problems: ProblemCollector) -> None:
     fixed = len(spec.search.enqueue) + (spec.search.baseline is not None)
     if fixed > spec.trials:
         message = f"{spec.trials} given, allowed is at least {fixed}: the baseline and what is enqueued"
-        problems.add(("search", "trials"), message)
+        problems.add_problem(("search", "trials"), message)
     seeds = list(spec.seeds)
     if seeds[0] != spec.seed or len(set(seeds)) < len(seeds):
         message = f"{seeds} given, allowed are different seeds, the first of them train.seed = {spec.seed}"
-        problems.add(("search", "replicates"), message)
+        problems.add_problem(("search", "replicates"), message)
     if spec.train.with_val and spec.final_seeds is None:
-        problems.add(
+        problems.add_problem(
             ("train", "with_val"), "nothing could be searched by then; for a last training: study train --data"
         )
     elif spec.train.with_val and spec.search.epoch == "best":
         message = "'best' given, allowed is last with train.with_val: no validation split is left to choose an epoch by"
-        problems.add(("search", "epoch"), message)
+        problems.add_problem(("search", "epoch"), message)
 
 
 def _check_early_stopping(spec: StudySpec, problems: ProblemCollector) -> None:
     """Check that early stopping compares trials before their last epoch."""
     rule = spec.search.early_stopping
-    if rule.name != "none" and (first := RungSchedule(rule, spec.epochs).grace) > spec.epochs:
+    if rule.name != "none" and (first := RungSchedule(rule, spec.epochs).grace_epochs) > spec.epochs:
         at = ("search", "early_stopping", "grace")
-        problems.add(at, f"{first} given, allowed is at most train.epochs = {spec.epochs}")
+        problems.add_problem(at, f"{first} given, allowed is at most train.epochs = {spec.epochs}")
 
 
 def _check_data_sets(spec: StudySpec, problems: ProblemCollector) -> None:
     """Check that every data set can be described; for the user's own, their tables are read."""
     for section in (spec.trial_document({})["data"], *spec.data_sections):
         try:
-            spec.describe(section)
+            spec.facts_of_data(section)
         except UserError as error:
             named = re.match(r"data\.(\w+): ", text := str(error))  # an error about one key
-            problems.add(("data", named[1]) if named else ("data",), text[named.end() :] if named else text)
+            problems.add_problem(("data", named[1]) if named else ("data",), text[named.end() :] if named else text)
     problems.raise_if_any()
 
 
@@ -695,7 +703,7 @@ def load_for_cluster(spec: str, assignments: Iterable[str] = ()) -> StudySpec:
         return load_study(spec, assignments)
     study = spec_of_resolved(_load_with_overrides(spec, assignments))
     try:
-        study.describe(study.base["data"])
+        study.facts_of_data(study.base["data"])
     except UserError:
         return study
     return load_study(spec, assignments)

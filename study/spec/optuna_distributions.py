@@ -35,7 +35,7 @@ class CategoricalDistribution(optuna.distributions.CategoricalDistribution):
 
 def distributions_of_space(space: SearchSpace) -> dict[str, BaseDistribution]:
     """Return the distribution of each key of a space."""
-    return distributions_of_domains(space.domains, space.integers)
+    return distributions_of_domains(space.domains, space.integer_keys)
 
 
 def distributions_of_domains(domains: Mapping[str, Domain], integers: Container[str]) -> dict[str, BaseDistribution]:
@@ -60,7 +60,9 @@ def value_at_unit_coordinate(distribution: BaseDistribution, unit: float) -> Sca
 
 
 def unit_coordinate_of_value(distribution: FloatDistribution | IntDistribution, value: float) -> float:
-    """Return the coordinate at which `value_at` gives a value; where a range of coordinates does, its middle."""
+    """Return the coordinate at which `value_at_unit_coordinate` gives a value; where a range of coordinates does, its
+    middle.
+    """
     if distribution.step is not None and not distribution.log:
         return (round((value - distribution.low) / distribution.step) + 0.5) / _count_distribution_steps(distribution)
     low, high = _ends_on_scale(distribution)

@@ -40,7 +40,7 @@ class ProtocolReading(StrictModel):
     taken: str | None = None
 
     @property
-    def reads(self) -> bool:
+    def is_reevaluation_only(self) -> bool:
         """Whether it reads the same trials in another way."""
         return bool(self.metrics or self.values) or self.epoch != "last"
 
@@ -55,7 +55,8 @@ def pop_readings(document: YamlDocument) -> dict[str, ProtocolReading]:
     """Take the readings out of a study file's document and check them.
 
     Raises:
-        UserError: they are not of the form of `Reading`; not exactly one is taken, or the file does not have its
+        UserError: they are not of the form of `ProtocolReading`; not exactly one is taken, or the file does not have
+            its
             values.
     """
     declared = document.values.pop("readings", None)
@@ -67,19 +68,23 @@ def pop_readings(document: YamlDocument) -> dict[str, ProtocolReading]:
     readings = checked.readings if checked else {}
     taken = [name for name, reading in readings.items() if reading.taken is not None]
     if len(taken) != 1:
-        problems.add(("readings",), f"taken: given for {', '.join(taken) or 'none'}, allowed is exactly one of them")
+        problems.add_problem(
+            ("readings",), f"taken: given for {', '.join(taken) or 'none'}, allowed is exactly one of them"
+        )
     for name, each in readings.items():
-        if each.taken is None and not (each.set or each.reads):
-            problems.add(("readings", name), "set, metrics, values, epoch: none given, so it differs from no other one")
+        if each.taken is None and not (each.set or each.is_reevaluation_only):
+            problems.add_problem(
+                ("readings", name), "set, metrics, values, epoch: none given, so it differs from no other one"
+            )
     for name in taken:
-        if readings[name].reads:
-            problems.add(
+        if readings[name].is_reevaluation_only:
+            problems.add_problem(
                 ("readings", name), "metrics, values, epoch: given, but those of the one taken are the table's"
             )
         for key, value in readings[name].set.items():
             if (there := _value_at_dotted_key(document.values, key)) != value:
                 has = "nothing" if there is MISSING_VALUE else repr(there)
-                problems.add(
+                problems.add_problem(
                     ("readings", name, "set", key), f"{value!r} given, but the file, which takes it, has {has}"
                 )
     problems.raise_if_any()
@@ -96,7 +101,7 @@ def apply_reading(document: YamlDocument, readings: Mapping[str, ProtocolReading
         there = ", ".join(readings) or "none"
         raise UserError(f"{name!r}: no reading of {document.source}. Readings there: {there}")
     for key, value in readings[name].set.items():
-        document.set(key, value, document.key_location(("readings", name, "set", key)))
+        document.override_key(key, value, document.key_location(("readings", name, "set", key)))
 
 
 def has_own_trials(reading: ProtocolReading) -> bool:

@@ -25,7 +25,7 @@ def why_reference_unsuited(name: str, facts: Facts, of_features: bool = False) -
         of_features: whether it is fitted to a frozen network's features of images.
     """
     kind, trained = REFERENCES[name], facts.facts_of_split("train")
-    if not facts.is_table and not kind.of_images:
+    if not facts.is_table and not kind.suits_images:
         return "is for tables, and the data are images"
     if not facts.is_table and not of_features and prod(facts.shape) > MAX_PIXEL_INPUT_VALUES:
         return f"is for images of at most {MAX_PIXEL_INPUT_VALUES} values, these have {prod(facts.shape)}"
@@ -68,12 +68,14 @@ def check_references(spec: "StudySpec", problems: ProblemCollector) -> None:
     for place, name in enumerate(asked):
         at = ("search", "references", str(place))
         if name not in REFERENCES:
-            problems.add(at, f"{name!r} given. {nearest(name, REFERENCES)}Allowed: {', '.join(REFERENCES)}")
+            problems.add_problem(at, f"{name!r} given. {nearest(name, REFERENCES)}Allowed: {', '.join(REFERENCES)}")
         elif spec.function:
-            problems.add(at, f"{name!r} given, but a function of your own trains, whose data are its own")
+            problems.add_problem(at, f"{name!r} given, but a function of your own trains, whose data are its own")
         elif spec.varied_data_keys:
-            problems.add(at, f"{name!r} given, but trials differ in their data ({', '.join(spec.varied_data_keys)})")
+            problems.add_problem(
+                at, f"{name!r} given, but trials differ in their data ({', '.join(spec.varied_data_keys)})"
+            )
         elif why := why_reference_unsuited(name, spec.data_facts, fits_references_to_frozen_features(spec)):
-            problems.add(at, f"{name!r} given, which {why}")
+            problems.add_problem(at, f"{name!r} given, which {why}")
     if len(set(asked)) < len(asked):
-        problems.add(("search", "references"), f"{asked} given: one is repeated")
+        problems.add_problem(("search", "references"), f"{asked} given: one is repeated")

@@ -108,11 +108,11 @@ class EarlyStoppingOptions(StrictModel):
     grace: PositiveInteger | None = None
     reduction: Annotated[int, Field(ge=2, le=MAX_INTEGER)] = 3
 
-    _name_is_there = field_validator("name", mode="wrap")(_refuse_removed_value)
+    _check_rule_exists = field_validator("name", mode="wrap")(_refuse_removed_value)
 
 
 def _check_constraint_text(text: str) -> str:
-    MetricConstraint.parse(text)
+    MetricConstraint.from_text(text)
     return text
 
 
@@ -214,7 +214,7 @@ class SearchOptions(StrictModel):
     confirm: ConfirmOptions = ConfirmOptions()
     retries: Annotated[int, Field(ge=0, le=MAX_INTEGER)] = 2
 
-    _sampler_is_there = field_validator("sampler", mode="wrap")(_refuse_removed_value)
+    _check_sampler_exists = field_validator("sampler", mode="wrap")(_refuse_removed_value)
 
     @property
     def directions(self) -> dict[str, Direction]:

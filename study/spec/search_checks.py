@@ -19,7 +19,7 @@ from study.models.network_keys import EARLY_LAYER_MODULES, early_layers_width
 from study.spec.configuration import are_same_configuration, distinct_configurations
 from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values_of_domain, last_grid_value
 from study.spec.key_errors import ProblemCollector, TrialProblemCollector, fault_of_value, format_params
-from study.spec.sampler_facts import SAMPLER_CAPABILITIES, SamplerCapabilities
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES, SamplerCapabilities
 from study.spec.schema import DEFAULT_CONFIRM_FRONT, EarlyStoppingOptions, SearchOptions, TrialResources
 from study.spec.space import SearchSpace, count_grid_cells
 from study.spec.trial_sections import NAME_CATALOGUES, DomainsByKey, SectionForms, TrialSections, valid_section_names
@@ -94,7 +94,7 @@ def _range_problems(search: SearchOptions, space: SearchSpace) -> Iterator[tuple
         low, high, step = domain.low, domain.high, domain.step
         if low is None or high is None or low == high:
             continue
-        at, whole = ("search", "space", key), key in space.integers
+        at, whole = ("search", "space", key), key in space.integer_keys
         if not math.isfinite(float(high) - float(low)):
             yield at, f"the range {low!r} to {high!r} is wider than the largest number. Allowed: one of at most 1.7e308"
             continue
@@ -121,7 +121,7 @@ def _unlistable_ranges(space: SearchSpace) -> list[tuple[KeyPath, str]]:
     faults: list[tuple[KeyPath, str]] = []
     for key, domain in space.domains.items():
         try:
-            grid_values_of_domain(domain, key in space.integers)
+            grid_values_of_domain(domain, key in space.integer_keys)
         except ValueError as error:
             faults.append((("search", "space", key), str(error)))
     return faults
@@ -166,11 +166,11 @@ def check_possible_trials(
         describe: gives the facts about a data section.
         configurations: those that the search is given, by their place.
     """
-    own = sections.trial({})
+    own = sections.complete_sections_of_trial({})
     seen: set[str | tuple[KeyPath, str]] = {why for _, why in all_trial_faults(own, describe(own["data"]))}
     searched = ((("search", "space"), params) for case in cases for params in _extreme_trials(space, case))
     for at, params in [*configurations.items(), *searched]:
-        trial = sections.trial(params)
+        trial = sections.complete_sections_of_trial(params)
         for (section, name), why in all_trial_faults(trial, describe(trial["data"])):
             suspects = _likely_causes(f"{section}.{name}", space, params)
             place = (*at, *list(suspects)[:1])
@@ -182,16 +182,16 @@ def check_possible_trials(
 
 def _extreme_trials(space: SearchSpace, case: Params) -> Iterator[Params]:
     """Yield trials of one case: all keys at their lowest end, each in turn at its others, all at the highest."""
-    domains = {key: domain for key, domain in space.domains.items() if key not in case and space.applies(key, case)}
-    lowest = {**case, **{key: domain.ends()[0] for key, domain in domains.items()}}
+    domains = {key: domain for key, domain in space.domains.items() if key not in case and space.applies_to(key, case)}
+    lowest = {**case, **{key: domain.boundary_values()[0] for key, domain in domains.items()}}
     yield lowest
     for key, domain in domains.items():
-        yield from ({**lowest, key: end} for end in domain.ends()[1:] if not isinstance(end, float))
+        yield from ({**lowest, key: end} for end in domain.boundary_values()[1:] if not isinstance(end, float))
     yield {**case, **{key: _highest_value(domain) for key, domain in domains.items()}}
 
 
 def _highest_value(domain: Domain) -> Scalar:
-    ends = domain.ends()
+    ends = domain.boundary_values()
     numbers = [end for end in ends if isinstance(end, int | float)]
     return max(numbers) if len(numbers) == len(ends) else ends[-1]
 
@@ -202,7 +202,7 @@ def _likely_causes(key: str, space: SearchSpace, params: Params) -> Params:
     The key itself and all that vary, floats aside; if there are none, all of its section.
     """
     own = {key: params[key]} if key in params else {}
-    constant = {other for other, domain in space.domains.items() if len(domain.ends()) == 1}
+    constant = {other for other, domain in space.domains.items() if len(domain.boundary_values()) == 1}
     varied = {other: value for other, value in params.items() if other not in constant and not isinstance(value, float)}
     section = key.split(".")[0]
     return own | varied or {other: value for other, value in params.items() if other.startswith(f"{section}.")}
@@ -246,14 +246,16 @@ def check_space(
     """Check that every key of a space exists and can be searched, and that conditions name keys of the space."""
     for key, domain in domains.items():
         at: KeyPath = ("search", "space", key)
-        if not _check_key_exists(key, forms.keys, at, problems):
+        if not _check_key_exists(key, forms.all_keys, at, problems):
             continue
         if domain.choices is None and (key.endswith(".name") or key.startswith("data.")):
-            problems.add(at, "a range given, allowed are choices: each is a data set, network or method of its own")
+            problems.add_problem(
+                at, "a range given, allowed are choices: each is a data set, network or method of its own"
+            )
         if key.endswith(".name"):
             _check_names_of_key(key, domain.choices or [], sections, at, problems)
-        if isinstance(domain.step, float) and any(int in knob.kinds for knob in forms.knobs(key)):
-            problems.add((*at, "step"), f"{domain.step!r} given, allowed is a whole number, as {key} is one")
+        if isinstance(domain.step, float) and any(int in knob.kinds for knob in forms.knobs_of_key(key)):
+            problems.add_problem((*at, "step"), f"{domain.step!r} given, allowed is a whole number, as {key} is one")
         _check_when_condition(domain.when, domains, (*at, "when"), problems)
 
 
@@ -272,12 +274,14 @@ def check_given_configurations(
         if not all(right):
             continue
         knobs = {
-            f"{section}.{key}": knob for section in sections.own for key, knob in sections.knobs(section, point).items()
+            f"{section}.{key}": knob
+            for section in sections.own_sections
+            for key, knob in sections.knobs_of_form(section, point).items()
         }
         existing = [key for key in point if _check_key_exists(key, list(knobs), (*at, key), problems)]
         wrong = {key: why for key in existing if key in knobs and (why := fault_of_value(knobs[key], point[key]))}
         for key, why in wrong.items():
-            problems.add((*at, key), why)
+            problems.add_problem((*at, key), why)
         if len(existing) == len(point) and not wrong:
             sound.append(point)
     return sound
@@ -291,11 +295,11 @@ def combine_deciding_keys(space: SearchSpace, problems: ProblemCollector) -> lis
     cases = list(islice(space.cases(), MAX_NAME_COMBINATIONS + 1))
     if len(cases) > MAX_NAME_COMBINATIONS:
         message = f"more than {MAX_NAME_COMBINATIONS} combinations of {', '.join(sorted(space.deciding_keys))}. Write several studies"
-        problems.add(("search", "space"), message)
+        problems.add_problem(("search", "space"), message)
         return []
     for key in space.domains:
-        if not any(space.applies(key, case) for case in cases):
-            problems.add(("search", "space", key), "is searched in no trial: its condition never holds")
+        if not any(space.applies_to(key, case) for case in cases):
+            problems.add_problem(("search", "space", key), "is searched in no trial: its condition never holds")
     return cases
 
 
@@ -307,31 +311,31 @@ def check_domain_values(
     for case in cases:
         for key, domain in space.domains.items():
             section, name = key.split(".")
-            knob = sections.knobs(section, case).get(name)
-            if knob is None or (key, knob) in seen or not space.applies(key, case):
+            knob = sections.knobs_of_form(section, case).get(name)
+            if knob is None or (key, knob) in seen or not space.applies_to(key, case):
                 continue
             seen.add((key, knob))
             label = f"{section}.name"
             noted = TrialProblemCollector(problems, {label: case[label]} if label in case else {})
-            faults = [why for value in domain.ends() if (why := fault_of_value(knob, value))]
+            faults = [why for value in domain.boundary_values() if (why := fault_of_value(knob, value))]
             between = (
                 None
                 if faults or domain.choices is not None
                 else fault_of_value(knob, _middle_value(domain, key, space))
             )
             for why in [*faults, *([between] if between else [])]:
-                noted.add(("search", "space", key), why)
+                noted.add_problem(("search", "space", key), why)
 
 
 def _check_key_exists(key: str, valid: list[str], at: KeyPath, problems: ProblemCollector) -> bool:
     if key in UNSEARCHABLE_KEYS:
-        problems.add(at, f"cannot be searched: every trial of a study has the same {UNSEARCHABLE_KEYS[key]}")
+        problems.add_problem(at, f"cannot be searched: every trial of a study has the same {UNSEARCHABLE_KEYS[key]}")
         return False
     section, _, name = key.partition(".")
     if key in valid or (name == "name" and section in NAME_CATALOGUES):
         return True
     near = [other for other in valid if other.split(".")[0] == section]
-    problems.add(at, f"unknown key. {nearest(key, valid)}Allowed: {', '.join(near or valid)}")
+    problems.add_problem(at, f"unknown key. {nearest(key, valid)}Allowed: {', '.join(near or valid)}")
     return False
 
 
@@ -342,11 +346,11 @@ def _check_names_of_key(
     valid = list(dict.fromkeys([*sections.alternatives.get(section, {}), *valid_section_names(section)]))
     wrong = [name for name in chosen if name not in valid]
     for name in wrong:
-        problems.add(at, f"{name!r} given. {nearest(str(name), valid)}Allowed: {', '.join(valid)}")
+        problems.add_problem(at, f"{name!r} given. {nearest(str(name), valid)}Allowed: {', '.join(valid)}")
     plain = [name for name in chosen if name not in wrong and name not in sections.alternatives.get(section, {})]
     unusable = [why for name in plain if (why := NAME_CATALOGUES[section].problem(str(name)))]
     for why in unusable:
-        problems.add(at, why)
+        problems.add_problem(at, why)
     return not wrong and not unusable
 
 
@@ -356,20 +360,24 @@ def _check_when_condition(
     for key, values in when.items():
         if key not in domains:
             searched = list(domains)
-            problems.add((*at, key), f"is not in search.space. {nearest(key, searched)}Allowed: {', '.join(searched)}")
+            problems.add_problem(
+                (*at, key), f"is not in search.space. {nearest(key, searched)}Allowed: {', '.join(searched)}"
+            )
         elif domains[key].choices is None:
-            problems.add((*at, key), f"{key} is searched as a range, allowed in a condition are keys with choices")
+            problems.add_problem(
+                (*at, key), f"{key} is searched as a range, allowed in a condition are keys with choices"
+            )
         else:
             for value in (choice for choice in values if not domains[key].contains(choice)):
-                allowed = ", ".join(map(repr, domains[key].ends()))
-                problems.add((*at, key), f"{value!r} given, which {key} never is. Allowed: {allowed}")
+                allowed = ", ".join(map(repr, domains[key].boundary_values()))
+                problems.add_problem((*at, key), f"{value!r} given, which {key} never is. Allowed: {allowed}")
 
 
 def _middle_value(domain: Domain, key: str, space: SearchSpace) -> Scalar:
     """Return a value between the ends of a range, which must be valid, too."""
     assert domain.low is not None
     assert domain.high is not None
-    if key in space.integers:
+    if key in space.integer_keys:
         return int(domain.low + domain.high) // 2
     return domain.low + 0.382 * (domain.high - domain.low) if domain.low < domain.high else domain.low
 
@@ -496,16 +504,20 @@ def fill_in_function_file(values: dict[str, Value], problems: ProblemCollector) 
     for key, given in mapping_or_empty(search.get("space")).items():
         section, _, name = str(key).partition(".")
         if section != "method" or name in ("name", "function"):
-            problems.add(("search", "space", str(key)), "cannot be searched: allowed are method.NAME, the function's")
+            problems.add_problem(
+                ("search", "space", str(key)), "cannot be searched: allowed are method.NAME, the function's"
+            )
         elif (domain := _valid_domain_or_none(given)) is not None:
-            lacking += [key] if key not in known and domain.applies(single) else []
-            method[name] = _convert_to_type_of_ends(domain.ends(), method.get(name, baseline.get(key)), name in method)
+            lacking += [key] if key not in known and domain.is_condition_met(single) else []
+            method[name] = _convert_to_type_of_ends(
+                domain.boundary_values(), method.get(name, baseline.get(key)), name in method
+            )
     if lacking and isinstance(search.get("baseline"), dict):
         more = "the function's own defaults are not known. Give each searched key a value"
-        problems.add(("search", "baseline"), f"lacks {', '.join(lacking)}: {more}")
+        problems.add_problem(("search", "baseline"), f"lacks {', '.join(lacking)}: {more}")
     for name in method:
         if not re.fullmatch(r"[A-Za-z]\w*", str(name)):
-            problems.add(("method", str(name)), "allowed is a name of letters, digits and '_'")
+            problems.add_problem(("method", str(name)), "allowed is a name of letters, digits and '_'")
     apart = {"data": APART["study.data"], "model": APART["study.models"]}
     return {
         **values,
@@ -546,7 +558,7 @@ def check_function_metric_names(names: Mapping[tuple[str, ...], str], problems: 
     for place, name in names.items():
         if not VALIDATION_METRIC_PATTERN.fullmatch(name):
             note = "test metrics cannot be used to choose. " if name.startswith("test/") else ""
-            problems.add(place, f"{name!r} given. {note}Allowed: val/NAME, as the function yields it")
+            problems.add_problem(place, f"{name!r} given. {note}Allowed: val/NAME, as the function yields it")
 
 
 def adapt_to_several_metrics(search: SearchOptions) -> SearchOptions:
@@ -571,10 +583,10 @@ def adapt_to_folds(
     if not has_folds:
         for at, value in (("search", "folds"), search.folds), (("search", "confirm", "folds"), confirm.folds):
             if value is not None:
-                problems.add(at, f"{value!r} given, but the data have no folds. Say how many: data.folds: 5")
+                problems.add_problem(at, f"{value!r} given, but the data have no folds. Say how many: data.folds: 5")
         if confirm.seeds < 2:
             why = f"{confirm.seeds} given, allowed is greater than or equal to 2"
-            problems.add(("search", "confirm", "seeds"), why)
+            problems.add_problem(("search", "confirm", "seeds"), why)
         return search
     seeds = confirm.seeds if names_seeds else 1
     confirm = confirm.model_copy(update={"folds": "all", "seeds": seeds})
@@ -587,7 +599,7 @@ def _valid_domain_or_none(given: Value) -> Domain | None:
         domain = Domain.model_validate(given)
     except ValidationError:
         return None
-    return domain if domain.choices or None not in domain.ends() else None
+    return domain if domain.choices or None not in domain.boundary_values() else None
 
 
 def _convert_to_type_of_ends(ends: list[Scalar], value: Value, is_given: bool) -> Value:
@@ -623,7 +635,9 @@ def collect_incumbents(values: dict[str, Value], problems: ProblemCollector) -> 
     marked = {at: params for at, params in given.items() if isinstance(params, dict) and INCUMBENT_MARK_KEY in params}
     for at, params in marked.items():
         if not isinstance(params[INCUMBENT_MARK_KEY], bool):
-            problems.add((*at, INCUMBENT_MARK_KEY), f"{params[INCUMBENT_MARK_KEY]!r} given, allowed is true or false")
+            problems.add_problem(
+                (*at, INCUMBENT_MARK_KEY), f"{params[INCUMBENT_MARK_KEY]!r} given, allowed is true or false"
+            )
     problems.raise_if_any()
     bare = {
         at: {key: value for key, value in params.items() if key != INCUMBENT_MARK_KEY} for at, params in marked.items()
@@ -646,9 +660,9 @@ def check_incumbents(search: SearchOptions, problems: ProblemCollector) -> None:
     for place, params in enumerate(search.incumbents):
         if not any(are_same_configuration(params, other) for other in given):
             why = "is none of the configurations of search.baseline and search.enqueue"
-            problems.add(("search", "incumbents", str(place)), why)
+            problems.add_problem(("search", "incumbents", str(place)), why)
     if search.incumbents and not search.margin:
-        problems.add(("search", "margin"), "is 0, but there is an incumbent. Give it a number above 0, as 0.5")
+        problems.add_problem(("search", "margin"), "is 0, but there is an incumbent. Give it a number above 0, as 0.5")
     elif search.margin and not search.enqueue and search.baseline is None:
         message = f"{search.margin:g} given, but nothing is to be beaten. Give search.baseline or search.enqueue"
-        problems.add(("search", "margin"), message)
+        problems.add_problem(("search", "margin"), message)

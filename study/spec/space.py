@@ -23,57 +23,57 @@ class SearchSpace:
 
     domains: Mapping[str, Domain]
     deciding_keys: frozenset[str]
-    integers: frozenset[str]
+    integer_keys: frozenset[str]
     has_key_in_trial: Callable[[str, Params], bool]
 
-    def applies(self, key: str, params: Params) -> bool:
+    def applies_to(self, key: str, params: Params) -> bool:
         """Return whether a trial is given this key, after those before it got these values."""
-        return self.domains[key].applies(params) and self.has_key_in_trial(key, params)
+        return self.domains[key].is_condition_met(params) and self.has_key_in_trial(key, params)
 
     def suggest_params(self, suggest: Callable[[str, Domain], Scalar]) -> dict[str, Scalar]:
         """Return the parameters of a trial; `suggest` is asked for the value of each key that applies."""
         params: dict[str, Scalar] = {}
         for key, domain in self.domains.items():
-            if self.applies(key, params):
+            if self.applies_to(key, params):
                 params[key] = suggest(key, domain)
         return params
 
     def contains(self, params: Params) -> bool:
         """Return whether the search could give exactly these parameters."""
-        applicable = [key for key in self.domains if self.applies(key, params)]
+        applicable = [key for key in self.domains if self.applies_to(key, params)]
         inside = (key in params and self.domains[key].contains(params[key]) for key in applicable)
         return len(applicable) == len(params) and all(inside)
 
     def values_outside(self, params: Params) -> list[str]:
         """Return the values that the search cannot give, each as `KEY VALUE`, in the order of the space."""
-        there = [key for key in self.domains if key in params and self.applies(key, params)]
+        there = [key for key in self.domains if key in params and self.applies_to(key, params)]
         return [f"{key} {params[key]}" for key in there if not self.domains[key].contains(params[key])]
 
     def cases(self) -> Iterator[dict[str, Scalar]]:
         """Yield every combination of values that trials can have for the `deciding_keys`."""
         return iterate_completed_params(
-            [(key, self.domains[key].ends()) for key in self.domains if key in self.deciding_keys], self, {}
+            [(key, self.domains[key].boundary_values()) for key in self.domains if key in self.deciding_keys], self, {}
         )
 
     def conditional_keys(self) -> list[str]:
         """Return the keys that only some trials are given."""
         cases = list(self.cases())
-        return [key for key in self.domains if not all(self.applies(key, case) for case in cases)]
+        return [key for key in self.domains if not all(self.applies_to(key, case) for case in cases)]
 
-    def condition(self, key: str) -> dict[str, list[Scalar]]:
+    def condition_of_key(self, key: str) -> dict[str, list[Scalar]]:
         """Return where a key is searched: for each of the `deciding_keys` that matters, the values that allow it."""
         cases = list(self.cases())
-        with_it = [case for case in cases if self.applies(key, case)]
+        with_it = [case for case in cases if self.applies_to(key, case)]
         narrowed = {}
         for other in (candidate for candidate in self.domains if candidate in self.deciding_keys and candidate != key):
-            values, everyone = self._values(other, with_it), self._values(other, cases)
+            values, everyone = self._values_in_cases(other, with_it), self._values_in_cases(other, cases)
             if values and len(values) < len(everyone):
                 narrowed[other] = values
         return narrowed
 
-    def _values(self, key: str, cases: Iterable[Params]) -> list[Scalar]:
+    def _values_in_cases(self, key: str, cases: Iterable[Params]) -> list[Scalar]:
         case_values = [case[key] for case in cases if key in case]
-        return [value for value in self.domains[key].ends() if is_among_typed_values(value, case_values)]
+        return [value for value in self.domains[key].boundary_values() if is_among_typed_values(value, case_values)]
 
 
 def make_search_space(
@@ -89,12 +89,12 @@ def make_search_space(
     """
     section_forms = section_forms or find_section_forms(sections, domains)
     deciding = {decider for domain in domains.values() for decider in domain.when}.union(
-        *section_forms.deciders.values()
+        *section_forms.keys_decided_by.values()
     )
     named = {key for key in domains if key.endswith(".name") or key.startswith("data.")}
-    integers = {key for key in domains if any(int in knob.kinds for knob in section_forms.knobs(key))}
-    order = _sort_domains_by_dependency(domains, section_forms.deciders)
-    return SearchSpace(order, frozenset(deciding & domains.keys() | named), frozenset(integers), sections.has)
+    integers = {key for key in domains if any(int in knob.kinds for knob in section_forms.knobs_of_key(key))}
+    order = _sort_domains_by_dependency(domains, section_forms.keys_decided_by)
+    return SearchSpace(order, frozenset(deciding & domains.keys() | named), frozenset(integers), sections.has_key)
 
 
 def _sort_domains_by_dependency(
@@ -124,10 +124,10 @@ def iterate_grid_cells(space: SearchSpace, every: bool = False) -> Iterator[dict
     A key that does not apply to a cell is not in it, so that no two cells are the same.
 
     Raises:
-        ValueError: see `grid_values`.
+        ValueError: see `grid_values_of_domain`.
     """
     by_key = [
-        (key, grid_values_of_domain(domain, key in space.integers, every)) for key, domain in space.domains.items()
+        (key, grid_values_of_domain(domain, key in space.integer_keys, every)) for key, domain in space.domains.items()
     ]
     return iterate_completed_params(by_key, space, {})
 
@@ -136,7 +136,7 @@ def count_grid_cells(space: SearchSpace, most: int = MAX_GRID_CELLS, every: bool
     """Count the cells of a grid; one more than `most` where there are more.
 
     Raises:
-        ValueError: see `grid_values`.
+        ValueError: see `grid_values_of_domain`.
     """
     return sum(1 for _ in islice(iterate_grid_cells(space, every), most + 1))
 
@@ -149,5 +149,5 @@ def iterate_completed_params(
         yield dict(params)
         return
     (key, values), *rest = left
-    for given in [{key: value} for value in values] if space.applies(key, params) else [{}]:
+    for given in [{key: value} for value in values] if space.applies_to(key, params) else [{}]:
         yield from iterate_completed_params(rest, space, {**params, **given})

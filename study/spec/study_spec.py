@@ -55,7 +55,7 @@ class StudySpec:
         final_seeds: of a final training, which has one trial per seed and no search; None for a study.
         origin: where an exported configuration comes from, None in a study file.
         spec_of_file: the study as its file has it, where this one has other values of `PLACEMENT_KEYS` (see
-            `with_placement`).
+            `replace_placement`).
     """
 
     name: str
@@ -79,7 +79,7 @@ class StudySpec:
     @property
     def mode(self) -> Direction:
         """Better direction of the metric."""
-        return self.objective.modes[0]
+        return self.objective.directions[0]
 
     def direction(self, metric: str) -> Direction | None:
         """Return which direction of a metric is better, on any split; None: it is not known.
@@ -98,7 +98,7 @@ class StudySpec:
         metrics = (metric,) if isinstance(metric, str) else tuple(metric)
         modes: tuple[Direction, ...] = tuple(self.direction(name) or "max" for name in metrics)
         window = self.search.epoch_window if self.search.epoch == "best" else None
-        constraints = tuple(map(MetricConstraint.parse, self.search.constraints))
+        constraints = tuple(map(MetricConstraint.from_text, self.search.constraints))
         return Objective(metrics, modes, constraints, window)
 
     @cached_property
@@ -146,9 +146,9 @@ class StudySpec:
     @cached_property
     def data_facts(self) -> Facts:
         """Facts of the data set; of several, of the first."""
-        return self.describe(self.data_sections[0])
+        return self.facts_of_data(self.data_sections[0])
 
-    def describe(self, section: Section) -> Facts:
+    def facts_of_data(self, section: Section) -> Facts:
         """Return the facts of the data set of a `data` section."""
         key = data.section_key(section)
         if key not in self._facts:
@@ -191,17 +191,18 @@ class StudySpec:
             return [[name.removeprefix("val/") for name in self.objective.needed_metrics]]
         inferred = self.train.inferred_groups != "none"
         return [
-            available_metrics(self.describe(section).facts_of_split("val"), inferred) for section in self.data_sections
+            available_metrics(self.facts_of_data(section).facts_of_split("val"), inferred)
+            for section in self.data_sections
         ]
 
     @property
     def dataset_titles(self) -> list[str]:
         """Names of the data sets in tables and reports, each once."""
         return list(
-            dict.fromkeys(data.dataset_title(section, self.describe(section)) for section in self.data_sections)
+            dict.fromkeys(data.dataset_title(section, self.facts_of_data(section)) for section in self.data_sections)
         )
 
-    def better(self, value: float, other: float) -> bool:
+    def is_better(self, value: float, other: float) -> bool:
         """Return whether one value of the metric is better than another."""
         return value > other if self.mode == "max" else value < other
 
@@ -221,7 +222,7 @@ class StudySpec:
         found = self.base["data"].get("folds")
         return found if isinstance(found, int) else None
 
-    def runs(self, turn: int = 0) -> list[tuple[int, int | None]]:
+    def runs_of_configuration(self, turn: int = 0) -> list[tuple[int, int | None]]:
         """Return the seed and the fold of each run of a searched configuration: its own and its replicates'.
 
         Args:
@@ -286,7 +287,7 @@ class StudySpec:
         return [section for place, section in enumerate(sections) if section not in sections[:place]]
 
     @property
-    def weights(self) -> list[FileDigest]:
+    def initial_weight_files(self) -> list[FileDigest]:
         """Weights that trials of the study begin from, each once: `name`, `file`, `sha256`.
 
         Raises:
@@ -302,8 +303,8 @@ class StudySpec:
         found = []
         for params in self._params_of_cases:
             domains = {key: self.space.domains[key] for key in INITIAL_WEIGHT_KEYS if key in self.space.domains}
-            free = [key for key in domains if key not in params and self.space.applies(key, params)]
-            for values in product(*(domains[key].ends() for key in free)):
+            free = [key for key in domains if key not in params and self.space.applies_to(key, params)]
+            for values in product(*(domains[key].boundary_values() for key in free)):
                 found.append(self.trial_document({**params, **dict(zip(free, values, strict=True))})["model"])
         return found
 
@@ -316,7 +317,7 @@ class StudySpec:
 
     def trial_document(self, params: Params) -> Mapping[str, Section]:
         """Return the complete sections of the trial with these parameters."""
-        return self.sections.trial(params)
+        return self.sections.complete_sections_of_trial(params)
 
     def trial_config(self, params: Params, seed: int | None = None) -> TrialConfig:
         """Return what `study.training` runs for these parameters and this training seed (None: the study's)."""
@@ -377,7 +378,7 @@ class StudySpec:
         """Hash that is equal for two studies that run the same trials, whatever their names and resources.
 
         Trials with another number of threads are not the same: `train.threads` follows `resources.cpu`. What
-        `with_placement` changes does not count.
+        `replace_placement` changes does not count.
         """
         if self.spec_of_file is not None:
             return self.spec_of_file.hash

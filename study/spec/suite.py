@@ -190,7 +190,7 @@ class SuiteSearch:
 
     method: str
     data: str
-    number: int
+    search_number: int
     spec: StudySpec
 
 
@@ -214,20 +214,20 @@ class Suite:
     searches: int
     judge: str
     seeds: int
-    cells: tuple[SuiteSearch, ...]
+    studies: tuple[SuiteSearch, ...]
 
     @cached_property
     def searches_by_place(self) -> Mapping[tuple[str, str], list[SuiteSearch]]:
         """Searches of each method on each data set, by their labels."""
         places: dict[tuple[str, str], list[SuiteSearch]] = {}
-        for cell in self.cells:
+        for cell in self.studies:
             places.setdefault((cell.method, cell.data), []).append(cell)
         return places
 
     def is_available(self, rule: str, place: tuple[str, str]) -> bool:
         """Return whether the validation split of a place has what a rule needs."""
         spec = self.searches_by_place[place][0].spec
-        facts = spec.describe(spec.base["data"]).facts_of_split("val")
+        facts = spec.facts_of_data(spec.base["data"]).facts_of_split("val")
         inferred = spec.train.inferred_groups != "none"
         return next(known for known in RULES if known.name == rule).is_available(facts, inferred)
 
@@ -333,18 +333,22 @@ def _check_study_name_labels(checked: SuiteLayout, problems: ProblemCollector) -
         for label in labels:
             if not STUDY_NAME_PATTERN.fullmatch(label):
                 at = (key,) if key == "name" else (key, label)
-                problems.add(at, f"{label!r} given. A label has letters, digits, '.', '_', '-', the first no sign")
+                problems.add_problem(
+                    at, f"{label!r} given. A label has letters, digits, '.', '_', '-', the first no sign"
+                )
     names: dict[str, tuple[str, str]] = {}
     for method in checked.methods:
         for label in checked.data:
             name = _study_name_of_search(checked.name, method, label, checked.searches)
             if len(name) > 100:
-                problems.add(("methods", method), f"the study's name {name!r} has more than 100 characters")
+                problems.add_problem(("methods", method), f"the study's name {name!r} has more than 100 characters")
             if name in names:
-                problems.add(("methods", method), f"the name {name!r} is also that of {' on '.join(names[name])}")
+                problems.add_problem(
+                    ("methods", method), f"the name {name!r} is also that of {' on '.join(names[name])}"
+                )
             names[name] = (method, label)
     if len(set(checked.rules)) < len(checked.rules):
-        problems.add(("rules",), f"{checked.rules} given: one is repeated")
+        problems.add_problem(("rules",), f"{checked.rules} given: one is repeated")
 
 
 def _check_equal_budget_and_data(checked: SuiteLayout, problems: ProblemCollector) -> None:
@@ -354,13 +358,13 @@ def _check_equal_budget_and_data(checked: SuiteLayout, problems: ProblemCollecto
     for at, section in trained.items():
         for key, instead in (("epochs", "budget.epochs"), ("seed", "searches")):
             if key in section.train:
-                problems.add((*at, "train", key), f"cannot be given here: {instead} says it for all methods")
+                problems.add_problem((*at, "train", key), f"cannot be given here: {instead} says it for all methods")
     for at, method in methods.items():
         for key in method.space:
             if key.startswith("data."):
-                problems.add((*at, "space", key), "cannot be searched: each data set is a column of the table")
+                problems.add_problem((*at, "space", key), "cannot be searched: each data set is a column of the table")
         if not method.model and not checked.base.model:
-            problems.add((*at, "model"), "is missing, here or in base")
+            problems.add_problem((*at, "model"), "is missing, here or in base")
 
 
 def _first_search_of_cells(document: YamlDocument, checked: SuiteLayout) -> dict[tuple[str, str], StudySpec]:
@@ -387,14 +391,16 @@ def _check_metric_and_rules(suite: Suite, problems: ProblemCollector) -> None:
     """Check what only the whole table shows: its metric and its rules."""
     specs = {label: suite.searches_by_place[suite.methods[0], label][0].spec for label in suite.data}
     for label, spec in specs.items():
-        valid = [f"test/{name}" for name in available_metrics(spec.describe(spec.base["data"]).facts_of_split("test"))]
+        valid = [
+            f"test/{name}" for name in available_metrics(spec.facts_of_data(spec.base["data"]).facts_of_split("test"))
+        ]
         if suite.judge not in valid:
-            problems.add(
+            problems.add_problem(
                 ("judge",), f"{suite.judge!r} given. {nearest(suite.judge, valid)}{label} has {', '.join(valid)}"
             )
     for place, rule in enumerate(suite.rules):
         if not any(suite.is_available(rule, at) for at in suite.searches_by_place):
-            problems.add(("rules", str(place)), f"{rule!r} given, but no data set has what it needs")
+            problems.add_problem(("rules", str(place)), f"{rule!r} given, but no data set has what it needs")
 
 
 def _study_name_of_search(suite: str, method: str, label: str, number: int) -> str:

@@ -56,37 +56,37 @@ class TrialSections:
         alternatives: by section and label.
     """
 
-    own: Mapping[str, Section]
+    own_sections: Mapping[str, Section]
     alternatives: Mapping[str, Mapping[str, Section]]
     _forms: dict[Hashable, tuple[Section, Mapping[str, Knob]]] = field(default_factory=dict, repr=False, compare=False)
 
-    def trial(self, params: Params) -> dict[str, dict[str, Value]]:
+    def complete_sections_of_trial(self, params: Params) -> dict[str, dict[str, Value]]:
         """Return the complete sections of the trial with these parameters."""
-        sections = {section: dict(self.form(section, params)) for section in TRIAL_SECTIONS}
+        sections = {section: dict(self.section_form(section, params)) for section in TRIAL_SECTIONS}
         for key, value in params.items():
             section, name = key.split(".")
             if name != "name":
                 sections[section][name] = value
         return sections
 
-    def has(self, key: str, params: Params) -> bool:
+    def has_key(self, key: str, params: Params) -> bool:
         """Return whether a trial with these parameters, perhaps not yet all, has a key."""
         section, name = key.split(".")
-        return name in self.form(section, params)
+        return name in self.section_form(section, params)
 
     def initial_values(self, section: str, params: Params) -> Section:
         """Return the values that a trial's section begins with; some may be of keys that it does not have."""
         label = section_name_in_params(section, params)
         if label is None:
-            return self.own[section]
+            return self.own_sections[section]
         labelled = self.alternatives.get(section, {})
-        return labelled[label] if label in labelled else {**self.own[section], "name": label}
+        return labelled[label] if label in labelled else {**self.own_sections[section], "name": label}
 
-    def form(self, section: str, params: Params) -> Section:
+    def section_form(self, section: str, params: Params) -> Section:
         """Return the section of a trial with only the parameters set that are names: other keys may depend on them."""
         return self._completed_section_and_knobs(section, params)[0]
 
-    def knobs(self, section: str, params: Params) -> Mapping[str, Knob]:
+    def knobs_of_form(self, section: str, params: Params) -> Mapping[str, Knob]:
         """Return the knobs of the section that `form` returns, by key."""
         return self._completed_section_and_knobs(section, params)[1]
 
@@ -177,15 +177,15 @@ class SectionForms:
         deciders: for each key, the keys whose values decide whether a trial has it.
     """
 
-    all: list[SectionForm] = field(default_factory=list)
-    deciders: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    all_forms: list[SectionForm] = field(default_factory=list)
+    keys_decided_by: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
-    def knobs(self, key: str, domain: Domain | None = None) -> Iterator[Knob]:
+    def knobs_of_key(self, key: str, domain: Domain | None = None) -> Iterator[Knob]:
         """Yield the knobs of a key in the forms that have it; with a domain, only in forms that its `when` allows."""
         section, name = key.split(".")
-        deciding = {decider for form in self.all if form.section == section for decider in form.params}
+        deciding = {decider for form in self.all_forms if form.section == section for decider in form.params}
         when = {decider: values for decider, values in (domain.when if domain else {}).items() if decider in deciding}
-        for form in self.all:
+        for form in self.all_forms:
             allowed = all(
                 decider in form.params and is_among_typed_values(form.params[decider], values)
                 for decider, values in when.items()
@@ -194,15 +194,15 @@ class SectionForms:
                 yield form.knobs[name]
 
     @property
-    def keys(self) -> list[str]:
+    def all_keys(self) -> list[str]:
         """Every key that a trial can have."""
-        return list(dict.fromkeys(f"{form.section}.{name}" for form in self.all for name in form.knobs))
+        return list(dict.fromkeys(f"{form.section}.{name}" for form in self.all_forms for name in form.knobs))
 
 
 def find_section_forms(sections: TrialSections, domains: DomainsByKey) -> SectionForms:
     """Find the forms of all sections with the values that the search may give to keys that take names."""
     possible = SectionForms()
-    for section in sections.own:
+    for section in sections.own_sections:
         name = domains.get(f"{section}.name")
         for label in [None, *alternative_labels(sections, section, name)]:
             chosen = {} if label is None else {f"{section}.name": label}
@@ -210,7 +210,7 @@ def find_section_forms(sections: TrialSections, domains: DomainsByKey) -> Sectio
         if name is not None:
             for key in domains:
                 if key.startswith(f"{section}.") and key != f"{section}.name":
-                    possible.deciders[key].add(f"{section}.name")
+                    possible.keys_decided_by[key].add(f"{section}.name")
     return possible
 
 
@@ -235,7 +235,7 @@ def _add_reachable_forms(
     while waiting:
         params = waiting.pop(0)
         knobs = _knobs_in_form(section, initial, params)
-        possible.all.append(SectionForm(section, params, knobs))
+        possible.all_forms.append(SectionForm(section, params, knobs))
         for name, knob in knobs.items():
             key = f"{section}.{name}"
             values = domains[key].choices or [] if key in domains else []
@@ -243,7 +243,7 @@ def _add_reachable_forms(
                 other = {**params, key: value}
                 changed = _knobs_in_form(section, initial, other).keys() ^ knobs.keys()
                 for dependent in changed:
-                    possible.deciders[f"{section}.{dependent}"].add(key)
+                    possible.keys_decided_by[f"{section}.{dependent}"].add(key)
                 if changed and frozenset(other.items()) not in seen:
                     seen.add(frozenset(other.items()))
                     waiting.append(other)
@@ -257,7 +257,7 @@ def check_section_names(sections: TrialSections, domains: DomainsByKey, problems
     """Check that all names exist and can be used: of each section but `train`, of alternatives, and those searched."""
     for section, catalogue in NAME_CATALOGUES.items():
         labelled = sections.alternatives.get(section, {}).items()
-        everyone: dict[KeyPath, Section] = {(section,): sections.own[section]}
+        everyone: dict[KeyPath, Section] = {(section,): sections.own_sections[section]}
         everyone |= {("search", "alternatives", section, label): values for label, values in labelled}
         for at, values in everyone.items():
             given = values.get("name")
@@ -266,10 +266,10 @@ def check_section_names(sections: TrialSections, domains: DomainsByKey, problems
             model = make_section_model(section, (), name=(literal_type_of_names(allowed), ...))
             name = {key: value for key, value in values.items() if key == "name"}
             if validate_section(model, name, at, problems) and (why := catalogue.problem(str(name["name"]))):
-                problems.add((*at, "name"), why)
+                problems.add_problem((*at, "name"), why)
         for label in alternative_labels(sections, section, domains.get(f"{section}.name")):
             if label not in sections.alternatives.get(section, {}) and (why := catalogue.problem(label)):
-                problems.add(("search", "space", f"{section}.name"), why)
+                problems.add_problem(("search", "space", f"{section}.name"), why)
 
 
 def fill_in_sections(
@@ -285,7 +285,7 @@ def fill_in_sections(
     filled = _SectionFormCollector(sections, forms, everyone, problems)
     for params in everyone:
         for section in TRIAL_SECTIONS:
-            filled.add(section, params)
+            filled.add_form(section, params)
     return TrialSections(filled.own, filled.alternatives)
 
 
@@ -300,14 +300,14 @@ class _SectionFormCollector:
         self._sections, self._problems = sections, problems
         self._seen: set[tuple[str, str | None, frozenset[tuple[str, str]]]] = set()
         self._known_keys: dict[tuple[str, str | None], set[str]] = {}
-        for form in forms.all:
+        for form in forms.all_forms:
             self._known_keys.setdefault((form.section, form.label), {"name"}).update(form.knobs)
         for params in trials:
             for section in TRIAL_SECTIONS:
                 label = section_name_in_params(section, params)
-                self._known_keys.setdefault((section, label), {"name"}).update(sections.knobs(section, params))
+                self._known_keys.setdefault((section, label), {"name"}).update(sections.knobs_of_form(section, params))
 
-    def add(self, section: str, params: Params) -> None:
+    def add_form(self, section: str, params: Params) -> None:
         """Add the form that a section takes in the trial with these parameters.
 
         A form with a name that its key cannot take is left out: the checks of the search report it.

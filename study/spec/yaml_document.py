@@ -121,7 +121,7 @@ class YamlDocument:
             key = key[:-1]
         return self.locations.get(key, self.source)
 
-    def set(self, dotted: str, value: Value, place: str) -> None:
+    def override_key(self, dotted: str, value: Value, place: str) -> None:
         """Override one key, given as `section.key`.
 
         Raises:
@@ -211,7 +211,7 @@ def apply_overrides(document: YamlDocument, assignments: Iterable[str]) -> None:
         UserError: not of that form.
     """
     for assignment in assignments:
-        document.set(*parse_assignment(assignment))
+        document.override_key(*parse_assignment(assignment))
 
 
 def parse_assignment(assignment: str, option: str = "--set") -> tuple[str, Value, str]:
@@ -275,7 +275,7 @@ def apply_profile(document: YamlDocument, profile: str | None) -> None:
             f"--profile {profile}: not in {document.source}. Profiles there: {', '.join(profiles) or 'none'}"
         )
     for key, value in mapping_or_empty(profiles[profile]).items():
-        document.set(key, value, document.key_location(("profiles", profile, key)))
+        document.override_key(key, value, document.key_location(("profiles", profile, key)))
 
 
 def dump(values: Section) -> str:

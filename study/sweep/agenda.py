@@ -219,7 +219,7 @@ class Agenda:
             return "done" if self._done else None
         if trial := self._next_waiting_trial(alone=False):
             return TrialJob("train", trial)
-        next_trial = self._search.next()
+        next_trial = self._search.next_trial()
         if next_trial is None:
             if trial := self._next_waiting_trial(alone=True):
                 return TrialJob("train", trial)
@@ -237,7 +237,7 @@ class Agenda:
     @property
     def reached_limit(self) -> str | None:
         """Limit that ended the search; None while it goes on or where there is none."""
-        return None if self.spec.final_seeds is not None else self._search.over
+        return None if self.spec.final_seeds is not None else self._search.end_reason
 
     @property
     def outcome(self) -> StudyOutcome:
@@ -319,7 +319,7 @@ class Agenda:
             self._append_event(events.RequestRefused(request.id, why))
         elif request.kind == "enqueue":
             self._append_event(events.ConfigurationEnqueued(request.id, dict(request.params)))
-            self._search.enqueued(request.params)
+            self._search.queue_configuration(request.params)
         elif request.kind == "stop":
             self._append_event(events.TrialStopRequested(request.id, request.trial))
         else:
@@ -403,7 +403,7 @@ class Agenda:
         self, trial: TrialRecord, state: TrialOutcome, reason: str | None = None, kind: FailureKind | None = None
     ) -> None:
         self._append_event(events.TrialEnded(trial.number, state, kind, reason))
-        self._search.ended(trial)
+        self._search.note_ended_trial(trial)
         self._end_replicates(trial)
 
     def _end_replicates(self, leader: TrialRecord) -> None:
@@ -434,5 +434,5 @@ class Agenda:
         number, params, enqueued = len(self.record.trials), dict(next_trial.params), next_trial.enqueued or None
         of = next_trial.stage, params, next_trial.seed, next_trial.repeats, enqueued, next_trial.fold
         self._append_event(events.TrialDecided(number, *of))
-        self._search.decided(self.record.trials[number])
+        self._search.note_decided_trial(self.record.trials[number])
         return self.record.trials[number]

@@ -61,8 +61,8 @@ DUPLICATE_SIGNAL_S = 0.3
 def stop_study_on_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterator[None]:
     """Make each signal of `NUMBERS` ask the agenda to stop, and a second one raise KeyboardInterrupt as usual.
 
-    The same signal within `TWICE` seconds is no second one, nor is another SIGHUP. A signal that came before, and that
-    a library swallowed, is obeyed too; a second one that is swallowed is raised again. Outside the main thread, where
+    The same signal within `DUPLICATE_SIGNAL_S` seconds is no second one, nor is another SIGHUP. A signal that came
+    before, and that a library swallowed, is obeyed too; a second one that is swallowed is raised again. Outside the main thread, where
     no signal arrives, this does nothing.
 
     Python runs a signal's handler between two of its own instructions: while the main thread is within Ray, or loads a
@@ -86,7 +86,7 @@ def stop_study_on_signals(agenda: Agenda, tell: Callable[[str], None]) -> Iterat
             return
         if agenda.stopping:
             first.clear()  # this one may be sent again, and must not count as the first then
-            dropped.interrupt(frame)
+            dropped.raise_interrupt(frame)
             return
         first.append((signum, now))
         agenda.stopping = "interrupted"
@@ -195,7 +195,7 @@ def _make_fold_joiner(spec: StudySpec, datasets: Mapping[str, Dataset]) -> NewFo
         return None
     from study.sweep.joined_folds import FoldJoiner  # imports PyTorch
 
-    return FoldJoiner(spec, dataset).new
+    return FoldJoiner(spec, dataset).join_new_configurations
 
 
 @contextmanager
@@ -215,12 +215,12 @@ def stop_when_ray_ends(ray: RayProcesses | JoinedCluster, agenda: Agenda, remedy
 
     def watch() -> None:
         while not over.wait(RAY_POLL_INTERVAL_S):
-            if ended := ray.ended():
+            if ended := ray.describe_ended_process():
                 hide_ray_destructor_errors()
                 lost.append(ended)
                 agenda.stopping = agenda.stopping or "interrupted"
-                if not over.wait(ray.grace):
-                    ray.kill()
+                if not over.wait(ray.grace_s):
+                    ray.kill_processes()
                     tell(f"error: {ended}. {remedy}", sys.stderr)
                     end_process_at_once()
                 return
@@ -230,7 +230,7 @@ def stop_when_ray_ends(ray: RayProcesses | JoinedCluster, agenda: Agenda, remedy
     try:
         yield
     except BaseException:
-        if ended := ray.missing():  # whatever error Ray, and Tune after it, raised because of that
+        if ended := ray.describe_missing_process():  # whatever error Ray, and Tune after it, raised because of that
             raise RayEndedError(ended) from None
         raise
     finally:
@@ -310,7 +310,7 @@ def drive_study(
             inbox.obey_pending_requests()  # what users asked for while no driver ran comes before what the search draws
             with closing(ReferenceFitter(agenda, folder)) as references:
                 _run_tune(agenda, folder, datasets, address is None, tell, references)
-                references.finish(tell)
+                references.wait_until_fitted(tell)
         inbox.obey_pending_requests()  # requests that came too late are answered, so that no later driver obeys them
         state, enough = agenda.outcome, agenda.reached_limit
         _remove_stale_checkpoints(folder, record)
@@ -343,7 +343,7 @@ def check_initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDige
     Raises:
         UserError: a file is missing, or its content has changed.
     """
-    now = spec.weights
+    now = spec.initial_weight_files
     code = record.sessions[-1].environment if record.sessions else (spec.origin or {}).get("code", {})
     earlier = code.get("weights")
     before = {entry["name"]: entry["sha256"] for entry in earlier} if isinstance(earlier, list) else {}
@@ -357,7 +357,9 @@ def check_initial_weights(spec: StudySpec, record: StudyRecord) -> list[FileDige
 
 
 def _function_files(spec: StudySpec, folder: StudyFolder) -> list[FileDigest]:
-    """Return the file of the user's training function, by `function_loading.source_files`; empty without one."""
+    """Return the file of the user's training function, by `function_loading.function_source_files`; empty without
+    one.
+    """
     return (
         function_loading.function_source_files(
             spec.function, function_loading.function_import_folder(spec.function, folder.path)
@@ -407,12 +409,12 @@ def _run_tune(
     nodes = TrialNodes(taken, ray.nodes)
     given = datasets
     if not is_own:
-        nodes.wait(spec.search.concurrency is not None, tell, lambda: agenda.stopping is not None)
+        nodes.wait_for_fitting_node(spec.search.concurrency is not None, tell, lambda: agenda.stopping is not None)
         with suppress(tune_adapters.StudyOverSignal):
             given = replace_inputs_with_features(spec, datasets, places, tell, lambda: agenda.stopping is not None)
     shared = {key: ray.put(dataset) for key, dataset in given.items()}
     work = tune.with_parameters(run_job, datasets=shared, weights=places)
-    slots = TrialSlots(nodes.available, spec.resources, spec.search.concurrency, grows=not is_own)
+    slots = TrialSlots(nodes.available_resources, spec.resources, spec.search.concurrency, grows=not is_own)
 
     share = None if is_own else _join_cluster_sharing(agenda, folder, nodes, slots)
     searcher = tune_adapters.JobSearcher(agenda, folder, nodes, slots, share)
@@ -450,7 +452,8 @@ def replace_inputs_with_features(
     tell: Callable[[str], None],
     stopping: Callable[[], bool],
 ) -> Mapping[str, Dataset]:
-    """Return the data for trials on other machines, with the features of frozen networks by `features.features_key`.
+    """Return the data for trials on other machines, with the features of frozen networks by
+    `features.data_key_with_features`.
 
     Features that this machine does not keep are computed by one task that takes what a trial takes. The images are left
     out where no other network sees them.
@@ -530,7 +533,7 @@ def _join_cluster_sharing(
             folder.path.parent,
             mine,
             slots,
-            nodes.available,
+            nodes.available_resources,
             ray.available_resources,
             grows=spec.search.concurrency is not None,
         )

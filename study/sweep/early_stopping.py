@@ -51,7 +51,7 @@ class EarlyStopping:
     def __init__(self, spec: StudySpec) -> None:
         rule = spec.search.early_stopping
         self.name: str = rule.name
-        self._rungs = () if spec.objective.has_several_metrics else RungSchedule(rule, spec.epochs).rungs
+        self._rungs = () if spec.objective.has_several_metrics else RungSchedule(rule, spec.epochs).rung_epochs
         self._reached: dict[int, AshaRung] = defaultdict(lambda: AshaRung(rule.reduction))
         self._heard: set[tuple[int, int]] = set()
 
@@ -64,7 +64,7 @@ class EarlyStopping:
         if number == 0 or (trial, number) in self._heard:
             return False
         self._heard.add((trial, number))
-        rung, standing = self._reached[number], (-score.violation, score.gains[0])
+        rung, standing = self._reached[number], (-score.total_violation, score.values_to_maximise[0])
         goes_on = rung.is_good_enough(standing)
         rung.add_trial(standing)
         return not goes_on

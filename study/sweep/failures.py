@@ -123,7 +123,7 @@ class TrialFailedError(Exception):
         if at := function_line(error):
             found = replace(found, reason=f"{at}: {found.reason}")
         if KILLED_PROCESS_PATTERN.search(message_of(error)) and memory.kills_since_start() > 0:
-            limit = f"memory is limited to {memory.limit / 2**30:.1f} GiB"
+            limit = f"memory is limited to {memory.limit_bytes / 2**30:.1f} GiB"
             found = TrialFailure(
                 "OOM", f"the kernel's OOM killer ended a process of the trial's: {limit}. {found.reason}"
             )

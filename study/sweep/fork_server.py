@@ -5,9 +5,9 @@ has no Ray. It has imported PyTorch, and the function too where its import leave
 could share: no thread, no open file, no card in use, no other working folder, no run of MLflow. Where it does, each
 trial imports the function anew. What a trial does then is gone with its process.
 
-It is told over a socket: a byte and two files for a trial, its channel and what it prints into; `END` to end it. It
-answers how a trial's process ended. It ends when the other end of the socket is closed, or by SIGTERM, and the trial
-with it, which gets `GRACE` seconds to clean up.
+It is told over a socket: a byte and two files for a trial, its channel and what it prints into; `END_TRIAL_COMMAND` to
+end it. It answers how a trial's process ended. It ends when the other end of the socket is closed, or by SIGTERM, and the trial
+with it, which gets `CLEAN_UP_GRACE_S` seconds to clean up.
 """
 
 import atexit
@@ -51,8 +51,8 @@ RUN_TRIAL_COMMAND, END_TRIAL_COMMAND = b"g", b"e"
 """Bytes that tell this process to run a trial, and to end it."""
 
 SERVER_ANSWER_STRUCT = struct.Struct("!ciq")
-"""What it answers: `ENDED`, a status as of waitpid(2) and the most bytes that the process held; or `UNFIT`: the
-function has to be imported for each trial, by another server."""
+"""What it answers: `TRIAL_ENDED_ANSWER`, a status as of waitpid(2) and the most bytes that the process held; or
+`UNFIT_FUNCTION_ANSWER`: the function has to be imported for each trial, by another server."""
 TRIAL_ENDED_ANSWER, UNFIT_FUNCTION_ANSWER = b"e", b"u"
 
 MAXRSS_UNIT_BYTES = 1 if sys.platform == "darwin" else 1024
@@ -186,7 +186,7 @@ class ForkServerLoop:
         job_course.log_mlflow_into_trial_folder(job)
         before = _state_shared_by_forks(job)
         try:
-            function = load_function_with_seed(str(json.loads(job.document)["method"]["function"]), job.function)
+            function = load_function_with_seed(str(json.loads(job.sections_json)["method"]["function"]), job.function)
             if _uses_torch(function):
                 torch.compiler.disable(lambda: None)  # imports what each call of an optimizer would import in a trial
         except BaseException:
@@ -280,17 +280,17 @@ class WorkerChannelListener:
     def __init__(self, channel: "Connection[bytes, bytes]") -> None:
         self._channel = channel
 
-    def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
-        self._send_and_wait("starts", behind, note, dict(device))
+    def on_start(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
+        self._send_and_wait("on_start", behind, note, dict(device))
 
-    def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
-        self._send_and_wait("reports", dict(metrics), epoch)
+    def on_report(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
+        self._send_and_wait("on_report", dict(metrics), epoch)
 
-    def judges(self, predicted: str) -> None:
-        self._send_and_wait("judges", predicted)
+    def on_fold_predictions(self, predicted: str) -> None:
+        self._send_and_wait("on_fold_predictions", predicted)
 
-    def diverged(self, why: str) -> None:
-        self._send_and_wait("diverged", why)
+    def on_divergence(self, why: str) -> None:
+        self._send_and_wait("on_divergence", why)
 
     def _send_and_wait(self, *message: Value) -> None:
         self.send_message(*message)
@@ -320,7 +320,7 @@ def _run_trial(files: TrialFiles, task: ForkTask, function: TrainingFunction | N
     ended_by: list[int] = []
 
     def stop(number: int, _: object) -> NoReturn:
-        signal.signal(number, signal.SIG_IGN)  # the clean-up ends by itself, or is killed after `GRACE`
+        signal.signal(number, signal.SIG_IGN)  # the clean-up ends by itself, or is killed after `CLEAN_UP_GRACE_S`
         ended_by.append(number)
         raise TrialStopped
 
@@ -330,21 +330,21 @@ def _run_trial(files: TrialFiles, task: ForkTask, function: TrainingFunction | N
         os.set_inheritable(descriptor, False)
     listener, job = WorkerChannelListener(Connection(files.channel_fd)), task.job
     end: tuple[Value, ...] | None = ("ended",)
-    memory = MemoryLimit.here()
+    memory = MemoryLimit.of_this_process()
     try:
         _redirect_output(files.output_fd)
         faulthandler.enable()
         os.chdir(task.folder)
-        config = TrialConfig.from_document(json.loads(job.document))
+        config = TrialConfig.from_document(json.loads(job.sections_json))
         job_course.log_mlflow_into_trial_folder(job)
         job_course.prepare_process(job, config, task.try_gpu)
         assert job.function is not None
-        trial = FunctionTrial(config, job.function, job.needed, job.device, function, job.fold)
+        trial = FunctionTrial(config, job.function, job.required_metrics, job.device, function, job.fold)
         job_course.run_trial_job(lambda: trial, job, listener)
     except TrialStopped:
         end = None
     except BaseException as error:
-        # the function may have turned `Stopped` into another error
+        # the function may have turned `TrialStopped` into another error
         end = None if ended_by else _error_to_values(error, job.device, memory)
     if ended_by:
         remove_left_scratch_folders()  # the signal may have come while the folder of this trial was removed

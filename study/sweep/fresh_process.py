@@ -39,8 +39,8 @@ MAX_OUTPUT_BYTES = 2**20
 OUTPUT_LEFT_OUT_TEXT = b"[... what was printed before is left out]\n"
 
 FORK_SERVER_PROGRAM = """
-from study.sweep.fork_server import main
-main(int(sys.argv[1]), sys.argv[2] == "fresh")
+from study.sweep.fork_server import run_fork_server
+run_fork_server(int(sys.argv[1]), sys.argv[2] == "fresh")
 """
 
 
@@ -65,11 +65,11 @@ class ForkServerClient:
                 command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, start_new_session=True
             )
 
-    def begin(self, job: JobPayload, output: IO[bytes]) -> "Connection[bytes, bytes]":
+    def begin_trial(self, job: JobPayload, output: IO[bytes]) -> "Connection[bytes, bytes]":
         """Make the server run a trial; return the channel to its process.
 
         Raises:
-            ServerEndedError: the server has ended.
+            ForkServerEndedError: the server has ended.
         """
         ours, theirs = socket.socketpair()
         with theirs:
@@ -85,15 +85,15 @@ class ForkServerClient:
     def has_ended(self) -> bool:
         return self._process.poll() is not None
 
-    def tried(self) -> None:
+    def note_gpu_tried(self) -> None:
         """Note that a trial has used the GPU of this process."""
         self._tried = True
 
-    def answer(self, patience: float | None = None) -> tuple[bytes, int, int] | None:
+    def receive_answer(self, patience: float | None = None) -> tuple[bytes, int, int] | None:
         """Return the server's next answer; None after `patience` seconds.
 
         Raises:
-            ServerEndedError: the server has ended.
+            ForkServerEndedError: the server has ended.
         """
         self.control.settimeout(patience)
         try:
@@ -112,7 +112,7 @@ class ForkServerClient:
         with suppress(OSError):
             self.control.sendall(END_TRIAL_COMMAND)
 
-    def close(self) -> None:
+    def close_server(self) -> None:
         """Let the server end."""
         self.control.close()
         with suppress(subprocess.TimeoutExpired):
@@ -144,10 +144,10 @@ def run_job_in_fresh_process(job: JobPayload, listener: JobListener) -> None:
 
 def _fork_server_for(job: JobPayload, fresh: bool = False) -> ForkServerClient:
     """Return the server for a job's function; start one where there is none, or none that suits."""
-    key = str(json.loads(job.document)["method"]["function"]), str(job.function)
+    key = str(json.loads(job.sections_json)["method"]["function"]), str(job.function)
     if key not in _fork_servers or _fork_servers[key].has_ended or (fresh and not _fork_servers[key].fresh):
         for server in _fork_servers.values():
-            server.close()
+            server.close_server()
         _fork_servers.clear()
         _fork_servers[key] = ForkServerClient(fresh)
     return _fork_servers[key]
@@ -155,7 +155,7 @@ def _fork_server_for(job: JobPayload, fresh: bool = False) -> ForkServerClient:
 
 def _run_on_server(server: ForkServerClient, job: JobPayload, listener: JobListener, output: IO[bytes]) -> bool:
     """Run a job; return False if the server is unfit for the function."""
-    memory, channel = MemoryLimit.here(), server.begin(job, output)
+    memory, channel = MemoryLimit.of_this_process(), server.begin_trial(job, output)
     status = None
     with closing(channel):
         try:
@@ -169,9 +169,9 @@ def _run_on_server(server: ForkServerClient, job: JobPayload, listener: JobListe
                 name, given = str(message[0]), message[1:]
                 if name == "ended":
                     return True
-                if name not in ("starts", "reports", "judges", "diverged"):
+                if name not in ("on_start", "on_report", "on_fold_predictions", "on_divergence"):
                     raise error_from_values(name, *given)
-                server.tried()
+                server.note_gpu_tried()
                 getattr(listener, name)(*given)
                 with suppress(OSError):  # its end comes next
                     channel.send_bytes(CONTINUE_ANSWER)
@@ -189,7 +189,7 @@ def _next_message(
         if channel.poll():  # what it sent before it ended is there by now
             message: list[Value] = json.loads(channel.recv_bytes())
             return message
-    answer = server.answer()
+    answer = server.receive_answer()
     assert answer is not None
     return answer
 
@@ -199,9 +199,9 @@ def _end_trial_process(server: ForkServerClient, channel: "Connection[bytes, byt
     with suppress(OSError):
         channel.send_bytes(STOP_ANSWER)
     with suppress(ForkServerEndedError):
-        if server.answer(CLEAN_UP_TIMEOUT_S) is None:
+        if server.receive_answer(CLEAN_UP_TIMEOUT_S) is None:
             server.end_trial()
-            server.answer()
+            server.receive_answer()
 
 
 def _process_died_error(status: int, held: int, memory: MemoryLimit) -> TrialFailedError:

@@ -36,12 +36,12 @@ class MemoryLimit:
         kills: the count when this was made.
     """
 
-    limit: int
+    limit_bytes: int
     counter: str | None = None
     kills: int = 0
 
     @classmethod
-    def here(cls) -> "MemoryLimit":
+    def of_this_process(cls) -> "MemoryLimit":
         """Return that of this process."""
         total, counter = psutil.virtual_memory().total, cgroup.oom_kill_counter_file()
         limit = min(total, cgroup.memory_limit_bytes() or total)
@@ -57,14 +57,14 @@ class MemoryLimit:
         Args:
             held: bytes that it held when it was last looked at, or at most.
         """
-        return self.explained(self.kills_since_start() > 0, held)
+        return self.memory_death_reason(self.kills_since_start() > 0, held)
 
-    def explained(self, is_counted: bool, held: int) -> str | None:
+    def memory_death_reason(self, is_counted: bool, held: int) -> str | None:
         """Return the text of `cause_of_death`; `is_counted`: the kernel counts a kill that may be of the process."""
-        limit = self.limit / 2**30
+        limit = self.limit_bytes / 2**30
         if is_counted:
             return f"the kernel's OOM killer ended its process: memory is limited to {limit:.1f} GiB"
-        if held >= LARGE_SHARE_OF_LIMIT * self.limit:
+        if held >= LARGE_SHARE_OF_LIMIT * self.limit_bytes:
             return f"its process died; it had held {held / 2**30:.1f} of {limit:.1f} GiB of memory"
         return None
 
@@ -95,7 +95,7 @@ class _WatchedProcess:
     pid: int
     memory: MemoryLimit
     machine: str = ""
-    held: int = 0
+    held_bytes: int = 0
 
 
 class OomDetector:
@@ -107,14 +107,14 @@ class OomDetector:
 
     def __init__(self, ask: Callable[[str, str], int | None] = read_oom_kills_on_node) -> None:
         self._ask, self._here = ask, socket.gethostname()
-        self._unknown = _WatchedProcess(self._here, os.getpid(), MemoryLimit.here())
+        self._unknown = _WatchedProcess(self._here, os.getpid(), MemoryLimit.of_this_process())
         self._processes: dict[str, _WatchedProcess] = {}
         self._explained: dict[tuple[str, str], int] = {}
         self._old: dict[
             str, tuple[float, int, int]
         ] = {}  # time of the last look, the count then and at the look before
 
-    def began(self, process: str, node: str, memory: MemoryLimit, machine: str = "") -> None:
+    def note_process(self, process: str, node: str, memory: MemoryLimit, machine: str = "") -> None:
         """Note where a process is, as it has told.
 
         Args:
@@ -124,13 +124,13 @@ class OomDetector:
         host, _, pid = node.rpartition(":")
         self._processes[process] = _WatchedProcess(host, int(pid), memory, machine)
 
-    def look(self, running: Iterable[str]) -> None:
+    def update_readings(self, running: Iterable[str]) -> None:
         """Note what the processes on this machine hold, and the count by now."""
         now = time.monotonic()
         for process in [self._processes[name] for name in running if name in self._processes]:
             if process.host != self._here:
                 continue
-            process.held = _resident_bytes(process.pid) or process.held
+            process.held_bytes = _resident_bytes(process.pid) or process.held_bytes
             counter = process.memory.counter
             if counter and now - self._old.get(counter, (-MAX_KILL_COUNT_AGE_S, 0, 0))[0] >= MAX_KILL_COUNT_AGE_S:
                 before = self._old.get(counter, (0.0, process.memory.kills, 0))[1]
@@ -145,7 +145,7 @@ class OomDetector:
         process = self._processes.pop(name, self._unknown if hosts == {self._here} else None)
         if process is None:
             return None
-        return process.memory.explained(self._was_killed(process), process.held)
+        return process.memory.memory_death_reason(self._was_killed(process), process.held_bytes)
 
     def _was_killed(self, process: _WatchedProcess) -> bool:
         counter = process.memory.counter

@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 class JobListener(Protocol):
     """Receiver of what happens in a job."""
 
-    def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
+    def on_start(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
         """Note that the job goes on after an epoch, on a device; `note`: why a state that was kept is of no use."""
 
-    def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
+    def on_report(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
         """Receive the metrics of an epoch, or of the test split (None)."""
 
-    def judges(self, predicted: str) -> None:
+    def on_fold_predictions(self, predicted: str) -> None:
         """Receive the predictions for the samples of its fold, packed: `study.sweep.joined_folds.FoldPredictions`."""
 
-    def diverged(self, why: str) -> None:
+    def on_divergence(self, why: str) -> None:
         """Note that the job ends here, as its loss or metric is no number."""
 
 
@@ -119,8 +119,8 @@ def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, li
     try:
         if job.kind == "test":
             assert job.model is not None
-            trial.load(job.model)
-            listener.reports(trial.evaluate("test", final=True))
+            trial.load_model(job.model)
+            listener.on_report(trial.evaluate("test", final=True))
             return
         try:
             _train_trial(trial, job, listener)
@@ -128,7 +128,7 @@ def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, li
             job.checkpoint.unlink(missing_ok=True)
             _train_trial(make(), job, listener, str(unusable))
     except DivergedError as diverged:
-        listener.diverged(str(diverged))
+        listener.on_divergence(str(diverged))
 
 
 def error_for_driver(
@@ -173,19 +173,21 @@ def _train_trial(
     Args:
         why_anew: why it does not go on from an earlier state.
     """
-    behind, note = resume_epoch(trial, job.checkpoint, job.heard)
-    course = trial.run(job.checkpoint, MIN_PAUSE_PER_WRITE_TIME, epoch_choice_of_goal(job.goal))
-    listener.starts(behind, why_anew or note, describe_device(trial.device))
+    behind, note = resume_epoch(trial, job.checkpoint, job.reported_epochs)
+    course = trial.train_epochs(job.checkpoint, MIN_PAUSE_PER_WRITE_TIME, epoch_choice_of_goal(job.objective_json))
+    listener.on_start(behind, why_anew or note, describe_device(trial.device))
     with closing(course):  # type: ignore[type-var]
         for epoch, metrics in enumerate(course, start=behind + 1):
             if epoch == trial.config.train.epochs and job.model:
-                trial.save(job.model)  # before the last report: a complete trial has its model
+                trial.save_model(job.model)  # before the last report: a complete trial has its model
             if epoch == trial.config.train.epochs and job.is_judged and isinstance(trial, Trial):
                 from study.sweep.joined_folds import FoldPredictions  # its imports are of use to few trials
 
                 classes, losses = trial.evaluate.predictions_and_losses("val")
-                listener.judges(FoldPredictions(classes.cpu().numpy(), losses.float().cpu().numpy()).to_text())
-            listener.reports(metrics, epoch)
+                listener.on_fold_predictions(
+                    FoldPredictions(classes.cpu().numpy(), losses.float().cpu().numpy()).to_text()
+                )
+            listener.on_report(metrics, epoch)
 
 
 def resume_epoch(trial: Trial | FunctionTrial, checkpoint: Path, heard: int) -> tuple[int, str | None]:

@@ -70,7 +70,7 @@ class FoldPredictions:
         return cls(np.frombuffer(parts[0], "<u2").astype(np.int64), losses)
 
     @classmethod
-    def joined(cls, parts: Sequence["FoldPredictions"], members: Sequence[NDArray[np.bool_]]) -> "FoldPredictions":
+    def join_parts(cls, parts: Sequence["FoldPredictions"], members: Sequence[NDArray[np.bool_]]) -> "FoldPredictions":
         """Join the predictions of parts; `members`: which of the N samples each part holds, (N,)."""
         classes = np.empty(len(members[0]), np.int64)
         losses = None if any(part.log_losses is None for part in parts) else np.empty(len(members[0]), np.float32)
@@ -80,7 +80,7 @@ class FoldPredictions:
                 losses[held] = part.log_losses
         return cls(classes, losses)
 
-    def scores(self, rows: NDArray[np.int64], target: Tensor, classes: int) -> Tensor | None:
+    def class_scores(self, rows: NDArray[np.int64], target: Tensor, classes: int) -> Tensor | None:
         """Return scores (n, classes) of these samples, equal for all other classes; None if there are no log losses."""
         if self.log_losses is None:
             return None
@@ -146,7 +146,7 @@ class FoldJoiner:
         found = kinds_of_cells(self._facts, torch.device("cpu"))[:, self._target, self._bias.clamp(min=0)].argmax(0)
         return torch.where(self._bias < 0, -1, found).numpy()
 
-    def new(self, record: StudyRecord) -> Iterator[FoldsJoined]:
+    def join_new_configurations(self, record: StudyRecord) -> Iterator[FoldsJoined]:
         """Yield an event for each configuration whose runs on all folds have ended since the last event."""
         for leader in Results(self._spec, record).trials_to_confirm():
             runs = [
@@ -163,9 +163,11 @@ class FoldJoiner:
                 yield self._joined_event(leader.number, numbers, repeats)
 
     def _joined_event(self, number: int, runs: tuple[int, ...], repeats: Sequence[FoldPredictions]) -> FoldsJoined:
-        return FoldsJoined(number, runs, *self.judged(repeats))
+        return FoldsJoined(number, runs, *self.metrics_and_draws(repeats))
 
-    def judged(self, repeats: Sequence[FoldPredictions]) -> tuple[dict[str, float | None], dict[str, list[float]]]:
+    def metrics_and_draws(
+        self, repeats: Sequence[FoldPredictions]
+    ) -> tuple[dict[str, float | None], dict[str, list[float]]]:
         """Return the metrics of all samples together with their standard errors, and the draws of some of them.
 
         Args:
@@ -203,7 +205,7 @@ class FoldJoiner:
         for run in runs:
             by_repeat.setdefault((run.seed - first) // count, []).append(run)
         return [
-            FoldPredictions.joined(
+            FoldPredictions.join_parts(
                 [FoldPredictions.from_text(run.fold_predictions or "") for run in of_repeat],
                 [self._folds.fold_of_sample == run.fold for run in of_repeat],
             )
@@ -220,7 +222,7 @@ class FoldJoiner:
         for verdict, members in zip(repeats, rows, strict=True):
             chosen = torch.from_numpy(members)
             bias, target = None if self._bias is None else self._bias[chosen], self._target[chosen]
-            scores = verdict.scores(members, target, self._facts.classes)
+            scores = verdict.class_scores(members, target, self._facts.classes)
             values = metrics.compute_metrics(
                 scores, torch.from_numpy(verdict.classes[members]), target, bias, self._facts
             )

@@ -63,19 +63,19 @@ class TrialNodes:
         self._resources, self._there = resources, there
         self._left_out: dict[str, str] = {}
 
-    def fitting(self) -> list[RayNode]:
+    def fitting_nodes(self) -> list[RayNode]:
         """Return the living nodes that a trial fits on, without those left out."""
-        return [node for node in self._living_nodes() if node["NodeID"] not in self._left_out and self._fits(node)]
+        return [node for node in self._living_nodes() if node["NodeID"] not in self._left_out and self._fits_node(node)]
 
-    def available(self) -> dict[str, float]:
+    def available_resources(self) -> dict[str, float]:
         """Return what these nodes have of each resource, all together."""
         total: dict[str, float] = {}
-        for node in self.fitting():
-            for name, amount in node["TrialResources"].items():
+        for node in self.fitting_nodes():
+            for name, amount in node["Resources"].items():
                 total[name] = total.get(name, 0.0) + amount
         return total
 
-    def place(self, alone: bool) -> tuple[dict[str, float], dict[str, str]]:
+    def trial_placement(self, alone: bool) -> tuple[dict[str, float], dict[str, str]]:
         """Return what Ray sets aside for a trial, and the labels of the nodes that it may choose from.
 
         Args:
@@ -86,7 +86,7 @@ class TrialNodes:
         bundle = {"CPU": resources.cpu, "GPU": gpu}
         if kind := resources.accelerator:
             if any(
-                f"{ACCELERATOR_RESOURCE_PREFIX}{kind}" in node["TrialResources"] for node in self._living_nodes()
+                f"{ACCELERATOR_RESOURCE_PREFIX}{kind}" in node["Resources"] for node in self._living_nodes()
             ) or not self._has_labelled_node(kind):
                 bundle[f"{ACCELERATOR_RESOURCE_PREFIX}{kind}"] = ACCELERATOR_RESOURCE_AMOUNT
             else:
@@ -116,10 +116,10 @@ class TrialNodes:
         Raises:
             NoNodeLeftError: each node that it fits on was left out.
         """
-        if self._left_out and not self.fitting():
+        if self._left_out and not self.fitting_nodes():
             raise NoNodeLeftError(self._left_out.values())
 
-    def wait(self, grows: bool, tell: Callable[[str], None], stopping: Callable[[], bool]) -> None:
+    def wait_for_fitting_node(self, grows: bool, tell: Callable[[str], None], stopping: Callable[[], bool]) -> None:
         """Wait until the cluster has a node that a trial fits on; where it grows by itself, only say that it has none.
 
         Args:
@@ -130,14 +130,14 @@ class TrialNodes:
         Raises:
             UserError: no such node joined it.
         """
-        if self.fitting():
+        if self.fitting_nodes():
             return
         if grows:
             tell(f"{self._missing_resources_text()}. Trials wait until one has joined")
             return
         tell(f"{self._missing_resources_text()}. Waiting {NODE_JOIN_TIMEOUT_S:g} s for one to join")
         deadline = time.monotonic() + NODE_JOIN_TIMEOUT_S
-        while not self.fitting() and not stopping():
+        while not self.fitting_nodes() and not stopping():
             if time.monotonic() > deadline:
                 grow = "for a cluster that grows by itself say search.concurrency"
                 raise UserError(f"{self._missing_resources_text()}; {grow}")
@@ -149,8 +149,8 @@ class TrialNodes:
     def _has_labelled_node(self, kind: str) -> bool:
         return any(node.get("Labels", {}).get(GPU_TYPE_LABEL) == kind for node in self._living_nodes())
 
-    def _fits(self, node: RayNode) -> bool:
-        resources, has = self._resources, node["TrialResources"]
+    def _fits_node(self, node: RayNode) -> bool:
+        resources, has = self._resources, node["Resources"]
         if resources.cpu > has.get("CPU", 0.0) or resources.gpu > has.get("GPU", 0.0):
             return False
         return resources.accelerator is None or resources.accelerator in gpu_kinds(node)
@@ -160,9 +160,7 @@ class TrialNodes:
         resources, nodes = self._resources, self._living_nodes()
         takes = f"resources.cpu: {resources.cpu:g}" + (f", gpu: {resources.gpu:g}" if resources.gpu else "")
         if not (kind := resources.accelerator):
-            most = max(
-                (node["TrialResources"].get("GPU", 0.0), node["TrialResources"].get("CPU", 0.0)) for node in nodes
-            )
+            most = max((node["Resources"].get("GPU", 0.0), node["Resources"].get("CPU", 0.0)) for node in nodes)
             return f"{takes}: no node of the cluster has so much; the largest has {most[1]:g} CPUs and {most[0]:g} GPUs"
         there = sorted({found for node in nodes for found in gpu_kinds(node)})
         told = f"there are: {', '.join(there)}" if there else "Ray recognises no GPU's kind on any of them"
@@ -173,7 +171,7 @@ def gpu_kinds(node: RayNode) -> set[str]:
     """Return the kinds of GPU that Ray says a node has, as `H100`, by its resources and its label."""
     found = {
         name.removeprefix(ACCELERATOR_RESOURCE_PREFIX)
-        for name in node["TrialResources"]
+        for name in node["Resources"]
         if name.startswith(ACCELERATOR_RESOURCE_PREFIX)
     }
     return found | {label for label in (node.get("Labels", {}).get(GPU_TYPE_LABEL),) if label}

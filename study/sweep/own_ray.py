@@ -61,7 +61,9 @@ def run_job(
 
 
 def compute_features(model: "Section", dataset: "Dataset", weights: Mapping[str, tuple[str, str]]) -> "FeaturesBySplit":
-    """Compute features in a task of Ray's, on a GPU where Ray gave it one; by `training.features.load_or_compute`."""
+    """Compute features in a task of Ray's, on a GPU where Ray gave it one; by
+    `training.features.load_or_compute_features`.
+    """
     from study.models import initial_weights
     from study.training import features
     from study.training.device import best_available_device
@@ -103,32 +105,32 @@ class RayProcesses:
         grace: seconds that a driver gets to end by itself once one of them has ended.
     """
 
-    grace = 10.0
+    grace_s = 10.0
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self._memory = folder, MemoryLimit.here()
+        self.folder, self._memory = folder, MemoryLimit.of_this_process()
         self._before = {*psutil.Process().children()}
         self._started: dict[psutil.Process, str] = {}
 
-    def look(self) -> None:
+    def find_started_processes(self) -> None:
         """Take in the processes that this one has started since it had none of Ray's."""
         for process in {*psutil.Process().children()} - self._before:
             with suppress(psutil.Error):
                 self._started[process] = process.name()
 
-    def ended(self) -> str | None:
-        """Return which of `NEEDED` has ended, and how; None while all live."""
+    def describe_ended_process(self) -> str | None:
+        """Return which of `NEEDED_RAY_PROCESSES` has ended, and how; None while all live."""
         for process, name in self._started.items():
             if name in NEEDED_RAY_PROCESSES and (how := _describe_process_end(process)):
                 if how.endswith("SIGKILL") and self._memory.kills_since_start() > 0:
-                    limit = f"memory is limited to {self._memory.limit / 2**30:.1f} GiB"
+                    limit = f"memory is limited to {self._memory.limit_bytes / 2**30:.1f} GiB"
                     how += f", by the kernel's OOM killer: {limit}. Fewer trials at once: --set search.concurrency=N"
                 return f"Ray's {name} {how}"
         return None
 
-    def missing(self) -> str | None:
+    def describe_missing_process(self) -> str | None:
         """Return which of them has ended, as `ended`: what has ended does not come back."""
-        return self.ended()
+        return self.describe_ended_process()
 
     def last_log_lines(self) -> str:
         """Return the last lines that they wrote to their logs of errors."""
@@ -137,7 +139,7 @@ class RayProcesses:
         ]
         return "".join(f"\n{line}" for line in lines)
 
-    def kill(self) -> None:
+    def kill_processes(self) -> None:
         """Kill what still runs of them and of what they started, and wait for its end."""
         end_processes_of_scratch_folder(self.folder)
         psutil.wait_procs(self._started, timeout=KILL_TIMEOUT_S)  # the system forgets those that have ended then
@@ -193,7 +195,7 @@ def start_own_ray(
 
     Raises:
         UserError: there is no folder for it.
-        RayStartError: each of `START_TRIES` starts failed.
+        RayStartError: each of `MAX_START_ATTEMPTS` starts failed.
         KeyboardInterrupt: `stopping` says so.
     """
     with (
@@ -205,7 +207,7 @@ def start_own_ray(
         try:
             yield ray
         finally:
-            _end_ray(ray, end_process_without_ray if ray.ended() else disconnect_from_ray)
+            _end_ray(ray, end_process_without_ray if ray.describe_ended_process() else disconnect_from_ray)
 
 
 GUARD_PROGRAM = """
@@ -242,12 +244,12 @@ def _start_with_retries(
             try:
                 _start_ray_once(folder, gpus, waiter)
             finally:
-                ray.look()
+                ray.find_started_processes()
             if attempt > 1 or waiter.told:
                 tell("Ray runs")
             return ray
         except Exception as error:  # Ray raises what it likes, bare Exception too
-            why = f"{ray.ended() or str(error).strip() or repr(error)}{ray.last_log_lines()}"
+            why = f"{ray.describe_ended_process() or str(error).strip() or repr(error)}{ray.last_log_lines()}"
             _end_ray(ray)
         except BaseException:
             _end_ray(ray, partial(end_process_without_ray, StartInterruptedError.exit_status))
@@ -280,8 +282,8 @@ def _start_ray_once(folder: Path, gpus: int | None, waiter: "RayStartWaiter") ->
         namespace="study",
     )
     variables = _set_ray_process_variables({RAY_FOLDER_VARIABLE: str(folder), SCRATCH_FOLDER_VARIABLE: str(folder)})
-    with waiter.turn(folder.parent), variables, start_ray_apart_and_quiet(logs=logs):
-        call_with_own_signals(start, waiter.look)
+    with waiter.wait_for_turn(folder.parent), variables, start_ray_apart_and_quiet(logs=logs):
+        call_with_own_signals(start, waiter.tell_if_slow)
 
 
 @contextmanager
@@ -347,7 +349,7 @@ def _end_ray(ray: RayProcesses, part: Callable[[], None] = disconnect_from_ray) 
         end_process_without_ray(StartInterruptedError.exit_status)
         raise
     finally:
-        ray.kill()
+        ray.kill_processes()
 
 
 class RayStartWaiter:
@@ -363,7 +365,7 @@ class RayStartWaiter:
         self.told = False
 
     @contextmanager
-    def turn(self, place: Path) -> Iterator[None]:
+    def wait_for_turn(self, place: Path) -> Iterator[None]:
         """Run the block while no other driver starts a Ray below a folder, or after `TURN_TIMEOUT_CPU_S` anyway.
 
         A node ends itself where its agents take 15 s to start (Ray's issue 65983), and starts at once make each other
@@ -378,11 +380,11 @@ class RayStartWaiter:
                 turn = os.open(place, os.O_RDONLY)
                 open_folder.callback(os.close, turn)
                 while not lock(turn) and time.monotonic() < until:
-                    self.look("other studies of this machine start theirs first")
+                    self.tell_if_slow("other studies of this machine start theirs first")
                     time.sleep(0.05)
             yield
 
-    def look(self, reason: str | None = None) -> None:
+    def tell_if_slow(self, reason: str | None = None) -> None:
         """Tell the user if it takes long, and why; None: the machine is busy.
 
         Raises:

@@ -56,7 +56,7 @@ CONNECTION_TIMEOUT_S = 5.0
 """Seconds that a machine gets to take a connection."""
 
 RAY_RECONNECT_TIMEOUT_S = 60.0
-"""Seconds after which Ray ends a driver whose head is gone, where `RECONNECT` does not set them."""
+"""Seconds after which Ray ends a driver whose head is gone, where `RECONNECT_TIMEOUT_VARIABLE` does not set them."""
 
 STOP_BEFORE_RAY_S = 10.0
 """Seconds by which a driver stops sooner: Ray would end the process without a message of the study's."""
@@ -90,21 +90,21 @@ class JoinedCluster:
         self._ended: str | None = None
 
     @property
-    def grace(self) -> float:
+    def grace_s(self) -> float:
         """Seconds that a driver gets to end by itself once something has ended."""
         return 0.0 if self._ended in (RAYLET_ENDED_TEXT, HEAD_ENDED_TEXT) else 10.0
 
-    def ended(self) -> str | None:
+    def describe_ended_process(self) -> str | None:
         """Return which of them has ended; None while both answer, and while the head may come back."""
         now = time.monotonic()
         if not self._ended and now - self._asked >= CLUSTER_POLL_INTERVAL_S:
-            self._asked, missing = now, self.missing()
+            self._asked, missing = now, self.describe_missing_process()
             self._missed_since = min(self._missed_since, now) if missing else float("inf")
             if missing in (RAYLET_ENDED_TEXT, HEAD_ENDED_TEXT) or now - self._missed_since >= self._patience:
                 self._ended = missing
         return self._ended
 
-    def missing(self) -> str | None:
+    def describe_missing_process(self) -> str | None:
         """Return which of them does not answer at this moment."""
         if _is_connection_refused(self._node, is_here=True):
             return (
@@ -116,7 +116,7 @@ class JoinedCluster:
             return f"Ray's head (its gcs_server, at {self._head[0]}:{self._head[1]}) does not answer any more"
         return None
 
-    def kill(self) -> None:
+    def kill_processes(self) -> None:
         """Do nothing: the cluster is not this process's."""
 
     def _is_head_here(self) -> bool:
@@ -226,7 +226,7 @@ def set_ray_variables(address: str | None) -> None:
     """Set the variables of Ray in this process, before Ray is imported, which reads some of them then.
 
     Args:
-        address: see `ray_runtime`.
+        address: see `start_or_join_ray`.
     """
     set_variables_here(ProcessKind.DRIVER, *([ProcessKind.OWN_RAY] if address is None else []))
     if address is None or is_loopback(_resolved_address(address).rpartition(":")[0]):
@@ -271,7 +271,7 @@ def start_or_join_ray(
             check_nodes_see_home(home)
         yield joined
     finally:
-        end_process_without_ray() if joined and joined.missing() else disconnect_from_ray()
+        end_process_without_ray() if joined and joined.describe_missing_process() else disconnect_from_ray()
 
 
 def _connect_to_cluster(address: str) -> None:
@@ -304,7 +304,7 @@ def _version_mismatch_text(differing: Mapping[str, tuple[str, str]], message: st
     """Return what is wrong with a cluster of another Ray or Python version, and what helps.
 
     Args:
-        differing: see `other_versions`.
+        differing: see `differing_versions`.
         message: Ray's own, shown where the versions are not known.
     """
     if not differing:
@@ -425,7 +425,7 @@ class TrialSlots:
         grows: whether nodes come and go.
     """
 
-    POLL_INTERVAL_S = 2.0
+    CLUSTER_POLL_INTERVAL_S = 2.0
     """Seconds between two looks at a cluster, whose nodes come and go."""
 
     def __init__(
@@ -445,7 +445,7 @@ class TrialSlots:
     def __call__(self) -> int:
         if self._grows and self._concurrency:
             return self._concurrency
-        if self._fits is None or (self._grows and time.monotonic() - self._looked > self.POLL_INTERVAL_S):
+        if self._fits is None or (self._grows and time.monotonic() - self._looked > self.CLUSTER_POLL_INTERVAL_S):
             available = self._available()
             fits = (math.floor(available.get(name, 0.0) / amount + 1e-9) for name, amount in self._amounts.items())
             self._fits, self._looked = min(fits), time.monotonic()
@@ -481,7 +481,7 @@ def cluster_resources(address: str, home: Path | None) -> dict[str, float]:
 
 
 class RayStarter(Protocol):
-    """Function that starts or joins Ray for a driver, see `ray_runtime`."""
+    """Function that starts or joins Ray for a driver, see `start_or_join_ray`."""
 
     def __call__(
         self,
@@ -522,7 +522,7 @@ class SharedRay:
         tell: Callable[[str], None],
         stopping: Callable[[], bool],
     ) -> Iterator[RayProcesses | JoinedCluster]:
-        """Provide the shared Ray, see `ray_runtime`; the arguments of later studies change nothing."""
+        """Provide the shared Ray, see `start_or_join_ray`; the arguments of later studies change nothing."""
         if address is not None:
             with start_or_join_ray(address, home, gpus, tell, stopping) as joined:
                 yield joined
@@ -532,7 +532,7 @@ class SharedRay:
         try:
             yield self._ray
         finally:
-            if self._ray is not None and not self._ray.ended():
+            if self._ray is not None and not self._ray.describe_ended_process():
                 free_workers()
 
 

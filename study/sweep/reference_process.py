@@ -40,7 +40,9 @@ PROCESS_NICENESS = 5
 RESULTS_POLL_INTERVAL_S = 0.1
 """Seconds between two looks at the results, when only references are left."""
 
-FITTING_PROGRAM = "from study.sweep.reference_process import main; main(*sys.argv[1:])"
+FITTING_PROGRAM = (
+    "from study.sweep.reference_process import fit_and_print_references; fit_and_print_references(*sys.argv[1:])"
+)
 """Program of that process. Arguments: the folder, whether test is read, and names."""
 
 ONE_THREAD_VARIABLES = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -99,7 +101,7 @@ class ReferenceFitter:
                 self._lines.put(line)
         self._lines.put(None)
 
-    def poll(self) -> None:
+    def pass_on_results(self) -> None:
         """Tell the agenda what has come.
 
         Raises:
@@ -124,18 +126,18 @@ class ReferenceFitter:
         last = [line for line in self._complaints if line.strip()][-1:]
         return printed(": ".join([f"its process ended with {code}", *map(str.strip, last)]))
 
-    def finish(self, tell: Callable[[str], None]) -> None:
+    def wait_until_fitted(self, tell: Callable[[str], None]) -> None:
         """Wait for what is left, unless the study stops; `tell`: is told that it waits.
 
         Raises:
             StudyCannotContinueError: the ledger cannot be written.
         """
-        self.poll()
+        self.pass_on_results()
         if self._left:
             tell(f"fitting what needs no search: {', '.join(self._left)}")
         while self._left and self._agenda.stopping is None:
             time.sleep(RESULTS_POLL_INTERVAL_S)
-            self.poll()
+            self.pass_on_results()
 
     def close(self) -> None:
         """End the process; what it has not told is fitted another time."""
@@ -196,7 +198,7 @@ def _iterate_split_rows(spec: StudySpec, dataset: data.Dataset, tests: bool) -> 
 def _measure_reference(
     name: str, spec: StudySpec, dataset: data.Dataset, parts: Sequence[Mapping[str, "ReferenceRows"]]
 ) -> tuple[Mapping[str, float], dict[str, list[float]] | None]:
-    """Return the metrics of a reference, and with folds the draws of `FoldJoiner.judged`.
+    """Return the metrics of a reference, and with folds the draws of `FoldJoiner.metrics_and_draws`.
 
     With folds, validation metrics are those of all samples outside test together; test metrics are means over folds.
     """
@@ -221,7 +223,7 @@ def _measure_reference(
         for metric, value in on_test.items():
             tested.setdefault(metric, []).append(value)
     members = [dataset.folds.fold_of_sample == fold for fold in range(len(parts))]
-    found, draws = FoldJoiner(spec, dataset).judged([FoldPredictions.joined(verdicts, members)])
+    found, draws = FoldJoiner(spec, dataset).metrics_and_draws([FoldPredictions.join_parts(verdicts, members)])
     together = {metric: math.nan if value is None else value for metric, value in found.items()}
     return {**together, **{metric: fmean(values) for metric, values in tested.items()}}, draws
 

@@ -52,7 +52,7 @@ class RequestInbox:
     def __init__(self, agenda: Agenda, folder: Path) -> None:
         self._agenda, self._folder, self._looked = agenda, folder, -REQUESTS_POLL_INTERVAL_S
 
-    def poll(self) -> None:
+    def obey_new_requests(self) -> None:
         """Obey new requests; do nothing within `REQUESTS_POLL_INTERVAL_S` of the last call.
 
         Raises:
@@ -113,7 +113,7 @@ class HangDetector:
                 if (seconds := report.get("time/epoch")) is not None:
                     self._note_epoch_seconds(trial.device.get("name", ""), seconds)
 
-    def heard(self, name: str, epoch: int | None = None, seconds: float | None = None, kind: str = "") -> None:
+    def note_report(self, name: str, epoch: int | None = None, seconds: float | None = None, kind: str = "") -> None:
         """Note that a trial has reported: an epoch and the seconds that it took, or its start (None).
 
         Args:
@@ -125,7 +125,7 @@ class HangDetector:
         if seconds is not None:
             self._note_epoch_seconds(kind, seconds)
 
-    def hanging(self, running: Iterable[str]) -> list[str]:
+    def find_hanging_trials(self, running: Iterable[str]) -> list[str]:
         """Return the running trials that have not reported for too long; each is returned once."""
         self._advance_running_clock()
         self._heard = {name: self._heard.get(name, (self._now, True)) for name in running}
@@ -219,7 +219,7 @@ class JobSearcher(Searcher):
             if self._share is not None:
                 self._share.note_wants_more(isinstance(job, TrialJob))
         if isinstance(job, TrialJob):
-            place = json.dumps(self._nodes.place(job.trial.has_gpu_alone))
+            place = json.dumps(self._nodes.trial_placement(job.trial.has_gpu_alone))
             given = {**job.trial.params, "train.seed": job.trial.seed, "job": self._make_payload(job), "place": place}
             self._under_way[trial_id], self._ended = given, None
             return given
@@ -239,22 +239,22 @@ class JobSearcher(Searcher):
     def _make_payload(self, job: TrialJob) -> JobPayload:
         """Return what a worker is told of a job."""
         trial, folder = job.trial, self._folder
-        goal, document = self._spec.objective, self._document(job.trial)
+        goal, document = self._spec.objective, self._trial_document(job.trial)
         return JobPayload(
             kind=job.kind,
             trial=trial.number,
             run=trial.attempt,
-            heard=trial.n_epochs,
-            document=json.dumps(document),
+            reported_epochs=trial.n_epochs,
+            sections_json=json.dumps(document),
             device=self._spec.resources.device,
             gpu=self._spec.resources.gpu,
             alone=trial.has_gpu_alone,
             whole=trial.has_gpu_alone or self._spec.resources.gpu == 1,
             checkpoint=folder.checkpoint_file(trial.number),
             model=folder.model_file(trial.number) if job.needs_model_file else None,
-            goal=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
+            objective_json=json.dumps(asdict(goal)) if job.needs_chosen_weights(self._spec) else None,
             function=self._function,
-            needed=[] if self._spec.train.with_val else goal.needed_metrics,
+            required_metrics=[] if self._spec.train.with_val else goal.needed_metrics,
             fresh=self._function is not None and function_loading.needs_process_per_trial(document["method"]),
             output=folder.output_file(trial.number),
             own_runs=folder.own_mlflow_runs(trial.number),
@@ -263,7 +263,7 @@ class JobSearcher(Searcher):
             is_judged=trial.fold is not None and trial.stage == "confirm" and self._function is None,
         )
 
-    def _document(self, trial: TrialRecord) -> Mapping[str, Section]:
+    def _trial_document(self, trial: TrialRecord) -> Mapping[str, Section]:
         return self._spec.trial_document({**trial.params, "train.seed": trial.seed})
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
@@ -290,8 +290,8 @@ def _payload_of_tune_trial(trial: TuneTrial) -> JobPayload:
 class WorkerProcess(NamedTuple):
     """A process that runs trials, as it told with its first one: HOST:PID, Ray's id of its node, and its device."""
 
-    node: str
-    machine: str | None
+    host_and_pid: str
+    node_id: str | None
     device: Mapping[str, str]
 
 
@@ -333,16 +333,16 @@ class ReportingScheduler(FIFOScheduler):
         self._new[trial.trial_id] = time.monotonic(), trial
 
     def wait_for_turn(self) -> None:
-        """Do for `POLL_INTERVAL_S`, outside Tune's loop, what is to be done while other studies have all room."""
+        """Do for `TURN_POLL_INTERVAL_S`, outside Tune's loop, what is to be done while other studies have all room."""
         self._poll_requests_and_references()
         if self._share is not None:
             self._share.note_running_trials(0)
         time.sleep(TURN_POLL_INTERVAL_S)
 
     def _poll_requests_and_references(self) -> None:
-        self._inbox.poll()
+        self._inbox.obey_new_requests()
         if self._references is not None:
-            self._references.poll()
+            self._references.pass_on_results()
 
     def choose_trial_to_run(self, tune_controller: Any) -> TuneTrial | None:
         """Return the trial that gets the next process that comes free, before new ones; None: none does.
@@ -368,10 +368,10 @@ class ReportingScheduler(FIFOScheduler):
 
     def _end_hanging_trials(self, live: Iterable[TuneTrial]) -> None:
         running = {trial.trial_id: trial for trial in live if trial.status == TuneTrial.RUNNING}
-        for name in self._watch.hanging(running):
+        for name in self._watch.find_hanging_trials(running):
             self._hung.add(name)
             ray.kill(actor_handle_of_trial(running[name]))  # Tune hears of it as of any process that dies
-        self._deaths.look(self._actors[name] for name in running if name in self._actors)
+        self._deaths.update_readings(self._actors[name] for name in running if name in self._actors)
         self._looked = time.monotonic()
 
     def on_trial_result(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> str:
@@ -382,7 +382,7 @@ class ReportingScheduler(FIFOScheduler):
             node, machine, told = result["node"], result["machine"], json.loads(result.get("device", "{}"))
             self._workers[process] = WorkerProcess(node, machine, told)
             if memory := result.get("memory"):
-                self._deaths.began(process, node, MemoryLimit(**json.loads(memory)), machine)
+                self._deaths.note_process(process, node, MemoryLimit(**json.loads(memory)), machine)
             self._begun.add(trial.trial_id)
         device = self._workers.get(process, UNKNOWN_WORKER).device
         metrics = json.loads(result.get("metrics", "{}"))
@@ -390,7 +390,7 @@ class ReportingScheduler(FIFOScheduler):
             self._told_infinite = True
             self._tell(f"warning: trial {number}: {large}")
         epoch, seconds, kind = result.get("epoch"), metrics.get("time/epoch"), device.get("name", "")
-        self._watch.heard(trial.trial_id, epoch, seconds, kind)
+        self._watch.note_report(trial.trial_id, epoch, seconds, kind)
         if agenda.stopping or job.run != record.attempt:
             return str(TrialScheduler.STOP)
         goes_on = True
@@ -415,9 +415,9 @@ class ReportingScheduler(FIFOScheduler):
         process = self._actors[trial.trial_id] = actor_id_of_trial(trial)
         job, worker = _payload_of_tune_trial(trial), self._workers.get(process)
         current = job.run == self._agenda.record.trials[job.trial].attempt and not self._agenda.stopping
-        if job.kind == "train" and not job.heard and worker and current and trial.trial_id not in self._begun:
+        if job.kind == "train" and not job.reported_epochs and worker and current and trial.trial_id not in self._begun:
             self._begun.add(trial.trial_id)
-            self._agenda.record_trial_start(job.trial, worker.node, device=worker.device)
+            self._agenda.record_trial_start(job.trial, worker.host_and_pid, device=worker.device)
 
     def on_trial_complete(self, tune_controller: Any, trial: TuneTrial, result: Mapping[str, Any]) -> None:
         """Fail a trial whose function returned before its last epoch; the agenda knows of every other end already."""
@@ -473,7 +473,7 @@ class ReportingScheduler(FIFOScheduler):
         if found not in (HUNG_FAILURE, PROCESS_DIED_FAILURE):
             return found
         process, nodes = self._actors.pop(trial.trial_id, ""), ray.nodes()
-        if is_node_unreachable(self._workers.get(process, UNKNOWN_WORKER).machine, nodes):
+        if is_node_unreachable(self._workers.get(process, UNKNOWN_WORKER).node_id, nodes):
             return NODE_LOST_FAILURE
         hosts = {str(node.get("NodeManagerHostname")) for node in nodes}
         why = self._deaths.find_oom_cause(process, hosts) if found == PROCESS_DIED_FAILURE else None

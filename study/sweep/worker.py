@@ -35,7 +35,7 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
     Args:
         config: of the trial.
         datasets: the study's data by `data.section_key` of their sections, and features of frozen networks by
-            `features.features_key`: references to one copy each in the machine's shared memory.
+            `features.data_key_with_features`: references to one copy each in the machine's shared memory.
         weights: where the driver found the weights that trials begin from, see
             `study.models.initial_weights.locate_weights`.
 
@@ -48,7 +48,7 @@ def run_job(config: TuneConfig, *, datasets: Mapping[str, ObjectRef], weights: M
     job = config["job"]
     if job.kind == "release":
         raise WorkerReleasedError
-    listener, memory = TuneListener(job.heard), MemoryLimit.here()
+    listener, memory = TuneListener(job.reported_epochs), MemoryLimit.of_this_process()
     try:
         if job.fresh:
             run_job_in_fresh_process(job, listener)
@@ -71,7 +71,7 @@ def _run_in_this_process(
 ) -> None:
     """Run a job in this process."""
     initial_weights.use_located_weights(weights)
-    config = TrialConfig.from_document(json.loads(job.document))
+    config = TrialConfig.from_document(json.loads(job.sections_json))
     job_course.prepare_process(job, config)
     if job.function is None:
         _move_to_end_of_path(job.driver_folder)
@@ -81,11 +81,11 @@ def _run_in_this_process(
         job_course.run_trial_job(partial(Trial, config, dataset, job.device, begins=job.kind != "test"), job, listener)
         return
     job_course.log_mlflow_into_trial_folder(job)
-    trial = FunctionTrial(config, job.function, job.needed, job.device, fold=job.fold)
+    trial = FunctionTrial(config, job.function, job.required_metrics, job.device, fold=job.fold)
     try:
         job_course.run_trial_job(lambda: trial, job, listener)
     finally:
-        trial.unload()
+        trial.unload_function()
 
 
 def _move_to_end_of_path(folder: str | None) -> None:
@@ -112,20 +112,20 @@ class TuneListener:
         self._heard = heard
         self.is_over = threading.Event()
 
-    def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
-        self._tell(report_start, self._heard, behind, note, device)
+    def on_start(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
+        self._report_to_tune(report_start, self._heard, behind, note, device)
 
-    def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
-        self._tell(report_metrics, metrics, epoch)
+    def on_report(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
+        self._report_to_tune(report_metrics, metrics, epoch)
 
-    def judges(self, predicted: str) -> None:
-        self._tell(tune.report, {"predicted": predicted})
+    def on_fold_predictions(self, predicted: str) -> None:
+        self._report_to_tune(tune.report, {"predicted": predicted})
 
-    def diverged(self, why: str) -> None:
-        self._tell(tune.report, {"diverged": why})
+    def on_divergence(self, why: str) -> None:
+        self._report_to_tune(tune.report, {"diverged": why})
 
-    def _tell(self, report: Callable[..., None], *told: Any) -> None:
-        """Report, and end this process `CLEAN_UP_S` after Tune has stopped the trial, unless that ends by then.
+    def _report_to_tune(self, report: Callable[..., None], *told: Any) -> None:
+        """Report, and end this process `CLEAN_UP_TIMEOUT_S` after Tune has stopped the trial, unless that ends by then.
 
         Tune drops a trial for which a process is not free in time, and tells nobody; of a process that died it tells.
         """
@@ -164,6 +164,9 @@ def report_start(heard: int, behind: int = 0, note: str | None = None, device: M
         return
     place = {"node": f"{socket.gethostname()}:{os.getpid()}", "machine": ray.get_runtime_context().get_node_id()}
     # text, as Tune would flatten a nested value
-    place |= {"device": json.dumps(device or {"name": CPU_DEVICE}), "memory": json.dumps(asdict(MemoryLimit.here()))}
+    place |= {
+        "device": json.dumps(device or {"name": CPU_DEVICE}),
+        "memory": json.dumps(asdict(MemoryLimit.of_this_process())),
+    }
     tune.report({**place, "behind": behind, "note": note})
     _is_place_reported = True

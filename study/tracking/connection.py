@@ -55,7 +55,7 @@ def connect_to_mlflow(uri: str, timeout: int = 30) -> "MlflowClient":
         timeout: seconds that a request of this process may take, where the environment does not set it.
 
     Raises:
-        Exception: whatever MLflow, its database or the network raise; see `format_error`.
+        Exception: whatever MLflow, its database or the network raise; see `format_mlflow_error`.
     """
     set_variables_here(ProcessKind.MLFLOW_CLIENT)
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(timeout))
@@ -208,7 +208,8 @@ def open_mlflow_of_home(home: Home, timeout: int = 30) -> "MlflowClient":
         timeout: seconds that a request of this process may take, where the environment does not set it.
 
     Raises:
-        Exception: whatever MLflow, its database or the network raise; see `study.tracking.connection.format_error`.
+        Exception: whatever MLflow, its database or the network raise; see
+            `study.tracking.connection.format_mlflow_error`.
     """
     client = connect_to_mlflow(home.tracking_uri, timeout)
     if home.owns_tracking:
@@ -217,7 +218,7 @@ def open_mlflow_of_home(home: Home, timeout: int = 30) -> "MlflowClient":
 
 
 def prepare_mlflow_database(home: Home) -> None:
-    """Prepare the database of a home of its own for an MLflow server; see `open_mlflow`.
+    """Prepare the database of a home of its own for an MLflow server; see `open_mlflow_of_home`.
 
     Raises:
         UserError: it is damaged (says how it is made again), or it cannot be written.

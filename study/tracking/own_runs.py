@@ -1,7 +1,7 @@
 """The runs that a user's training function logged in its trial's folder, as children of the trial's run.
 
-MLflow kept them there in files, see `study.sweep.job_course.log_into_trial_folder`. They stay as long as their study,
-so that they can be brought again; their artifacts are removed once MLflow has them.
+MLflow kept them there in files, see `study.sweep.job_course.log_mlflow_into_trial_folder`. They stay as long as their
+study, so that they can be brought again; their artifacts are removed once MLflow has them.
 """
 
 import os
@@ -86,12 +86,12 @@ def _run_update_of_logged_run(found: _LoggedFolder, run: Run, trial: int, status
         key=f"{trial}/{info.run_id}",
         parent=f"{trial}/{above}" if is_nested else str(trial),
         name=truncate_value(info.run_name),
-        start=info.start_time,
+        start_ms=info.start_time,
         tags=tags | {OWN_RUN_TAG: f"{trial}/{info.run_id}"},
         params={name: truncate_value(text) for name, text in run.data.params.items()},
-        points=list(dict.fromkeys(points)),  # MLflow repeats one where a model was logged with it
+        metric_values=list(dict.fromkeys(points)),  # MLflow repeats one where a model was logged with it
         status="FINISHED" if info.status == "FINISHED" else status,
-        end=info.end_time or end,
+        end_ms=info.end_time or end,
         files=[(path, place) for path, place in files if path.is_dir() and any(path.iterdir())],
     )
 

@@ -29,7 +29,7 @@ class StudyPyfuncModel(PythonModel):
             found = predict_rows(self.classifier, model_input, "the rows")
         else:
             found = predict_images(self.classifier, [Path(file) for file in model_input["file"]])
-        frame = found.frame().reset_index().astype({found.kind: str if found.kind == "file" else int})
+        frame = found.to_data_frame().reset_index().astype({found.kind: str if found.kind == "file" else int})
         return frame.assign(problem=[found.unreadable.get(sample, "") for sample in found.samples])
 
 

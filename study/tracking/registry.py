@@ -38,7 +38,7 @@ def save_pyfunc_model(path: Path, model: ModelFiles, description: Description, f
     """
     import mlflow.pyfunc
 
-    files = {"description": model.description, "weights": model.weights, "network": model.network}
+    files = {"description": model.description, "weights": model.weights, "network": model.frozen_network}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*An input example was not provided")  # the signature replaces it
         mlflow.pyfunc.save_model(
@@ -50,7 +50,7 @@ def save_pyfunc_model(path: Path, model: ModelFiles, description: Description, f
             signature=_model_signature(description),
             pip_requirements=[
                 f"{library}=={version(library).partition('+')[0]}"
-                for library in _model_requirements(description, model.network is not None)
+                for library in _model_requirements(description, model.frozen_network is not None)
             ],
         )
     for cache in path.rglob("__pycache__"):
@@ -186,7 +186,7 @@ def _is_model_registered(client: "MlflowClient", name: str, description: Descrip
 
 def _frozen_network_tag(model: ModelFiles) -> dict[str, str]:
     """Return the tag of a model with the weights of its frozen network inside."""
-    return {} if model.network is None else {"study.network": model.network.name}
+    return {} if model.frozen_network is None else {"study.network": model.frozen_network.name}
 
 
 def _log_and_register_version(

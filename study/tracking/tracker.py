@@ -26,8 +26,8 @@ BATCH_INTERVAL_S = 2.0
 """Seconds between two looks at the ledger: each that finds something costs about 10 ms, however little it is."""
 
 PAUSE_PER_WRITE_TIME, MAX_PAUSE_S = 3.0, 5.0
-"""After writing, the thread pauses `REST_PER_WRITE` times as long as it wrote, at most `MAX_REST_S`, and not while it
-is behind: a server on the same machine shares its cores with the trials, and events that wait for each other take fewer
+"""After writing, the thread pauses `PAUSE_PER_WRITE_TIME` times as long as it wrote, at most `MAX_PAUSE_S`, and not
+while it is behind: a server on the same machine shares its cores with the trials, and events that wait for each other take fewer
 requests."""
 
 FINISH_TIMEOUT_S, TROUBLED_TIMEOUT_S = 120.0, 5.0
@@ -53,7 +53,7 @@ def pause_seconds(spent: float) -> float:
 
 
 class MlflowTracker:
-    """A thread that follows one study's ledger from `start` to `finish`."""
+    """A thread that follows one study's ledger from `start` to `finish_writing`."""
 
     def __init__(self, home: Home, folder: StudyFolder, spec: StudySpec) -> None:
         self._home, self._folder, self._spec = home, folder, spec
@@ -74,7 +74,7 @@ class MlflowTracker:
         progress = self._load_state()
         return progress.offset != self._folder.ledger_file.stat().st_size or not progress.attached
 
-    def is_lost(self) -> bool:
+    def has_lost_runs(self) -> bool:
         """Return whether MLflow lacks runs that it had; to be called without `start`.
 
         Raises:
@@ -91,7 +91,7 @@ class MlflowTracker:
             ) from error
         return self.is_behind
 
-    def start(self, head_start: float = 0.0, say: Callable[[str], object] | None = None) -> None:
+    def start_following(self, head_start: float = 0.0, say: Callable[[str], object] | None = None) -> None:
         """Begin to follow the ledger.
 
         Args:
@@ -103,7 +103,7 @@ class MlflowTracker:
         self._head_start = head_start if self._home.owns_tracking else 0.0
         self._thread.start()
 
-    def finish(self, say: Callable[[str], object] = tell) -> str | None:
+    def finish_writing(self, say: Callable[[str], object] = tell) -> str | None:
         """Write the rest of the ledger; give up after a while, sooner if MLflow did not answer lately.
 
         Args:
@@ -124,12 +124,14 @@ class MlflowTracker:
         self._thread.join(LAST_REQUEST_GRACE_S)
         return problem
 
-    def abandon(self) -> None:
-        """Write no more, before `finish`: the study is another driver's now."""
+    def abandon_ledger(self) -> None:
+        """Write no more, before `finish_writing`: the study is another driver's now."""
         self._given_up.set()
 
-    def attach(self, files: Mapping[Path, str | None], lead: Mapping[str, Sequence[str]] | None = None) -> str | None:
-        """Log files as artifacts of the study's run, after `finish` or without `start`.
+    def log_artifacts(
+        self, files: Mapping[Path, str | None], lead: Mapping[str, Sequence[str]] | None = None
+    ) -> str | None:
+        """Log files as artifacts of the study's run, after `finish_writing` or without `start`.
 
         Args:
             files: each with the artifact folder that it goes to (None: the topmost).
@@ -141,7 +143,7 @@ class MlflowTracker:
         if STUDY_RUN_KEY not in self._load_state().runs:
             return None
         try:
-            self._connect_writer().attach(files, lead)
+            self._connect_writer().log_artifacts(files, lead)
         except Exception as error:  # as in _follow_ledger
             return format_mlflow_error(error, self._home.tracking_uri)
         return None

@@ -72,7 +72,7 @@ class LedgerToMlflowWriter:
         self.reached: int | None = None
 
     def write_next_events(self) -> int:
-        """Write the next events of the ledger, at most `EVENTS_AT_ONCE`; return how many there were."""
+        """Write the next events of the ledger, at most `EVENTS_PER_BATCH`; return how many there were."""
         events = list(islice(self._tail.new_entries(), EVENTS_PER_BATCH))
         if not events:
             return 0
@@ -83,11 +83,11 @@ class LedgerToMlflowWriter:
         progress = self._progress
         if not progress.experiment:
             own = (self._home.artifacts_folder / self._spec.name).as_uri() if self._home.owns_tracking else None
-            progress.experiment = self._above.experiment or self._store.experiment(self._spec, own)
+            progress.experiment = self._above.experiment or self._store.find_or_make_experiment(self._spec, own)
         if not self._sure:
             self._adopt_existing_runs(self.reached)
         changes = self._events.translate(events)
-        self._store.write(progress.experiment, changes, progress.runs)
+        self._store.apply_updates(progress.experiment, changes, progress.runs)
         self._restore_artifacts()
         for key, path, place in ((change.key, *file) for change in changes for file in change.files):
             self._log_artifact(key, path, place)
@@ -103,7 +103,7 @@ class LedgerToMlflowWriter:
         progress.save(self._folder.tracking_file)
         return len(events)
 
-    def attach(self, files: Mapping[Path, str | None], lead: Mapping[str, Sequence[str]] | None = None) -> None:
+    def log_artifacts(self, files: Mapping[Path, str | None], lead: Mapping[str, Sequence[str]] | None = None) -> None:
         """Log files as artifacts of the study's run, each in the artifact folder given (None: the topmost).
 
         Args:
@@ -121,7 +121,7 @@ class LedgerToMlflowWriter:
             if name in shown
         }
         text = study_description(Results(self._spec, self._events.record), lead, links)
-        self._store.write(progress.experiment, [RunUpdate(STUDY_RUN_KEY, tags={NOTE_TAG: text})], progress.runs)
+        self._store.apply_updates(progress.experiment, [RunUpdate(STUDY_RUN_KEY, tags={NOTE_TAG: text})], progress.runs)
         progress.attached = True
         self._progress.save(self._folder.tracking_file)
 
@@ -133,7 +133,9 @@ class LedgerToMlflowWriter:
         runs, experiment = self._progress.runs, self._progress.experiment
         if not self._home.owns_tracking or not runs or self._store.has_lost_runs(runs):
             return self._store.has_lost_runs(runs)
-        there = {run_id for _, run_id in self._store.find(experiment, study_id_of_ledger(self._folder.ledger_file))}
+        there = {
+            run_id for _, run_id in self._store.find_runs(experiment, study_id_of_ledger(self._folder.ledger_file))
+        }
         return not set(runs.values()) <= there
 
     def _state_of_searched_study(self) -> TrackingState:
@@ -165,7 +167,7 @@ class LedgerToMlflowWriter:
         """
         if self._home.owns_tracking:
             correct_artifact_locations(self._home.database_file, self._home.artifacts_folder)
-        self._store.attach(self._progress.runs[key], path, place)
+        self._store.log_artifacts(self._progress.runs[key], path, place)
 
     def _restore_artifacts(self) -> None:
         """Give runs that were made again the artifacts that they had: they have other ids now, and another place."""
@@ -180,7 +182,7 @@ class LedgerToMlflowWriter:
     def _adopt_existing_runs(self, since: int) -> None:
         """Add the runs that MLflow has; of two of one key keep the first, and delete the other."""
         runs = self._progress.runs
-        for key, run_id in list(self._store.find(self._progress.experiment, self._study, since - CLOCK_MARGIN_MS)):
+        for key, run_id in list(self._store.find_runs(self._progress.experiment, self._study, since - CLOCK_MARGIN_MS)):
             if runs.setdefault(key, run_id) != run_id:
                 self._store.client.delete_run(run_id)
 

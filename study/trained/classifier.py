@@ -77,20 +77,20 @@ class TrainedClassifier:
         self._method = cast(Method, modules["method"])
 
     @classmethod
-    def load(cls, path: Path, device: str | None = None) -> "TrainedClassifier":
+    def load_from_description(cls, path: Path, device: str | None = None) -> "TrainedClassifier":
         """Load the model of a description's file.
 
         Raises:
             UserError: as `Description.read` and the constructor.
         """
-        return cls(ModelDescription.read(path), path.parent, device)
+        return cls(ModelDescription.read_file(path), path.parent, device)
 
     @property
-    def classes(self) -> tuple[str, ...]:
+    def class_names(self) -> tuple[str, ...]:
         """Names of the classes, in the order of the scores."""
-        return self.description.classes
+        return self.description.class_names_or_numbers
 
-    def probabilities(self, inputs: NDArray[np.generic]) -> NDArray[np.float32]:
+    def predict_probabilities(self, inputs: NDArray[np.generic]) -> NDArray[np.float32]:
         """Return the probability of each class: the softmax of the scores, not calibrated.
 
         Args:
@@ -139,7 +139,7 @@ class TrainedClassifier:
             inputs = np.concatenate([batch for _, batch in rows])
         resident = {"given": DeviceSplit(Split(inputs, no_labels), self._seen.facts_of_split("train"), self.device)}
         evaluation = SplitEvaluator(self._networks, resident, self._seen, self._train)
-        return evaluation.scores("encoder", evaluation.features("given"))
+        return evaluation.class_scores("encoder", evaluation.compute_features("given"))
 
     def _check_inputs(self, inputs: NDArray[np.generic]) -> None:
         if self._method.equalizes_odds:

@@ -83,18 +83,18 @@ class ModelDescription:
         return TrialConfig.from_document(self.config)
 
     @property
-    def classes(self) -> tuple[str, ...]:
+    def class_names_or_numbers(self) -> tuple[str, ...]:
         """Names of the classes, in the order of the scores; their numbers where the data set names none."""
         return self.facts.class_names or tuple(map(str, range(self.facts.classes)))
 
     @property
-    def worst_group(self) -> WorstGroup | None:
+    def worst_groups(self) -> WorstGroup | None:
         """Groups that the model serves worst, on the split that it is described on; None where that is not known."""
         if (counts := self.told.get("groups")) is not None:
             return find_worst_group(GroupCounts(**counts), self.facts.class_names, self.facts.bias_names)
         return None
 
-    def write(self, path: Path) -> None:
+    def write_file(self, path: Path) -> None:
         """Write the description to a file in one step."""
         values = {"format": DESCRIPTION_FORMAT_VERSION, **asdict(self)}
         write_whole(
@@ -102,7 +102,7 @@ class ModelDescription:
         )
 
     @classmethod
-    def read(cls, path: Path) -> "ModelDescription":
+    def read_file(cls, path: Path) -> "ModelDescription":
         """Read a description.
 
         Raises:

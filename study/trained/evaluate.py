@@ -59,7 +59,7 @@ class EvaluationResult:
     worst_group: WorstGroup | None
     left_out: FaultsByRow
     unknown_bias_classes: Sequence[str]
-    of_classes: Sequence[str]
+    class_sentences: Sequence[str]
 
 
 def evaluate_model(
@@ -80,7 +80,7 @@ def evaluate_model(
 
     Args:
         model: the description's file.
-        split: of the data, or `ALL`.
+        split: of the data, or `ALL_SAMPLES_SPLIT`.
         study: a study file whose data are used, or a table or folder that is read as the model's own was; None: the
             model's own.
         assignments: overrides of keys of the data, `data.rho=0.9`.
@@ -89,7 +89,7 @@ def evaluate_model(
 
     Raises:
         UserError: the device, the model or the data cannot be used, the data are not of the model's kind, have
-            classes that it does not know, no such split, or are the model's own and the split is `ALL`.
+            classes that it does not know, no such split, or are the model's own and the split is `ALL_SAMPLES_SPLIT`.
     """
     description = Description.read(model)
     assignments = list(assignments)
@@ -134,7 +134,7 @@ def evaluate_model(
     noted = _note_test_reading(home, description) if is_own and split == "test" else nullcontext()
     with description.use_frozen_network(model.parent), noted:
         trial = Trial(config, dataset, place, begins=False)
-        trial.load(path_below(model.parent, description.weights))
+        trial.load_model(path_below(model.parent, description.weights))
         try:
             measured = finite_metrics(trial.evaluate(split, final=True))
             groups, classes = _worst_group(trial, split, measured), _lowest_class_sentences(trial, split, measured)
@@ -169,7 +169,7 @@ def _data_section(description: Description, study: str | None, assignments: list
         own = str(description.config["data"]["name"])
         if all(knob.key != "path" for knob in data.data_knobs(own)):
             raise UserError(f"--data {study}: the model learned {own}, which has no files of yours; give a study file")
-        document.set("data.path", study, "--data")
+        document.override_key("data.path", study, "--data")
     apply_overrides(document, assignments)
     values = dict(mapping_or_empty(document.values["data"]))
     name = str(values.pop("name"))
@@ -191,7 +191,7 @@ def _document_of_training_data(description: Description) -> YamlDocument:
 
 
 def _add_all_samples_split(dataset: Dataset) -> Dataset:
-    """Return the data set with a further split `ALL`: every sample that has a class."""
+    """Return the data set with a further split `ALL_SAMPLES_SPLIT`: every sample that has a class."""
 
     def joined(name: str) -> Any:
         arrays = [getattr(dataset.splits[split], name) for split in dataset.facts.splits]
@@ -218,7 +218,7 @@ def _check_split_fits_model(model: Facts, facts: Facts, split: str) -> None:
 def _worst_group(trial: Trial, split: str, measured: Mapping[str, float | None]) -> WorstGroup | None:
     """Return the groups that the model serves worst, by the counts of this evaluation."""
     facts, cells = trial.dataset.facts.facts_of_split(split), trial.evaluate.counts[split]
-    right, samples = cells.cells.sums.tolist(), cells.cells.samples.long().tolist()
+    right, samples = cells.accuracy_statistics.sums.tolist(), cells.accuracy_statistics.samples.long().tolist()
     unknown = int(cells.table[:, -1].sum()) if facts.bias_classes else None
     found = GroupCounts(split, samples, right, unknown, measured[f"{split}/accuracy"])
     return find_worst_group(found, facts.class_names, facts.bias_names)

@@ -34,7 +34,7 @@ class ModelFiles:
     description: Path
     weights: Path
     card: Path
-    network: Path | None = None
+    frozen_network: Path | None = None
 
 
 def best_model_files(folder: StudyFolder, results: Results) -> ModelFiles | None:
@@ -46,7 +46,7 @@ def best_model_files(folder: StudyFolder, results: Results) -> ModelFiles | None
     description = folder.description_file(number)
     if not description.exists():
         return None
-    network = ModelDescription.read(description).frozen_network_file(folder.models_folder)
+    network = ModelDescription.read_file(description).frozen_network_file(folder.models_folder)
     return ModelFiles(description, folder.model_file(number), folder.card_file, network)
 
 
@@ -79,10 +79,10 @@ def write_descriptions_and_card(folder: StudyFolder, results: Results, datasets:
     (dataset,) = (select_fold(of, None) for of in datasets.values())
     encoding = _table_encoding(results.spec.base["data"], dataset)
     for trial in trials:
-        _make_description(folder, results, trial, dataset, encoding).write(folder.description_file(trial.number))
+        _make_description(folder, results, trial, dataset, encoding).write_file(folder.description_file(trial.number))
     about = data.find_dataset_module(str(results.spec.base["data"]["name"])).__doc__ or ""
     best = best_seed_trial(results.spec, trials)
-    classifier = TrainedClassifier.load(folder.description_file(best.number), "cpu")
+    classifier = TrainedClassifier.load_from_description(folder.description_file(best.number), "cpu")
     is_whole = classifier.description.frozen_network_file(folder.models_folder) is not None
     text = model_card.model_card(results, best, dataset, about, classifier.describe_size_and_time(), is_whole)
     write_whole(folder.card_file, text)
@@ -100,7 +100,7 @@ def best_seed_trial(spec: StudySpec, trials: Sequence[TrialRecord]) -> TrialReco
     """
     scores = [(trial, ranking.mean_score(spec.objective, [trial])) for trial in trials]
     scored = [(trial, score) for trial, score in scores if score is not None]
-    ordered = sorted(scored, key=lambda pair: (pair[1].violation, -pair[1].gains[0], pair[0].number))
+    ordered = sorted(scored, key=lambda pair: (pair[1].total_violation, -pair[1].values_to_maximise[0], pair[0].number))
     return ordered[0][0] if ordered else trials[0]
 
 

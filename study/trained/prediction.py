@@ -104,9 +104,9 @@ def predict_images(classifier: TrainedClassifier, files: Sequence[Path]) -> Pred
         unreadable |= {part[index]: reason for index, reason in reasons.items()}
         readable = [index for index in range(len(part)) if index not in reasons]
         if readable:
-            probabilities = classifier.probabilities(inputs[readable])
-            rows += make_predictions(classifier.classes, [part[index] for index in readable], probabilities)
-    return Predictions("file", files, classifier.classes, rows, unreadable, _worst_group_warning(classifier))
+            probabilities = classifier.predict_probabilities(inputs[readable])
+            rows += make_predictions(classifier.class_names, [part[index] for index in readable], probabilities)
+    return Predictions("file", files, classifier.class_names, rows, unreadable, _worst_group_warning(classifier))
 
 
 def predict_rows(
@@ -137,11 +137,13 @@ def predict_rows(
     sound = [row for row in range(len(frame)) if row not in problems]
     rows: list[Prediction] = []
     if sound:
-        probabilities = classifier.probabilities(inputs[sound])
-        rows = make_predictions(classifier.classes, [row + 1 for row in sound], probabilities)
+        probabilities = classifier.predict_probabilities(inputs[sound])
+        rows = make_predictions(classifier.class_names, [row + 1 for row in sound], probabilities)
     samples = range(1, len(frame) + 1)
     unreadable: dict[SampleId, str] = {row + 1: "; ".join(map(str, cells)) for row, cells in problems.items()}
-    return Predictions("row", samples, classifier.classes, rows, unreadable, _worst_group_warning(classifier), problems)
+    return Predictions(
+        "row", samples, classifier.class_names, rows, unreadable, _worst_group_warning(classifier), problems
+    )
 
 
 def _encoding_of_classifier(classifier: TrainedClassifier) -> TableEncoding:
@@ -155,7 +157,7 @@ def _encoding_of_classifier(classifier: TrainedClassifier) -> TableEncoding:
 
 
 def _worst_group_warning(classifier: TrainedClassifier) -> str | None:
-    worst = classifier.description.worst_group
+    worst = classifier.description.worst_groups
     return None if worst is None else worst.line()
 
 

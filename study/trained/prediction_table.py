@@ -60,7 +60,7 @@ class Predictions:
     kind: SampleKind
     samples: Sequence[SampleId]
     classes: Sequence[str]
-    rows: Sequence[Prediction]
+    predictions: Sequence[Prediction]
     unreadable: Mapping[SampleId, str]
     warning: str | None = None
     faults: FaultsByRow = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Predictions:
 
     def to_document(self) -> list[dict[str, Any]]:
         """Return the rows as plain values."""
-        named = [{"id": name} for name in self.ids_of_predictions()] or [{}] * len(self.rows)
+        named = [{"id": name} for name in self.ids_of_predictions()] or [{}] * len(self.predictions)
         return [
             {
                 **name,
@@ -82,10 +82,10 @@ class Predictions:
                 "confidence": row.confidence,
                 "probabilities": row.probabilities,
             }
-            for name, row in zip(named, self.rows, strict=True)
+            for name, row in zip(named, self.predictions, strict=True)
         ]
 
-    def frame(self) -> "pd.DataFrame":
+    def to_data_frame(self) -> "pd.DataFrame":
         """Return a row per sample, in their order, by `kind`: `class`, `confidence`, and `p(CLASS)` for each class.
 
         These are missing where the sample could not be read.
@@ -93,7 +93,7 @@ class Predictions:
         import pandas as pd
 
         columns = ["class", "confidence", *(f"p({name})" for name in self.classes)]
-        lacking, read = (None, *[float("nan")] * (len(columns) - 1)), iter(self.rows)
+        lacking, read = (None, *[float("nan")] * (len(columns) - 1)), iter(self.predictions)
         values = [lacking if sample in self.unreadable else _prediction_values(next(read)) for sample in self.samples]
         return pd.DataFrame(values, list(self.samples), columns).rename_axis(self.kind)
 
@@ -109,10 +109,10 @@ def predictions_csv(predictions: Predictions) -> str:
     """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    ids = [[neutral_cell(name)] for name in predictions.ids_of_predictions()] or [[]] * len(predictions.rows)
+    ids = [[neutral_cell(name)] for name in predictions.ids_of_predictions()] or [[]] * len(predictions.predictions)
     first = [neutral_cell(predictions.id_column)] if predictions.id_column is not None else []
     writer.writerow([*first, predictions.kind, "class", "confidence", *(f"p({name})" for name in predictions.classes)])
-    for name, row in zip(ids, predictions.rows, strict=True):
+    for name, row in zip(ids, predictions.predictions, strict=True):
         sample = str(row.sample)
         sample = sample if neutral_cell(sample) == sample else f"./{sample}"
         numbers = (f"{value:.6f}" for value in (row.confidence, *row.probabilities.values()))
@@ -124,7 +124,7 @@ def unreadable_lines(predictions: Predictions) -> list[str]:
     """Return lines about the samples that could not be read; none where all could.
 
     There is one for each column and kind of fault of a table's rows; and one for each file, of one reason the first
-    `SHOWN`, then how many more.
+    `MAX_SHOWN_SAMPLES`, then how many more.
     """
     of_files = predictions.kind == "file"
     lines = [f"left out: {line}" for line in table_columns.summarise_faults(predictions.faults)]

@@ -38,7 +38,8 @@ MAX_CLASSIFIER_SAMPLES = 20000
 def infer_bias_classes(model: Section, dataset: Dataset, split: str, device: torch.device) -> Tensor:
     """Return the class that early layers give each sample of a split, (N,); 0 for all where these layers see no bias.
 
-    They see none where they tell the classes of the training split far worse than all layers do (`MIN_SHARE`).
+    They see none where they tell the classes of the training split far worse than all layers do
+    (`MIN_SHARE_OF_ALL_LAYERS_KAPPA`).
 
     Args:
         model: the section of the frozen network.

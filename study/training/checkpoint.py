@@ -126,7 +126,7 @@ class TrialCheckpointFile:
         self._states, self._generators = states, generators
         self._due = time.perf_counter() + pause * ASSUMED_FIRST_WRITE_S
 
-    def restore(self) -> int:
+    def restore_state(self) -> int:
         """Restore the state that `save` wrote; return the epoch after which it was written, 0 where there is no file.
 
         Raises:
@@ -149,7 +149,7 @@ class TrialCheckpointFile:
             ) from None
         return content["epoch"]
 
-    def save(self, epoch: int) -> None:
+    def save_if_due(self, epoch: int) -> None:
         """Write the state after an epoch, if it is time, in one step: a reader sees the whole file or the one before.
 
         Raises:

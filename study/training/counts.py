@@ -46,12 +46,12 @@ class CellStatistics:
     squares: Tensor | None = None
 
     @cached_property
-    def shrunk(self) -> Tensor:
+    def shrunk_values(self) -> Tensor:
         """(sum + k prior) / (samples + k) of each cell, (Y, S): an empty one has its prior."""
         return (self.sums + CELL_PRIOR_SAMPLES * self._prior_of_cells) / (self.samples + CELL_PRIOR_SAMPLES)
 
     @cached_property
-    def cell_variance(self) -> Tensor:
+    def variance_of_shrunk_values(self) -> Tensor:
         """Variance of the `shrunk` value of each cell, (Y, S): of the cell's own value, and of its prior."""
         inverse, pull = self._mixed_model_effects.covariance, self._mixed_model_effects.pull
         of_class = (pull @ inverse * pull).sum(1) + 1 / self._mixed_model_effects.class_weights
@@ -60,7 +60,7 @@ class CellStatistics:
         return self._variance_at_known_prior + self._scale_of_prior.square() * spread
 
     @cached_property
-    def mean_variance(self) -> Tensor:
+    def variance_of_shrunk_mean(self) -> Tensor:
         """Variance of the mean of `shrunk` over all cells, a scalar: cells share the effects of kinds and classes."""
         of_classes = self._scale_of_prior.sum(1)
         of_kinds = (self.kind_of_cell * self._scale_of_prior).sum((1, 2)) - of_classes @ self._mixed_model_effects.pull
@@ -182,7 +182,7 @@ class PredictionCounts:
 
     table: Tensor
     kind_of_cell: Tensor
-    lost: Tensor | None = None
+    loss_sums: Tensor | None = None
 
     @classmethod
     def from_predictions(
@@ -219,24 +219,24 @@ class PredictionCounts:
         return self.counts_by_group.diagonal(dim1=0, dim2=2).T / self.counts_by_group.sum(2)
 
     @cached_property
-    def cells(self) -> CellStatistics:
+    def accuracy_statistics(self) -> CellStatistics:
         """(class, bias class) cells of right predictions."""
         return CellStatistics(
             self.counts_by_group.diagonal(dim1=0, dim2=2).T, self.counts_by_group.sum(2), self.kind_of_cell
         )
 
     @cached_property
-    def losses(self) -> CellStatistics:
+    def log_loss_statistics(self) -> CellStatistics:
         """(class, bias class) cells of log losses; only for counts with scores."""
-        assert self.lost is not None
-        sums, squares = self.lost[..., :-1]
+        assert self.loss_sums is not None
+        sums, squares = self.loss_sums[..., :-1]
         return CellStatistics(sums, self.counts_by_group.sum(2), self.kind_of_cell, squares)
 
     @cached_property
     def log_loss_statistics_by_class(self) -> CellStatistics:
         """Log losses of all samples by class, as cells of one bias class, (Y, 1), each of its own kind."""
-        assert self.lost is not None
-        sums, squares = self.lost.sum(2, keepdim=True)
+        assert self.loss_sums is not None
+        sums, squares = self.loss_sums.sum(2, keepdim=True)
         kinds = torch.eye(len(sums), dtype=sums.dtype, device=sums.device)[..., None]
         return CellStatistics(sums, self.counts_by_class.sum(1, keepdim=True), kinds, squares)
 
@@ -251,13 +251,13 @@ class PredictionCounts:
         return self.counts_by_class.diagonal() / self.counts_by_class.sum(1)
 
     @cached_property
-    def aligned(self) -> Tensor:
+    def aligned_mask(self) -> Tensor:
         """1 where the bias class is one of the class's own, else 0, (Y, S); only for data where that is known."""
         return self.kind_of_cell[1]
 
-    def accuracy(self, cells: Tensor) -> Tensor:
+    def accuracy_in_cells(self, cells: Tensor) -> Tensor:
         """Compute the accuracy in the cells where (Y, S) holds 1, NaN if they are empty."""
-        return (self.cells.sums * cells).sum() / (self.cells.samples * cells).sum()
+        return (self.accuracy_statistics.sums * cells).sum() / (self.accuracy_statistics.samples * cells).sum()
 
 
 def min_without_nan(values: Tensor) -> Tensor:

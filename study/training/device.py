@@ -166,7 +166,8 @@ def best_available_device() -> torch.device:
 
 
 def resolve_device(asked: str | None) -> torch.device:
-    """Return the device of a user's option: `cpu`, `cuda` or `cuda:1`, which is tried; None or `auto`: `best_device`.
+    """Return the device of a user's option: `cpu`, `cuda` or `cuda:1`, which is tried; None or `auto`:
+    `best_available_device`.
 
     Raises:
         NoDeviceError: that GPU cannot be used.
@@ -272,7 +273,9 @@ def _why_no_cuda() -> str:
 
 
 def gpu_name(index: int) -> str:
-    """Return a card's name, without torch's long warning if it has no code for it, which `check_gpus` reports."""
+    """Return a card's name, without torch's long warning if it has no code for it, which `check_visible_gpus`
+    reports.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return torch.cuda.get_device_name(index)
@@ -353,7 +356,7 @@ class DeviceSplit:
 
     def __init__(self, split: Split, facts: Facts, device: torch.device) -> None:
         self.device = device
-        self._copy = self._of(split.inputs)
+        self._copy = self._copy_on_device(split.inputs)
         self.inputs, self.target = self._copy.tensor, to_device(split.target, device)
         self._rows = None if split.rows is None else to_device(split.rows, self.inputs.device)
         self.bias = None if split.bias is None else to_device(split.bias, device)
@@ -369,7 +372,7 @@ class DeviceSplit:
         return BatchLabels(self.target, self.bias, self.condition)
 
     @property
-    def samples(self) -> Tensor:
+    def sample_inputs(self) -> Tensor:
         """Inputs of the samples alone, as they are stored: a copy where `inputs` also holds other samples."""
         return self.inputs if self._rows is None else self.inputs[self._rows]
 
@@ -384,24 +387,24 @@ class DeviceSplit:
         """Yield the positions of all samples as batches on the device."""
         yield from torch.arange(len(self), device=self.device).split(size)
 
-    def pixels(self, index: Tensor) -> Tensor:
+    def pixels_of_samples(self, index: Tensor) -> Tensor:
         """Return samples by position: images as floats in [0, 1], (B, C, H, W); rows of a table as they are."""
-        chosen = self._chosen(index)
+        chosen = self._select_inputs(index)
         return chosen.float().div_(255.0) if chosen.dtype == torch.uint8 else chosen.float()
 
-    def normalised(self, pixels: Tensor) -> Tensor:
+    def normalise_pixels(self, pixels: Tensor) -> Tensor:
         """Normalise pixels for the network; rows of a table are returned as they are."""
         return pixels if self.inputs.dtype != torch.uint8 else pixels.sub(self._mean).div_(self._deviation)
 
-    def _of(self, array: NDArray[np.generic]) -> "DeviceCopy":
+    def _copy_on_device(self, array: NDArray[np.generic]) -> "DeviceCopy":
         """Return the copy of the inputs that batches are taken from."""
         return shared_device_copy(array, self.device)
 
-    def _chosen(self, index: Tensor) -> Tensor:
+    def _select_inputs(self, index: Tensor) -> Tensor:
         """Return the inputs at these positions, as they are stored, on the device."""
-        return self.inputs[self._row(index)]
+        return self.inputs[self._input_row(index)]
 
-    def _row(self, index: Tensor) -> Tensor:
+    def _input_row(self, index: Tensor) -> Tensor:
         """Return where in `inputs` the samples at these positions are."""
         return index if self._rows is None else self._rows[index]
 
@@ -507,7 +510,7 @@ class HostPhaseTimer:
 
 
 class CudaPhaseTimer:
-    """A part of an epoch as `HostPhase`, timed by events on the current stream; not for use in a CUDA graph.
+    """A part of an epoch as `HostPhaseTimer`, timed by events on the current stream; not for use in a CUDA graph.
 
     The events are made once and used in every epoch.
     """
@@ -517,10 +520,10 @@ class CudaPhaseTimer:
         self._used = 0
 
     def __enter__(self) -> None:
-        self._record()
+        self._record_event()
 
     def __exit__(self, *problem: object) -> None:
-        self._record()
+        self._record_event()
 
     def take_seconds(self) -> float:
         """Return the time spent inside since the last call."""
@@ -528,7 +531,7 @@ class CudaPhaseTimer:
         self._used = 0
         return sum(began.elapsed_time(ended) for began, ended in pairs) / 1000
 
-    def _record(self) -> None:
+    def _record_event(self) -> None:
         if self._used == len(self._events):
             self._events.append(torch.cuda.Event(enable_timing=True))
         self._events[self._used].record()

@@ -113,9 +113,9 @@ class SplitEvaluator:
         """
         values: dict[str, Tensor] = {}
         for name in self._method.encoders():
-            check_features_are_finite(features := self.features(split, name), split)
+            check_features_are_finite(features := self.compute_features(split, name), split)
             prefix = f"{split}/" if name == "encoder" else f"{split}/{name}_"
-            scores = self.scores(name, features)
+            scores = self.class_scores(name, features)
             ruling = split in ("val", "test") and name == "encoder"
             predicted, data = self._predict_classes(split, name, scores), self._splits[split]
             of_encoder = self._split_metrics(split, scores, predicted, errors=ruling)
@@ -129,13 +129,13 @@ class SplitEvaluator:
         return dict(zip(values, torch.stack([value.double() for value in values.values()]).tolist(), strict=True))
 
     @torch.no_grad()
-    def features(self, split: str, encoder: str = "encoder") -> Tensor:
+    def compute_features(self, split: str, encoder: str = "encoder") -> Tensor:
         """Compute the encoder's features of a whole split, (N, F) float32, not normalised."""
         data, module = self._splits[split], self._method.eval().encoders()[encoder]
         size, device = self._options.evaluation_size, data.target.device
         with torch.autocast(device.type, torch.bfloat16, enabled=self._options.precision == "bfloat16"):
             parts = [
-                module(data.normalised(resize_for_evaluation(data.pixels(index), size))).float()
+                module(data.normalise_pixels(resize_for_evaluation(data.pixels_of_samples(index), size))).float()
                 for index in data.batches_in_order(self.batch)
             ]
         return torch.cat(parts)
@@ -149,7 +149,7 @@ class SplitEvaluator:
         """
         for name in self._method.encoders():
             if name != "encoder" or self._method.own_classifier() is None:
-                unit = functional.normalize(self.features("train", name), dim=1)
+                unit = functional.normalize(self.compute_features("train", name), dim=1)
                 fitted = probes.fit_lbfgs_probe(
                     unit, labels.target, self._facts.classes, 0, FITTED_PROBE_L2, weights=labels.weight
                 )
@@ -158,7 +158,7 @@ class SplitEvaluator:
                 online.bias.copy_(fitted.offset)
 
     @torch.no_grad()
-    def scores(self, encoder: str, features: Tensor) -> Tensor:
+    def class_scores(self, encoder: str, features: Tensor) -> Tensor:
         """Classify features (B, F) by the method's own classifier or the online probe: (B, classes)."""
         own = self._method.own_classifier() if encoder == "encoder" else None
         return own(features) if own else self._online[encoder](functional.normalize(features, dim=1))
@@ -166,7 +166,7 @@ class SplitEvaluator:
     @torch.no_grad()
     def predictions_and_losses(self, split: str) -> tuple[Tensor, Tensor]:
         """Return the predicted class of each sample, as in its metrics, and -log p of its own class, each (N,)."""
-        scores = self.scores("encoder", self.features(split))
+        scores = self.class_scores("encoder", self.compute_features(split))
         return self._predict_classes(split, "encoder", scores), log_losses(scores, self._splits[split].target)
 
     def _predict_classes(self, split: str, encoder: str, scores: Tensor) -> Tensor:
@@ -177,7 +177,7 @@ class SplitEvaluator:
         from study.training import postprocess  # fairlearn, which no other trial needs
 
         thresholds = postprocess.fit_equalized_odds_thresholds(
-            self.scores(encoder, self.features("train", encoder)), train.target, train.bias
+            self.class_scores(encoder, self.compute_features("train", encoder)), train.target, train.bias
         )
         return thresholds.predict(scores, data.bias, self._options.seed)
 
@@ -202,7 +202,7 @@ class SplitEvaluator:
     def _final_probe(self, encoder: str, name: str) -> probes.ProbeClassifier:
         """Return a probe of `train.final`, fitted once for all splits."""
         if (encoder, name) not in self._fitted:
-            train, of_train = self.features("train", encoder), self._splits["train"]
+            train, of_train = self.compute_features("train", encoder), self._splits["train"]
             if name == "ridge":
                 assert of_train.condition is not None
                 fitted = probes.fit_ridge_probe(train, of_train.condition)

@@ -65,8 +65,8 @@ def replace_inputs_with_frozen_features(
 ) -> Dataset:
     """Replace the inputs of a data set by a frozen network's features, float16 (N, E + L + F).
 
-    See `study.models.backbone_network.Backbone.rows`. The data set is returned as it is where no network is frozen, or
-    where it has these features already. The state of torch's generators stays as it is.
+    See `study.models.backbone_network.Backbone.feature_rows`. The data set is returned as it is where no network is
+    frozen, or where it has these features already. The state of torch's generators stays as it is.
 
     Args:
         on_rows: is called while they are computed.
@@ -93,7 +93,7 @@ def load_or_compute_features(
 ) -> FeaturesBySplit:
     """Read the features of a data set's images that are kept, and compute and keep the others.
 
-    Arguments and errors as of `with_frozen_features`.
+    Arguments and errors as of `replace_inputs_with_frozen_features`.
     """
     width = models.facts_of_network_inputs(model, dataset.facts).shape[0]
     kept = FeatureStore(model, _feature_network_key(model, dataset.facts), dataset.facts, width, device)
@@ -147,7 +147,7 @@ class FeatureCost:
     seconds: float
     megabytes: float
 
-    def words(self, network: str) -> str:
+    def describe_cost(self, network: str) -> str:
         """Describe it for `study plan`."""
         return (
             f"features: {self.pictures} pictures go through {network} once, in about {self.seconds:.0f} s here at the "
@@ -166,9 +166,9 @@ def estimate_feature_cost(model: Mapping[str, Any], facts: Facts, pictures: int,
         batch = (
             torch.randn(COST_MEASUREMENT_IMAGES, *facts.shape).to(device).contiguous(memory_format=torch.channels_last)
         )
-        width = encoder.rows(batch).shape[1]
+        width = encoder.feature_rows(batch).shape[1]
         began = time.perf_counter()
-        encoder.rows(batch).cpu()  # which waits for the device
+        encoder.feature_rows(batch).cpu()  # which waits for the device
         seconds = (time.perf_counter() - began) * pictures / COST_MEASUREMENT_IMAGES
     return FeatureCost(pictures, seconds, 2 * 2 * width * pictures / 1e6)
 
@@ -201,8 +201,8 @@ def compute_feature_batches(
     for start in range(0, len(places), FEATURE_BATCH_IMAGES):
         batch = places[start : start + FEATURE_BATCH_IMAGES]
         with torch.inference_mode():
-            images = resident.normalised(resident.pixels(torch.tensor(batch))).to(device)
-            rows = encoder.rows(images.contiguous(memory_format=torch.channels_last))
+            images = resident.normalise_pixels(resident.pixels_of_samples(torch.tensor(batch))).to(device)
+            rows = encoder.feature_rows(images.contiguous(memory_format=torch.channels_last))
         yield batch, rows.float().clamp(-most, most).half().cpu().numpy()
 
 

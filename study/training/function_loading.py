@@ -69,7 +69,7 @@ def function_source_files(function: str, where: str) -> list[FileDigest]:
     The list is empty for a pickle, whose name is its digest, and for a function that is in no file.
 
     Args:
-        where: as `import_place` returns it.
+        where: as `function_import_folder` returns it.
     """
     if function.startswith(PICKLE_PREFIX):
         return []
@@ -87,7 +87,7 @@ def load_function(function: str, where: str) -> TrainingFunction:
     """Load a function and check it.
 
     Args:
-        where: as `import_place` returns it.
+        where: as `function_import_folder` returns it.
 
     Raises:
         UserError: it cannot be loaded, or is no generator function that takes a configuration.
@@ -110,7 +110,7 @@ def unload_function(function: str, where: str) -> None:
     removed, too.
 
     Args:
-        where: as `import_place` returns it.
+        where: as `function_import_folder` returns it.
     """
     own = "" if function.startswith(PICKLE_PREFIX) else function.partition(":")[0].partition(".")[0]
     library = os.path.dirname(os.__file__)
@@ -165,7 +165,7 @@ def needs_process_per_trial(method: Section) -> bool:
 
 
 def takes_argument(function: TrainingFunction, name: str) -> bool:
-    """Tell whether a function takes this one of `TAKEN`."""
+    """Tell whether a function takes this one of `FUNCTION_ARGUMENTS`."""
     return name in inspect.signature(function).parameters
 
 

@@ -61,7 +61,7 @@ class FolderCheckpoint:
         path: of the file.
         scratch: the folder.
         made_from: plain values that say which trial it is.
-        pause: see `study.training.checkpoint.Checkpoint`.
+        pause: see `study.training.checkpoint.TrialCheckpointFile`.
     """
 
     def __init__(self, path: Path, scratch: Path, made_from: Section, pause: float = 0.0) -> None:
@@ -91,7 +91,7 @@ class FolderCheckpoint:
             )
         return head
 
-    def restore(self) -> tuple[int, SavedValues | None]:
+    def restore_folder(self) -> tuple[int, SavedValues | None]:
         """Fill the folder; return the epoch of the file, and what was kept beside it (0 and None without a file)."""
         head = self._read_head()
         if head["epoch"]:
@@ -99,7 +99,7 @@ class FolderCheckpoint:
                 archive.extractall(self._scratch, [name for name in archive.namelist() if name != CHECKPOINT_HEAD_FILE])
         return head["epoch"], head["beside"]
 
-    def save(self, epoch: int, beside: SavedValues) -> None:
+    def save_folder_if_due(self, epoch: int, beside: SavedValues) -> None:
         """Write the folder and plain values beside it, if it is time, in one step."""
         began = time.perf_counter()
         if began < self._due:
@@ -156,7 +156,7 @@ class FunctionTrial:
         needed: names of metrics that each epoch must have.
         device: whose memory is reported; by default a GPU if one works. The function chooses its own: on a node it sees
             the GPUs that the trial takes, and none otherwise.
-        function: if it is loaded already, see `load_seeded`.
+        function: if it is loaded already, see `load_function_with_seed`.
         fold: on which of `data.folds` it is validated; None: there are none.
 
     Raises:
@@ -183,13 +183,13 @@ class FunctionTrial:
         check_takes_fold(self._name, self._takes, self._folds)
         self._test: dict[str, float] = {}
 
-    def run(
+    def train_epochs(
         self,
         resume: Path | None = None,
         pause: float = 0.0,
         choice: EpochChooser | None = None,
     ) -> Iterator[dict[str, float]]:
-        """Call the function, and yield the metrics of each epoch; see `TrainingLoop.run`.
+        """Call the function, and yield the metrics of each epoch; see `TrainingLoop.train_epochs`.
 
         The function is asked for `train.epochs` epochs, and for none after them. If it takes
         `checkpoint`, it is given a folder, which holds what it held after the epoch that the trial resumes from, and
@@ -213,7 +213,7 @@ class FunctionTrial:
                 if self._can_resume and resume
                 else None
             )
-            done, before = kept.restore() if kept else (0, None)
+            done, before = kept.restore_folder() if kept else (0, None)
             if before:
                 self._test = before["test"]
                 if choice and before["choice"]:
@@ -239,7 +239,7 @@ class FunctionTrial:
                             running.close()  # type: ignore[attr-defined]
                     yield shown
                     if kept and epoch < epochs:
-                        kept.save(epoch, beside)
+                        kept.save_folder_if_due(epoch, beside)
 
     # `function_loading.function_frames` knows this method by its name
     def _next_yield(self, running: Iterator[Any], epoch: int) -> Any:
@@ -253,7 +253,7 @@ class FunctionTrial:
             )
         return yielded
 
-    def unload(self) -> None:
+    def unload_function(self) -> None:
         """Remove the function, its modules and what they hold from this process; the trial is unusable afterwards."""
         del self._function
         unload_function(str(self.config.method["function"]), self._where)
@@ -266,14 +266,14 @@ class FunctionTrial:
         """
         return FolderCheckpoint(path, Path(), self._checkpoint_identity()).saved_epoch() if self._can_resume else 0
 
-    def save(self, path: Path) -> None:
+    def save_model(self, path: Path) -> None:
         """Write the values of the test split, as safetensors of one number each, in one step."""
         from safetensors.numpy import save
 
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, save({name: np.array(value) for name, value in self._test.items()}))
 
-    def load(self, path: Path) -> None:
+    def load_model(self, path: Path) -> None:
         """Load the values that `save` wrote.
 
         Raises:
@@ -335,7 +335,7 @@ class FunctionTrial:
                     f"{self._name}: yielded {name!r}, allowed are train/NAME, val/NAME and test/NAME, NAME of letters, "
                     "digits and underscores"
                 )
-            metrics[str(name)] = self._number(name, value, epoch)
+            metrics[str(name)] = self._metric_as_number(name, value, epoch)
         if missing := [name for name in self._needed if name not in metrics]:
             there = ", ".join(metrics) or "nothing"
             raise FunctionTrialError(
@@ -352,7 +352,7 @@ class FunctionTrial:
                 )
         return metrics
 
-    def _number(self, name: str, value: Any, epoch: int) -> float:
+    def _metric_as_number(self, name: str, value: Any, epoch: int) -> float:
         try:
             if not isinstance(value, str | bytes | bytearray):
                 return float(value)

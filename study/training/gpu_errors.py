@@ -79,8 +79,8 @@ CUDA_PATTERNS: tuple[GpuErrorPattern, ...] = (
         "the hardware resources required to support device connections have been exhausted", "device", _MPS_ADVICE
     ),
 )
-"""Messages of CUDA itself, after `CUDA error: ` or another of `CUDA_BEGINS`. What is not listed has cost the process
-its
+"""Messages of CUDA itself, after `CUDA error: ` or another of `CUDA_MESSAGE_PREFIXES`. What is not listed has cost the
+process its
 GPU: an illegal address, a launch that failed or took too long. A lost card (Xid 79) shows as `unknown error` or the
 like to the process that used it, and as `no CUDA-capable device is detected` to the next.
 """

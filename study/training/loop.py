@@ -84,7 +84,7 @@ class CudaGraphStep:
     ) -> None:
         self._step, self._method, self._size, self._is_asked = step, method, size, is_asked
         self._stream = torch.cuda.Stream(device)
-        self._is_plain, self._warm, self._recording = False, 0, method.recording()
+        self._is_plain, self._warm, self._recording = False, 0, method.cuda_graph_key()
         self._graph: torch.cuda.CUDAGraph | None = None
         self._batch: Batch | None = None
         self._value: Tensor | None = None
@@ -97,12 +97,12 @@ class CudaGraphStep:
         """Return the step's loss times its samples; the tensor is written anew by the next call."""
         if len(batch.index) != self._size or self._is_plain:
             return self._step(batch)
-        self._discard_if_changed(self._method.recording())
+        self._discard_if_changed(self._method.cuda_graph_key())
         if self._warm < CUDA_GRAPH_WARM_UP_BATCHES:
             self._warm += 1
             return self._run_on_side_stream(batch)
         if self._graph is None or self._batch is None or self._value is None:
-            return self._record(batch) if self._is_asked else self._record_if_possible(batch)
+            return self._record_graph(batch) if self._is_asked else self._record_if_possible(batch)
         for ours, theirs in zip(_device_tensors(self._batch), _device_tensors(batch), strict=True):
             ours.copy_(theirs, non_blocking=True)
         self._graph.replay()
@@ -128,16 +128,16 @@ class CudaGraphStep:
         needed = torch.cuda.max_memory_allocated(device) - torch.cuda.memory_allocated(device)
         if 2 * needed <= available_gpu_bytes(device):
             try:
-                return self._record(batch)
+                return self._record_graph(batch)
             except RuntimeError as error:
                 first = str(error).splitlines()[0]
                 warnings.warn(f"the training step runs without a CUDA graph (train.graph): {first}", stacklevel=2)
         self._is_plain, self._graph, self._batch = True, None, None
         return self._step(batch)
 
-    def _record(self, batch: Batch) -> Tensor:
+    def _record_graph(self, batch: Batch) -> Tensor:
         # in memory of its own, without what lies on the host: no step that can be recorded asks for it
-        self._batch = Batch(batch.views.clone(), batch.labels.map(torch.clone), batch.index.clone())
+        self._batch = Batch(batch.views.clone(), batch.labels.map_tensors(torch.clone), batch.index.clone())
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph, stream=self._stream):
             self._value = self._step(self._batch)
@@ -162,7 +162,7 @@ HOST_DEVICE = torch.device("cpu")
 
 
 class StreamedSplit(DeviceSplit):
-    """A split whose inputs stay in the host's memory; all else, values included, is as in `ResidentSplit`.
+    """A split whose inputs stay in the host's memory; all else, values included, is as in `DeviceSplit`.
 
     While a batch of `batches` or `batches_in_order` is worked on, the next one is copied through pinned memory on a
     stream of its own. Only the host waits for the device, where it is more than two steps ahead.
@@ -188,10 +188,10 @@ class StreamedSplit(DeviceSplit):
     def batches_in_order(self, size: int) -> Iterator[Tensor]:
         yield from self.batches(torch.arange(len(self)), size)
 
-    def _of(self, array: NDArray[np.generic]) -> DeviceCopy:
+    def _copy_on_device(self, array: NDArray[np.generic]) -> DeviceCopy:
         return shared_device_copy(array, HOST_DEVICE)
 
-    def _chosen(self, index: Tensor) -> Tensor:
+    def _select_inputs(self, index: Tensor) -> Tensor:
         batch = self._batch if index is self._index else None
         values, arrived = batch or self._start_copy_to_device(index.cpu())
         if arrived is not None:
@@ -204,18 +204,18 @@ class StreamedSplit(DeviceSplit):
     def _start_copy_to_device(self, index: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
         """Start to copy inputs at these positions (B,) on the host to the device; return also the event of arrival."""
         if self._stream is None:
-            return self.inputs[self._row(index)], None
+            return self.inputs[self._input_row(index)], None
         while len(self._used) > MAX_STEPS_AHEAD:
             self._used.popleft().synchronize()
         shape = (len(index), *self.inputs.shape[1:])
         pinned = torch.empty(shape, dtype=self.inputs.dtype, pin_memory=True)
-        torch.index_select(self.inputs, 0, self._row(index), out=pinned)
+        torch.index_select(self.inputs, 0, self._input_row(index), out=pinned)
         with torch.cuda.stream(self._stream):
             return pinned.to(self.device, non_blocking=True), self._stream.record_event()
 
 
 DATA_SHARE_SEED = 0
-"""Seed of `with_data_share`: all trials of a study, whatever their own seed, train on the same samples."""
+"""Seed of `reduce_to_data_share`: all trials of a study, whatever their own seed, train on the same samples."""
 
 
 def reduce_to_data_share(dataset: Dataset, share: float) -> Dataset:
@@ -282,7 +282,7 @@ class TrainingLoop:
     Args:
         config: what to train.
         dataset: its data; it is read, never written.
-        device: one that works; by default a GPU if one works, see `study.training.device.best_device`.
+        device: one that works; by default a GPU if one works, see `study.training.device.best_available_device`.
         begins: the networks begin from the weights that `model.weights` names, if it names any; False: `load` follows.
 
     Attributes:
@@ -310,19 +310,19 @@ class TrainingLoop:
         self._splits = {name: self._place_split(split, facts) for name, split in self.dataset.splits.items()}
         for part in self._networks.modules():
             if isinstance(part, LayersOnFrozenNetwork):
-                part.fit_scaling(self._splits["train"].samples)
+                part.fit_scaling(self._splits["train"].sample_inputs)
         self._augmentation = augment.build_augmentation(self.options.augmentation, facts.shape, self.options)
         networks_and_data = self._networks, self._splits, dataset.facts
-        self.evaluate = SplitEvaluator(*networks_and_data, self.options, lambda: self.inferred)
+        self.evaluate = SplitEvaluator(*networks_and_data, self.options, lambda: self.inferred_groups_by_split)
         self._shapes = {name: list(tensor.shape) for name, tensor in self._networks.state_dict().items()}
 
-    def run(
+    def train_epochs(
         self,
         resume: Path | None = None,
         pause: float = 0.0,
         choice: EpochChooser | None = None,
     ) -> Iterator[dict[str, float]]:
-        """Train, and yield the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `EpochClock`).
+        """Train, and yield the metrics of each epoch: `train/*`, `val/*`, and what it cost (see `EpochProfiler`).
 
         Args:
             resume: a file that is written after each epoch but the last, once its metrics were taken: the caller knows
@@ -339,10 +339,10 @@ class TrainingLoop:
             OSError: `resume` cannot be written.
         """
         if self.method.fits is not None:
-            return self._fitted(self.method.fits)
-        return self._epochs(self._begin(resume, pause, choice))
+            return self._fit_at_once(self.method.fits)
+        return self._remaining_epochs(self._make_or_restore_state(resume, pause, choice))
 
-    def _fitted(self, name: str) -> Iterator[dict[str, float]]:
+    def _fit_at_once(self, name: str) -> Iterator[dict[str, float]]:
         """Yield the one epoch of a model that is fitted at once, to the training split as it is."""
         from study.methods.fitted import ReferenceMethod
         from study.training.reference_fitting import (  # scikit-learn, which no other trial needs
@@ -360,26 +360,31 @@ class TrainingLoop:
             values = [self.evaluate(split, final=True).items() for split in self._reported_splits]
         yield dict(chain.from_iterable(values)) | clock.end_epoch(images=len(train))
 
-    def _epochs(self, state: TrainingState) -> Iterator[dict[str, float]]:
+    def _remaining_epochs(self, state: TrainingState) -> Iterator[dict[str, float]]:
         """Yield the epochs after a state; see `run`."""
         options = self.options
-        step, clock = self._step(state.optimizer, state.probe_optimizer), EpochProfiler(self.device)
+        step, clock = self._make_step(state.optimizer, state.probe_optimizer), EpochProfiler(self.device)
         for epoch in range(state.epochs_done + 1, options.epochs + 1):
-            values = self.epoch(state, epoch, step, clock)
+            values = self.train_one_epoch(state, epoch, step, clock)
             yield values
             if state.checkpoint is not None and epoch < options.epochs:
-                state.checkpoint.save(epoch)
+                state.checkpoint.save_if_due(epoch)
 
-    def epoch(self, state: TrainingState, epoch: int, step: TrainingStep, clock: EpochProfiler) -> dict[str, float]:
+    def train_one_epoch(
+        self, state: TrainingState, epoch: int, step: TrainingStep, clock: EpochProfiler
+    ) -> dict[str, float]:
         """Train the `epoch`-th epoch and return its metrics; raises `DivergedError` as `run`."""
         self.evaluate.load_probe_tensors({})
         self.method.begin_epoch(epoch, self.options.epochs)
         self.method.train()
         total, count = torch.zeros((), device=self.device), 0
-        for index, on_host in self.batches(state.order_generator):
+        for index, on_host in self.random_batches(state.order_generator):
             with clock.phase("data"):
                 batch = Batch(
-                    self.views(index, state.augmentation_generator), state.labels.select(index), index, on_host
+                    self.views_of_samples(index, state.augmentation_generator),
+                    state.labels.select_samples(index),
+                    index,
+                    on_host,
                 )
             with clock.phase("training"):
                 total += step(batch)
@@ -389,12 +394,12 @@ class TrainingLoop:
             values = self._epoch_metrics(state, epoch, float(total) / count, batch)
         return values | clock.end_epoch(images=count)
 
-    def _begin(self, resume: Path | None, pause: float, choice: EpochChooser | None) -> TrainingState:
+    def _make_or_restore_state(self, resume: Path | None, pause: float, choice: EpochChooser | None) -> TrainingState:
         """Make the state that `run` begins with, from `run`'s arguments; restore it from `resume` if that is there."""
         options, method = self.options, self.method
-        _ = self.inferred  # what stands in for labels is trained before the clock runs
-        labels = add_sample_weights(self._training_labels(), self.config.method)
-        method.begin(labels)
+        _ = self.inferred_groups_by_split  # what stands in for labels is trained before the clock runs
+        labels = add_sample_weights(self._labels_known_to_method(), self.config.method)
+        method.prepare_training(labels)
         optimizer = make_optimizer(parameter_groups(method, options), options, self.device)
         probe_optimizer = make_adam(self.probes.parameters(), options.probe_learning_rate, options, self.device)
         scheduler = make_lr_scheduler(optimizer, options)
@@ -410,7 +415,7 @@ class TrainingLoop:
             if resume
             else None
         )
-        epochs_done = regular.restore() if regular else 0
+        epochs_done = regular.restore_state() if regular else 0
         return TrainingState(
             labels,
             optimizer,
@@ -449,14 +454,14 @@ class TrainingLoop:
             values = finals | values
         return values
 
-    def _step(self, optimizer: Optimizer, probe_optimizer: Optimizer) -> TrainingStep:
+    def _make_step(self, optimizer: Optimizer, probe_optimizer: Optimizer) -> TrainingStep:
         """Return a function that trains on a batch and returns its loss times its samples.
 
         Args:
             optimizer, probe_optimizer: optimizers of the method and of the probes.
         """
         options, method = self.options, self.method
-        recordable = options.micro_batch is None and method.recording() is not None
+        recordable = options.micro_batch is None and method.cuda_graph_key() is not None
         recorded = self.device.type == "cuda" and options.graph is not False and recordable
 
         def step(batch: Batch) -> Tensor:
@@ -488,7 +493,7 @@ class TrainingLoop:
         content = checkpoint.read_checkpoint(resume, self._checkpoint_identity())
         return content["epoch"] if content else 0
 
-    def save(self, path: Path) -> None:
+    def save_model(self, path: Path) -> None:
         """Write networks and their online probes, safetensors, in one step: a reader sees the whole file or none.
 
         Before it, write the probes of `train.final` that were fitted to these networks to a file beside it.
@@ -503,7 +508,7 @@ class TrainingLoop:
             write_whole(path.with_suffix(FITTED_PROBES_SUFFIX), save(tensors, made_from))
         write_whole(path, content)
 
-    def load(self, path: Path) -> None:
+    def load_model(self, path: Path) -> None:
         """Load the weights that `save` wrote for this configuration.
 
         Raises:
@@ -540,16 +545,16 @@ class TrainingLoop:
             return StreamedSplit(split, facts, self.device)
         return DeviceSplit(split, facts, self.device)
 
-    def _training_labels(self) -> BatchLabels:
+    def _labels_known_to_method(self) -> BatchLabels:
         """Return what the method knows of the training samples: all that the data say."""
         return self._splits["train"].labels
 
     @cached_property
-    def inferred(self) -> Mapping[str, Tensor]:
+    def inferred_groups_by_split(self) -> Mapping[str, Tensor]:
         """Class of each sample's inferred group, (N,), by split; here none is inferred."""
         return {}
 
-    def batches(self, order: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+    def random_batches(self, order: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield positions of the training samples in random order, on the device and on the host.
 
         A last batch of one sample is left out, with `train.drop_last` any last batch that is not full.
@@ -561,14 +566,14 @@ class TrainingLoop:
             if len(index) >= min(least, len(train)):
                 yield index, on_host
 
-    def split(self, name: str) -> DeviceSplit:
+    def device_split(self, name: str) -> DeviceSplit:
         """Return a split on the device."""
         return self._splits[name]
 
-    def views(self, index: Tensor, chance: torch.Generator) -> Tensor:
+    def views_of_samples(self, index: Tensor, chance: torch.Generator) -> Tensor:
         """Return the views of the samples as the network sees them, (V, B, ...)."""
         train = self._splits["train"]
-        return train.normalised(self._augmentation(train.pixels(index), chance, self.method.views))
+        return train.normalise_pixels(self._augmentation(train.pixels_of_samples(index), chance, self.method.views))
 
     def _probe_loss(self, features: dict[str, Tensor], labels: BatchLabels) -> Tensor | float:
         """Sum the losses of the probes that learn online and are looked at, on features that pass no gradient on."""

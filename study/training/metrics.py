@@ -57,12 +57,12 @@ def worst_class_accuracy(outcome: ScoredPredictions) -> Tensor:
 
 def aligned_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Compute the accuracy on the samples whose bias class is one of their class's own."""
-    return outcome.counts.accuracy(outcome.counts.aligned)
+    return outcome.counts.accuracy_in_cells(outcome.counts.aligned_mask)
 
 
 def conflicting_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Compute the accuracy on the samples whose bias class is none of their class's own."""
-    return outcome.counts.accuracy(1 - outcome.counts.aligned)
+    return outcome.counts.accuracy_in_cells(1 - outcome.counts.aligned_mask)
 
 
 def unbiased_accuracy(outcome: ScoredPredictions) -> Tensor:
@@ -77,12 +77,12 @@ def worst_group_accuracy(outcome: ScoredPredictions) -> Tensor:
 
 def shrunk_unbiased_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Average the shrunk accuracies of all cells, empty ones too; see `CellStatistics`."""
-    return outcome.counts.cells.shrunk.mean()
+    return outcome.counts.accuracy_statistics.shrunk_values.mean()
 
 
 def shrunk_worst_group_accuracy(outcome: ScoredPredictions) -> Tensor:
     """Return the smallest shrunk accuracy of a cell; see `CellStatistics`."""
-    return outcome.counts.cells.shrunk.amin()
+    return outcome.counts.accuracy_statistics.shrunk_values.amin()
 
 
 def conflicting_or_overall_accuracy(outcome: ScoredPredictions) -> Tensor:
@@ -139,7 +139,7 @@ def demographic_parity(outcome: ScoredPredictions) -> Tensor:
 
 def accuracy_parity(outcome: ScoredPredictions) -> Tensor:
     """Compute the largest difference in accuracy between bias classes (WCL paper 6.2 calls it equalized odds)."""
-    cells = outcome.counts.cells
+    cells = outcome.counts.accuracy_statistics
     return range_without_nan(cells.sums.sum(0) / cells.samples.sum(0))
 
 
@@ -157,13 +157,13 @@ def balanced_log_loss(outcome: ScoredPredictions) -> Tensor:
 
 def unbiased_log_loss(outcome: ScoredPredictions) -> Tensor:
     """Average the mean log losses of the (class, bias class) cells that the split has."""
-    cells = outcome.counts.losses
+    cells = outcome.counts.log_loss_statistics
     return (cells.sums / cells.samples).nanmean()
 
 
 def shrunk_unbiased_log_loss(outcome: ScoredPredictions) -> Tensor:
     """Average the shrunk log losses of all cells, empty ones too; see `CellStatistics`."""
-    return outcome.counts.losses.shrunk.mean()
+    return outcome.counts.log_loss_statistics.shrunk_values.mean()
 
 
 def auc(outcome: ScoredPredictions) -> Tensor:

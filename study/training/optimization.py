@@ -90,10 +90,12 @@ class LARS(EagerOptimizer):
         for group in self.param_groups:
             moving = [tensor for tensor in group["params"] if tensor.grad is not None]
             if moving:
-                self._step(moving, *(group[key] for key in ("lr", "momentum", "weight_decay", "trust")))
+                self._update_tensors(moving, *(group[key] for key in ("lr", "momentum", "weight_decay", "trust")))
         return loss
 
-    def _step(self, moving: list[Tensor], rate: float | Tensor, momentum: float, decay: float, trust: float) -> None:
+    def _update_tensors(
+        self, moving: list[Tensor], rate: float | Tensor, momentum: float, decay: float, trust: float
+    ) -> None:
         grads = [tensor.grad for tensor in moving if tensor.grad is not None]
         # computing all norms at once copies from the host, which a recorded step (its rate is a tensor) must not do
         norms = _norms_of_tensors if isinstance(rate, Tensor) else torch._foreach_norm
@@ -185,12 +187,12 @@ def make_optimizer(parameters: ParamsT, options: TrainOptions, device: torch.dev
 
 
 def parameter_groups(networks: nn.Module, options: TrainOptions) -> ParamsT:
-    """Group the parameters for `build_optimizer`: encoders with an `lr_factor` or no decay have groups of their own.
+    """Group the parameters for `make_optimizer`: encoders with an `lr_factor` or no decay have groups of their own.
 
     Of encoders within encoders the inner one decides.
     """
     own = {
-        id(tensor): (encoder.lr_factor, encoder.decays)
+        id(tensor): (encoder.lr_factor, encoder.uses_weight_decay)
         for encoder in networks.modules()
         if isinstance(encoder, Encoder)
         for tensor in encoder.parameters()
@@ -214,7 +216,9 @@ def make_lr_scheduler(of: Optimizer, options: TrainOptions) -> LambdaLR:
     rates.
     """
     for group in of.param_groups:
-        group["initial_lr"] = 1.0  # what LambdaLR multiplies by: so the rates are those of `rate_at` to the last bit
+        group["initial_lr"] = (
+            1.0  # what LambdaLR multiplies by: so the rates are those of `learning_rate_at` to the last bit
+        )
 
     def rates(factor: float) -> Callable[[int], float]:
         return lambda epoch: factor * learning_rate_at(options.learning_rate, epoch, options)

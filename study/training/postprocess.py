@@ -19,7 +19,7 @@ NumberArray = NDArray[np.number]
 
 @dataclass(frozen=True)
 class EqualizedOddsThresholds:
-    """A randomised threshold for each bias class; see `fit_thresholds`."""
+    """A randomised threshold for each bias class; see `fit_equalized_odds_thresholds`."""
 
     optimizer: ThresholdOptimizer
     bias_classes: frozenset[int]
@@ -28,12 +28,12 @@ class EqualizedOddsThresholds:
         """Predict classes 0 or 1, int64 (N,) on the scores' device.
 
         Args:
-            scores: logits, (N, 2), from the classifier whose scores `fit_thresholds` had.
+            scores: logits, (N, 2), from the classifier whose scores `fit_equalized_odds_thresholds` had.
             bias: bias classes, (N,).
             seed: of the draws between two thresholds.
 
         Raises:
-            UserError: a bias class that `fit_thresholds` did not see.
+            UserError: a bias class that `fit_equalized_odds_thresholds` did not see.
         """
         groups = _to_numpy(bias)
         if unseen := sorted(set(groups.tolist()) - self.bias_classes):

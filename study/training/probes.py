@@ -26,7 +26,7 @@ ProbeClassifier = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class LogisticClassifier:
-    """Classifier that `fit_lbfgs` fits."""
+    """Classifier that `fit_lbfgs_probe` fits."""
 
     weight: Tensor
     offset: Tensor
@@ -37,7 +37,7 @@ class LogisticClassifier:
 
 @dataclass(frozen=True)
 class MlpClassifier:
-    """Classifier that `fit_mlp` fits."""
+    """Classifier that `fit_mlp_probe` fits."""
 
     centre: Tensor
     scale: Tensor
@@ -54,7 +54,7 @@ class MlpClassifier:
 
 @dataclass(frozen=True)
 class RidgeRegression:
-    """Regression that `fit_ridge` fits."""
+    """Regression that `fit_ridge_probe` fits."""
 
     inputs: Tensor
     outputs: Tensor
@@ -257,7 +257,7 @@ def fit_ridge_probe(features: Tensor, condition: Tensor, l2: float = 1e-6) -> Ca
 
 
 def mean_squared_error(predict: Callable[[Tensor], Tensor], features: Tensor, condition: Tensor) -> Tensor:
-    """Average the squared error of `fit_ridge`'s predictions over samples and attributes, a float64 scalar.
+    """Average the squared error of `fit_ridge_probe`'s predictions over samples and attributes, a float64 scalar.
 
     In squared units of the condition as it is stored. A higher value means that less of it is in the features.
     """

@@ -54,12 +54,12 @@ class ReferenceRows:
 
     @classmethod
     def for_fitting(cls, split: Split, facts: Facts, seed: int) -> "ReferenceRows":
-        """Convert the samples to fit to: those with a class; of images at most `MOST_ROWS`, drawn by the seed."""
+        """Convert the samples to fit to: those with a class; of images at most `MAX_FITTED_ROWS`, drawn by the seed."""
         index = np.flatnonzero(split.target >= 0)
         index = index if split.inputs.dtype == np.float32 else draw_row_positions(index, seed)
         return cls.from_split(holdout.select_samples(split, index), facts)
 
-    def select(self, index: NDArray[np.generic]) -> "ReferenceRows":
+    def select_rows(self, index: NDArray[np.generic]) -> "ReferenceRows":
         """Select rows by index or mask."""
         bias = None if self.bias is None else self.bias[index]
         return replace(self, inputs=self.inputs[index], target=self.target[index], bias=bias)
@@ -70,13 +70,13 @@ class ReferenceRows:
         return self.inputs.dtype == np.float32
 
     @property
-    def regression(self) -> LogisticRegression:
+    def unfitted_logistic_regression(self) -> LogisticRegression:
         """Logistic regression to fit to them, without weights yet."""
         return LogisticRegression(max_iter=MAX_LOGISTIC_ITERATIONS["images" if self.are_images else "rows"])
 
 
 def draw_row_positions(places: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """Draw `MOST_ROWS` of these places, in their order; all where there are no more."""
+    """Draw `MAX_FITTED_ROWS` of these places, in their order; all where there are no more."""
     if len(places) <= MAX_FITTED_ROWS:
         return places
     return np.sort(np.random.default_rng(seed).choice(places, MAX_FITTED_ROWS, replace=False))
@@ -106,19 +106,19 @@ def majority(train: ReferenceRows, seed: int) -> DummyClassifier:
 
 def logistic_regression(train: ReferenceRows, seed: int) -> LogisticRegression:
     """Fit a logistic regression with scikit-learn's penalty, samples as they are."""
-    return train.regression.fit(train.inputs, train.target)
+    return train.unfitted_logistic_regression.fit(train.inputs, train.target)
 
 
 def logistic_regression_class_balanced(train: ReferenceRows, seed: int) -> LogisticRegression:
     """Fit a logistic regression in which each class weighs alike."""
-    return train.regression.set_params(class_weight="balanced").fit(train.inputs, train.target)
+    return train.unfitted_logistic_regression.set_params(class_weight="balanced").fit(train.inputs, train.target)
 
 
 def logistic_regression_cell_balanced(train: ReferenceRows, seed: int) -> LogisticRegression:
     """Fit a logistic regression in which each cell of class and bias class weighs alike."""
     assert train.bias is not None
     cells = train.target * (train.bias.max() + 1) + train.bias
-    return train.regression.fit(train.inputs, train.target, compute_sample_weight("balanced", cells))
+    return train.unfitted_logistic_regression.fit(train.inputs, train.target, compute_sample_weight("balanced", cells))
 
 
 def hist_gradient_boosting_class_balanced(train: ReferenceRows, seed: int) -> HistGradientBoostingClassifier:
@@ -144,10 +144,12 @@ def threshold_optimizer(train: ReferenceRows, seed: int) -> ThresholdOptimizer:
 
 def exponentiated_gradient(train: ReferenceRows, seed: int) -> ExponentiatedGradient:
     """Fit a random choice among logistic regressions with equal odds; errors weigh alike (Agarwal et al. 2018)."""
-    train = train.select(draw_row_positions(np.arange(len(train.target)), seed))
+    train = train.select_rows(draw_row_positions(np.arange(len(train.target)), seed))
     positive = float(train.target.mean())
     errors = ErrorRate(costs={"fp": positive, "fn": 1 - positive})
-    regression = train.regression.set_params(solver="newton-cholesky")  # the same, and faster with few columns
+    regression = train.unfitted_logistic_regression.set_params(
+        solver="newton-cholesky"
+    )  # the same, and faster with few columns
     model = ExponentiatedGradient(regression, EqualizedOdds(), objective=errors)
     model.fit(train.inputs, train.target, sensitive_features=train.bias)
     return model
@@ -172,7 +174,7 @@ def fit_reference(name: str, train: ReferenceRows, seed: int) -> Any:
     """Fit the model of scikit-learn or fairlearn of this name.
 
     Args:
-        name: of `FITTERS`.
+        name: of `REFERENCE_FITTERS`.
         train: what it is fitted to, see `ReferenceRows.for_fitting`.
         seed: of all that it draws.
     """

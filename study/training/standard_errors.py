@@ -49,18 +49,18 @@ def worst_class_accuracy(counts: PredictionCounts) -> Tensor:
 
 def unbiased_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean accuracy over cells that are not empty."""
-    return error_of_mean(binomial_error(counts.cells.sums, counts.cells.samples))
+    return error_of_mean(binomial_error(counts.accuracy_statistics.sums, counts.accuracy_statistics.samples))
 
 
 def aligned_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the accuracy on aligned samples."""
-    cells, which = counts.cells, counts.aligned
+    cells, which = counts.accuracy_statistics, counts.aligned_mask
     return binomial_error((cells.sums * which).sum(), (cells.samples * which).sum())
 
 
 def conflicting_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the accuracy on conflicting samples."""
-    cells, which = counts.cells, 1 - counts.aligned
+    cells, which = counts.accuracy_statistics, 1 - counts.aligned_mask
     return binomial_error((cells.sums * which).sum(), (cells.samples * which).sum())
 
 
@@ -72,17 +72,21 @@ def conflicting_or_overall_accuracy(counts: PredictionCounts) -> Tensor:
 
 def worst_group_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the smallest accuracy of a cell."""
-    return error_of_smallest(counts.group_accuracy, binomial_error(counts.cells.sums, counts.cells.samples))
+    return error_of_smallest(
+        counts.group_accuracy, binomial_error(counts.accuracy_statistics.sums, counts.accuracy_statistics.samples)
+    )
 
 
 def shrunk_unbiased_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean over shrunk cells: root of its posterior variance, priors' included (Morris)."""
-    return counts.cells.mean_variance.sqrt()
+    return counts.accuracy_statistics.variance_of_shrunk_mean.sqrt()
 
 
 def shrunk_worst_group_accuracy(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the smallest shrunk cell: root of its posterior variance."""
-    return error_of_smallest(counts.cells.shrunk, counts.cells.cell_variance.sqrt())
+    return error_of_smallest(
+        counts.accuracy_statistics.shrunk_values, counts.accuracy_statistics.variance_of_shrunk_values.sqrt()
+    )
 
 
 def _error_of_weighted_mean_loss(cells: CellStatistics, weight: Tensor) -> Tensor:
@@ -107,12 +111,12 @@ def balanced_log_loss(counts: PredictionCounts) -> Tensor:
 
 def unbiased_log_loss(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean log loss over cells that are not empty."""
-    return _error_of_weighted_mean_loss(counts.losses, (counts.losses.samples > 0).double())
+    return _error_of_weighted_mean_loss(counts.log_loss_statistics, (counts.log_loss_statistics.samples > 0).double())
 
 
 def shrunk_unbiased_log_loss(counts: PredictionCounts) -> Tensor:
     """Estimate the error of the mean log loss over shrunk cells: root of its posterior variance."""
-    return counts.losses.mean_variance.sqrt()
+    return counts.log_loss_statistics.variance_of_shrunk_mean.sqrt()
 
 
 STANDARD_ERROR_FUNCTIONS: Mapping[str, Callable[[PredictionCounts], Tensor]] = {

@@ -73,20 +73,20 @@ class StandInNetwork:
             key |= {"made_from": self.dataset_id, "torch": torch.__version__}
             key |= {"weights": begun} if (begun := models.describe_weights(config.model)) else {}
             name = "bias_features" if self.keeps_features else "bias_guess"
-            return load_or_build_dataset(name, key, facts, lambda: self._train(device)).splits
+            return load_or_build_dataset(name, key, facts, lambda: self._train_and_save(device)).splits
 
-    def _train(self, device: torch.device) -> dict[str, Split]:
+    def _train_and_save(self, device: torch.device) -> dict[str, Split]:
         loop = TrainingLoop(self.config, self.dataset, str(device))
         try:
-            for _ in loop.run():
+            for _ in loop.train_epochs():
                 pass
         except DivergedError as problem:
             raise DivergedError(f"the network that stands in for bias labels: {problem}") from None
         return {split: self._outputs_as_table(loop, split) for split in self.splits}
 
     def _outputs_as_table(self, loop: TrainingLoop, split: str) -> Split:
-        features = loop.evaluate.features(split)
-        logits = loop.evaluate.scores("encoder", features)
+        features = loop.evaluate.compute_features(split)
+        logits = loop.evaluate.class_scores("encoder", features)
         kept = features if self.keeps_features else logits
         return Split(kept.float().cpu().numpy(), logits.argmax(1).cpu().numpy())
 
@@ -196,7 +196,7 @@ def infer_groups(config: TrialConfig, dataset: Dataset, device: torch.device) ->
 
     A network that was trained to follow the bias gives each sample a class. A sample's group is its own class with that
     one, as in uLA (Tsirigotis et al., NeurIPS 2023); where the two differ, the bias leads away from the class. The
-    network learns from the training split alone and is kept as `StandIn` says. It depends on the data, `model`,
+    network learns from the training split alone and is kept as `StandInNetwork` says. It depends on the data, `model`,
     `train.inferred_groups`, `train.bias_model_epochs` and the number of threads, and on nothing else of a trial: trials
     that differ in their method and training are judged by the same groups.
 
@@ -228,10 +228,10 @@ class Trial(TrainingLoop):
     See `TrainingLoop`; `train.inferred_groups` says how groups are inferred.
     """
 
-    def _training_labels(self) -> BatchLabels:
-        return labels_known_to_method(super()._training_labels(), self.config, self.dataset)
+    def _labels_known_to_method(self) -> BatchLabels:
+        return labels_known_to_method(super()._labels_known_to_method(), self.config, self.dataset)
 
     @cached_property
-    def inferred(self) -> Mapping[str, Tensor]:
+    def inferred_groups_by_split(self) -> Mapping[str, Tensor]:
         """Class of each sample's inferred group, (N,), by split."""
         return infer_groups(self.config, self._apart, self.device)

@@ -24,10 +24,10 @@ class CgroupFiles(NamedTuple):
     """
 
     folder: str
-    limit: str
-    used: str
-    idle: str
-    events: str
+    limit_file: str
+    usage_file: str
+    idle_counter: str
+    events_file: str
 
 
 CGROUP_FILES_BY_CONTROLLER = {
@@ -45,7 +45,7 @@ CGROUP_FILES_BY_CONTROLLER = {
 
 def memory_limit_bytes() -> int | None:
     """Return the bytes that this process's group, or one around it, may hold; None: there is no limit."""
-    limits = (_read_number_file(folder / files.limit) for folder, files in _memory_groups())
+    limits = (_read_number_file(folder / files.limit_file) for folder, files in _memory_groups())
     return min((limit for limit in limits if limit is not None), default=None)
 
 
@@ -53,9 +53,9 @@ def free_memory_bytes() -> int | None:
     """Return the bytes left within these limits, with idle files, as kubelet reckons; None: there is no limit."""
     left = []
     for folder, files in _memory_groups():
-        limit, used = _read_number_file(folder / files.limit), _read_number_file(folder / files.used)
+        limit, used = _read_number_file(folder / files.limit_file), _read_number_file(folder / files.usage_file)
         if limit is not None and used is not None:
-            left.append(limit - used + (read_named_count(folder / "memory.stat", files.idle) or 0))
+            left.append(limit - used + (read_named_count(folder / "memory.stat", files.idle_counter) or 0))
     return min(left, default=None)
 
 
@@ -69,7 +69,7 @@ def oom_kill_counter_file() -> Path | None:
         >>> counter is None or kills(counter) >= 0
         True
     """
-    own = ((folder / files.events) for folder, files in _memory_groups())
+    own = ((folder / files.events_file) for folder, files in _memory_groups())
     return next(
         (file for file in (*own, FILE_SYSTEM_ROOT / "proc/vmstat") if read_oom_kill_count(file) is not None), None
     )

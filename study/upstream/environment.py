@@ -28,8 +28,8 @@ class VariableSetting(NamedTuple):
 
     variable: str
     value: str
-    parts: frozenset[ProcessKind]
-    why: str
+    process_kinds: frozenset[ProcessKind]
+    reason: str
 
 
 def _process_kinds(*parts: ProcessKind) -> frozenset[ProcessKind]:

@@ -49,8 +49,10 @@ class DroppedInterruptResender:
         else:
             self.before(lost)
 
-    def interrupt(self, frame: FrameType | None) -> None:
-        """Raise KeyboardInterrupt; while `frame` loads a library, for `LOADING` at most, send a SIGINT soon instead."""
+    def raise_interrupt(self, frame: FrameType | None) -> None:
+        """Raise KeyboardInterrupt; while `frame` loads a library, for `MAX_LOADING_WAIT_S` at most, send a SIGINT soon
+        instead.
+        """
         now = time.monotonic()
         self._waits_until = self._waits_until or now + MAX_LOADING_WAIT_S
         if now > self._waits_until or not _is_importing(frame):
@@ -81,16 +83,16 @@ class InterruptHandler:
         dropped: raises it.
     """
 
-    came = False
+    has_come = False
 
     def __init__(self, dropped: DroppedInterruptResender) -> None:
         self._dropped = dropped
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
-        self.came = True
+        self.has_come = True
         if signum == signal.SIGHUP:
             ignore_signal(signum)
-        self._dropped.interrupt(frame)
+        self._dropped.raise_interrupt(frame)
 
 
 def _is_importing(frame: FrameType | None) -> bool:
@@ -102,7 +104,9 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 @contextmanager
 def resend_dropped_interrupts_in_block() -> Iterator[DroppedInterruptResender]:
-    """Use a `DroppedInterrupts` in the block; signals still to be sent again at its begin or end are cancelled."""
+    """Use a `DroppedInterruptResender` in the block; signals still to be sent again at its begin or end are
+    cancelled.
+    """
     before = sys.unraisablehook
     if isinstance(before, DroppedInterruptResender):
         before.cancel_resend()
@@ -120,7 +124,9 @@ def ignore_signal(signum: int) -> None:
 
 
 def raise_interrupt_on_signals() -> None:
-    """Make each of `NUMBERS` a KeyboardInterrupt from now on, remembered, and raised again where Python drops it."""
+    """Make each of `STOP_SIGNALS` a KeyboardInterrupt from now on, remembered, and raised again where Python drops
+    it.
+    """
     dropped = sys.unraisablehook  # a process may begin many commands, as a notebook's does
     if not isinstance(dropped, DroppedInterruptResender):
         sys.unraisablehook = dropped = DroppedInterruptResender(dropped)
@@ -130,9 +136,9 @@ def raise_interrupt_on_signals() -> None:
 
 
 def has_stop_signal_come() -> bool:
-    """Return whether one of the signals has come since `raise_on_signals`."""
+    """Return whether one of the signals has come since `raise_interrupt_on_signals`."""
     handlers = [signal.getsignal(number) for number in STOP_SIGNALS]
-    return any(isinstance(handler, InterruptHandler) and handler.came for handler in handlers)
+    return any(isinstance(handler, InterruptHandler) and handler.has_come for handler in handlers)
 
 
 @contextmanager

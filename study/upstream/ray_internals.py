@@ -203,7 +203,8 @@ def run_ray_command_on_loopback() -> None:
     """Run Ray's command line, with this process's arguments, for nodes on loopback.
 
     `ray start` then takes a loopback address as given, instead of the machine's. It also starts more than one node
-    there: Ray reads the variable of `LOOPBACK_ALONE`, which is for the processes of a node, when it is imported.
+    there: Ray reads the variable of `KEEP_LOOPBACK_VARIABLES`, which is for the processes of a node, when it is
+        imported.
     """
     os.environ |= dict.fromkeys(KEEP_LOOPBACK_VARIABLES, "1")
     (command,) = entry_points(group="console_scripts", name="ray")
@@ -241,7 +242,7 @@ RUNTIME_ENV_HOOK_VARIABLE = "RAY_RUNTIME_ENV_HOOK"
 """Variable that names a function which asks for one, too."""
 
 RAY_FOLDER_VARIABLE = "RAY_TMPDIR"
-"""Variable that names the folder in which Ray makes its own, `BELOW`."""
+"""Variable that names the folder in which Ray makes its own, `RAY_SUBFOLDER`."""
 
 
 def end_process_at_once(status: int = 1) -> None:

@@ -35,10 +35,11 @@ CLEAN_UP_TIMEOUT_S, KILL_TIMEOUT_S = 6.0, 10.0
 
 @contextmanager
 def make_scratch_folder(prefix: str, place: str | None = None) -> Iterator[Path]:
-    """Yield an empty folder of mode 0700 with `LOCK` in it, and remove it after the block; see also `clear_scratch`.
+    """Yield an empty folder of mode 0700 with `LOCK_FILE` in it, and remove it after the block; see also
+    `remove_left_scratch_folders`.
 
     Args:
-        prefix: `RUN` or `TRIAL`.
+        prefix: `RUN_FOLDER_PREFIX` or `TRIAL_FOLDER_PREFIX`.
         place: in which it is made; None: the system's temporary folder.
     """
     remove_left_scratch_folders()
@@ -54,8 +55,8 @@ def remove_left_scratch_folders() -> list[Path]:
     """Remove what killed processes of this user left in `places.temporary_folders`; return the folders.
 
     Processes that were to live and die with such a folder are ended. The system releases the lock of a process when it
-    ends; and only processes that it started have `OWNER` with the name of its folder. So nothing of a living process is
-    touched, not even of one in another container of this machine.
+    ends; and only processes that it started have `SCRATCH_FOLDER_VARIABLE` with the name of its folder. So nothing of a
+    living process is touched, not even of one in another container of this machine.
     """
     there = dict.fromkeys(places.temporary_folders())
     found = [
@@ -96,7 +97,8 @@ def _remove_if_left(folder: Path) -> bool:
 def remove_after_death(folder: Path) -> None:
     """Wait until the process at the other end of the input dies; then end what it left, and remove its folder.
 
-    What it left gets `CLEAN_UP_S` seconds. Nothing is done if that process says anything: it has ended in good order.
+    What it left gets `CLEAN_UP_TIMEOUT_S` seconds. Nothing is done if that process says anything: it has ended in good
+    order.
     """
     if sys.stdin.buffer.read():
         return

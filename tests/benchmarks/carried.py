@@ -145,7 +145,7 @@ def study(trials: int, every: float, seconds: float, sync: float) -> None:
     datasets, ledger = data.load_datasets(spec.data_sections), Ledger(folder.ledger_file)
     record = StudyRecord.load_without_closing(folder.ledger_file)
     tracker = MlflowTracker(home, folder, spec)
-    tracker.start()
+    tracker.start_following()
     survive, crowds = driver.count_memory_kills_as_deaths, list[Any]()
 
     def survive_among_the_crowd() -> None:

@@ -301,7 +301,7 @@ class Samples:
         sums, counts = (
             torch.from_numpy(of @ one_hot).view(-1, *self.alike.shape[1:]) for of in (weights * values, weights)
         )
-        return torch.vmap(lambda sums, counts: CellStatistics(sums, counts, self.alike).shrunk.mean())(
+        return torch.vmap(lambda sums, counts: CellStatistics(sums, counts, self.alike).shrunk_values.mean())(
             sums, counts
         ).numpy()
 
@@ -340,7 +340,7 @@ def pool(name: str, kept: Sequence[overtuning.Line], metric: str) -> Pool:
         found = []
         for place in places:
             cells = samples.cells(on(place, fold(place), seed), folds[fold(place)].astype(float), is_loss)
-            found.append([sign * float(cells.shrunk.mean()), float(cells.mean_variance.sqrt())])
+            found.append([sign * float(cells.shrunk_values.mean()), float(cells.variance_of_shrunk_mean.sqrt())])
         return np.array(found)
 
     whole = [np.sum([on(place, fold, judge) for fold in range(PARTS)], 0) for place in places]

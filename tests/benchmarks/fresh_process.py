@@ -33,11 +33,11 @@ def empty(config, epochs):
 class Silent:
     """Hears nothing."""
 
-    def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None: ...
+    def on_start(self, behind: int, note: str | None, device: Mapping[str, str]) -> None: ...
 
-    def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None: ...
+    def on_report(self, metrics: Mapping[str, float], epoch: int | None = None) -> None: ...
 
-    def diverged(self, why: str) -> None: ...
+    def on_divergence(self, why: str) -> None: ...
 
 
 def job(folder: Path, device: str) -> JobPayload:
@@ -56,8 +56,8 @@ def job(folder: Path, device: str) -> JobPayload:
         kind="train",
         trial=0,
         run=0,
-        heard=0,
-        document=json.dumps(config.to_document()),
+        reported_epochs=0,
+        sections_json=json.dumps(config.to_document()),
         device=device,
         gpu=gpu,
         alone=False,
@@ -70,11 +70,11 @@ def job(folder: Path, device: str) -> JobPayload:
 
 def in_this_process(given: JobPayload) -> None:
     """As trials run that share one."""
-    config = TrialConfig.from_document(json.loads(given.document))
+    config = TrialConfig.from_document(json.loads(given.sections_json))
     job_course.prepare_process(given, config)
-    trial = FunctionTrial(config, str(given.function), given.needed, given.device)
+    trial = FunctionTrial(config, str(given.function), given.required_metrics, given.device)
     job_course.run_trial_job(trial, given, Silent())
-    trial.unload()
+    trial.unload_function()
 
 
 def seconds(run: Callable[[], None], count: int) -> list[float]:

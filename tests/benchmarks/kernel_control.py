@@ -108,7 +108,7 @@ def trained(row: Row, seed: int) -> dict[str, float]:
     began = time.process_time()
     with changed_weights(row, seed, seen):
         trial = Trial(spec.trial_config({}, seed), data.load(spec.base["data"]), "cpu")
-        epochs = len(list(trial.run()))
+        epochs = len(list(trial.train_epochs()))
     test = trial.evaluate("test", final=True)
     figures = {"accuracy": 100 * test["test/lbfgs_accuracy"], "mse": SQUARED * test["test/condition_mse"]}
     last = seen[-(len(seen) // epochs) :]

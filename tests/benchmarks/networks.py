@@ -132,7 +132,7 @@ def measured(file: Path, network: str, size: int | None, seeds: int, *more: str)
         spec = load_study(str(file), [*assignments(size), *FAIR, *model, *more])
         trial = Trial(spec.trial_config({}, seed), loaded(file, size), "cpu")
         started = time.process_time()
-        epochs = len(list(trial.run()))
+        epochs = len(list(trial.train_epochs()))
         spent.append((time.process_time() - started) / epochs)
         found.append(f"{100 * trial.evaluate('test')['test/accuracy']:.0f}")
     small_networks.SmallConvNet = own

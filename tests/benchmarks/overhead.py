@@ -78,7 +78,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
     clock = driver_parts.install() if parts else None
     tracker = MlflowTracker(home, folder, spec) if tracking != "none" else None
     if tracker:
-        tracker.start()
+        tracker.start_following()
     cpu: dict[str, float] = {}
     ends, append = 0, ledger.append
 
@@ -97,7 +97,7 @@ def study(trials: int, reports: int, seconds: float, tracking: str, slots: int, 
     with driver_parts.shown(spec, record) if parts else nullcontext():
         drive_study(folder, spec, datasets, ledger, record)
     drained = time.perf_counter()
-    if tracker and (trouble := tracker.finish()):
+    if tracker and (trouble := tracker.finish_writing()):
         raise SystemExit(trouble)
     first = min(trial.started or 0.0 for trial in record.trials.values())
     ended = [trial.ended or 0.0 for trial in record.trials.values()]

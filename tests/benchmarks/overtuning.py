@@ -96,8 +96,8 @@ def drawn(count: int) -> list[dict[str, float]]:
 def measured(trial: Trial, test: str = "test/accuracy") -> Line:
     """Train it; its line, without what names it. `right`: of each validation sample, as bits in hexadecimal."""
     started = time.perf_counter()
-    report = list(trial.run())[-1]
-    scores = trial.evaluate.scores("encoder", trial.evaluate.features("val")).float()
+    report = list(trial.train_epochs())[-1]
+    scores = trial.evaluate.class_scores("encoder", trial.evaluate.compute_features("val")).float()
     split = trial.dataset.splits["val"]
     assert split.bias is not None
     target = torch.from_numpy(split.target)
@@ -253,7 +253,7 @@ def recorded(of: str, split: int, cells: Sequence[Sequence[int]]) -> Iterator[tu
             total, against = float(samples.sum()), float((samples * (1 - aligned)).sum())
             own = (accuracy[place] * total - conflicting[place] * against) / (total - against)
             share = aligned * min(own, 1.0) + (1 - aligned) * conflicting[place]
-        errors.append(float(CellStatistics(samples * share, samples).mean_variance.sqrt()))
+        errors.append(float(CellStatistics(samples * share, samples).variance_of_shrunk_mean.sqrt()))
     value = columns["val/shrunk_unbiased_accuracy"]
     test = columns["test/accuracy" if aligned is not None else "test/unbiased_accuracy"]
     whole = Pool(of, value, np.array(errors), test, [0])

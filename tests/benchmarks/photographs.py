@@ -191,9 +191,9 @@ def trials(
         options = {"epochs": 20, "batch_size": 64, "learning_rate": 0.001, "seed": seed, **train}
         document = {"data": {}, "model": dict(model), "method": section, "train": options}
         trial = Trial(TrialConfig.from_document(document), dataset, "cpu")
-        for _ in trial.run():
+        for _ in trial.train_epochs():
             pass
-        scores = trial.evaluate.scores("encoder", trial.evaluate.features("test"))
+        scores = trial.evaluate.class_scores("encoder", trial.evaluate.compute_features("test"))
         values.append(accuracies(scores.argmax(1).numpy(), dataset))
     return [float(value) for value in np.mean(values, 0)], (time.process_time() - began) / seeds
 

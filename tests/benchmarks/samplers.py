@@ -49,7 +49,7 @@ def told(spec: StudySpec, number: int, params: dict[str, Any], noise: np.random.
         share = epoch / EPOCHS
         odds = accuracy * params["method.epsilon"]
         report = {"val/accuracy": accuracy * share + noise.normal() / 50, "val/equalized_odds": odds * share}
-        course.append((epoch, spec.objective.score(report)))
+        course.append((epoch, spec.objective.score_of_report(report)))
     scored = [(epoch, score) for epoch, score in course if score is not None]
     last: TrialScore = scored[-1][1]
     return ConfigurationOutcome(number, "pruned" if pruned else "complete", scored, None if pruned else last)
@@ -58,7 +58,7 @@ def told(spec: StudySpec, number: int, params: dict[str, Any], noise: np.random.
 def history(spec: StudySpec, trials: int) -> Iterator[tuple[int, dict[str, Any], ConfigurationOutcome]]:
     noise, draw = np.random.default_rng(0), UntriedSuggestions(study("random", 1))
     for number in range(trials):
-        params = draw.ask(number)
+        params = draw.suggest_untried_params(number)
         assert params is not None
         yield number, params, told(spec, number, params, noise)
 
@@ -68,14 +68,14 @@ def measure(name: str, trials: int, metrics: int) -> dict[str, Any]:
     past, sampler, noise = list(history(spec, trials)), UntriedSuggestions(spec), np.random.default_rng(1)
     began = time.perf_counter()
     for number, params, end in past:
-        sampler.adopt(number, params)
-        sampler.tell(end)
+        sampler.add_decided_params(number, params)
+        sampler.add_outcome(end)
     replay, spent, worked, running = time.perf_counter() - began, [], [], deque[ConfigurationOutcome]()
     for number in range(trials, trials + ASKED + COUNT):
         began, worked_before = time.perf_counter(), time.process_time()
         if len(running) == COUNT:
-            sampler.tell(running.popleft())
-        params = sampler.ask(number)
+            sampler.add_outcome(running.popleft())
+        params = sampler.suggest_untried_params(number)
         spent.append(1000 * (time.perf_counter() - began))
         worked.append(1000 * (time.process_time() - worked_before))
         assert params is not None

@@ -192,10 +192,10 @@ def curves(of: Set, number: int, seed: int, tried: Sequence[Mapping[str, float]]
     for place, configuration in enumerate(tried):
         loop = trial(of, dataset, configuration, seed)
         try:
-            for epoch, _ in enumerate(loop.run()):
+            for epoch, _ in enumerate(loop.train_epochs()):
                 for split in JUDGED:
-                    scores = loop.evaluate.scores("encoder", loop.evaluate.features(split))
-                    values = judged(scores, dataset.splits[split], dataset, loop.inferred.get(split))
+                    scores = loop.evaluate.class_scores("encoder", loop.evaluate.compute_features(split))
+                    values = judged(scores, dataset.splits[split], dataset, loop.inferred_groups_by_split.get(split))
                     for name in SHOWN[split]:
                         found[place, epoch, COLUMNS.index(f"{split}/{name}")] = values.get(name, np.nan)
         except DivergedError as problem:

@@ -60,12 +60,12 @@ def follow(home: Home, trials: int, rate: float) -> str:
     spec = quickstart("train.epochs=10", "search.early_stopping={}", "name=followed")
     folder = home.create_study(spec)
     tracker = MlflowTracker(home, folder, spec)
-    tracker.start()
-    tracker.is_lost()  # MLflow is imported, and its database made
+    tracker.start_following()
+    tracker.has_lost_runs()  # MLflow is imported, and its database made
     busy = time.process_time()
     write(folder, trials, 10, rate)
     ended = time.perf_counter()
-    problem = tracker.finish()
+    problem = tracker.finish_writing()
     waited, busy = time.perf_counter() - ended, time.process_time() - busy
     return (
         f"{trials} trials of 10 reports, {rate:g} a second: waited {waited:.1f} s, {busy:.1f} s CPU; {problem or 'all'}"

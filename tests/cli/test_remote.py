@@ -163,7 +163,7 @@ def test_an_exported_configuration_needs_no_data_here(
     def describe(self: StudySpec, section: Any) -> Any:
         raise UserError("/data/photos: not found")
 
-    monkeypatch.setattr(StudySpec, "describe", describe)
+    monkeypatch.setattr(StudySpec, "facts_of_data", describe)
     status, _, err = typed("train", str(best), "--seeds", "6", "--epochs", "3", *THERE)
     assert (status, err) == (0, "")
     ((job, _, metadata, environment, spec),) = cluster.started

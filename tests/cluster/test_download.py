@@ -34,7 +34,7 @@ class There:
         self.share, self._told = StudyLogShare(self.study, folder / "logs"), folder / "logs/study/mine/manifest.json"
         self.here = StudyFolder(folder / "here" / "mine")
         self.asked: list[tuple[str, int]] = []
-        self.share.create()
+        self.share.create_share()
 
     def read(self, name: str, lines: int, most: int) -> Iterator[bytes]:
         self.asked.append((name, lines))
@@ -42,12 +42,12 @@ class There:
         yield data if lines == -1 else b"".join(data.splitlines(keepends=True)[-lines:])
 
     def document(self) -> dict[str, Any]:
-        self.share.renew()
+        self.share.renew_manifest()
         told: dict[str, Any] = json.loads(self._told.read_text())
         return told
 
     def download(self, wish: FetchOptions = ALL) -> list[str]:
-        return download_study(self.read, ShareManifest.of("mine", self.document()), self.here.path, wish)
+        return download_study(self.read, ShareManifest.from_document("mine", self.document()), self.here.path, wish)
 
     def add(self, folder: StudyFolder, count: int = 1) -> None:
         ledger = Ledger(folder.ledger_file)
@@ -117,7 +117,7 @@ def test_what_is_not_as_the_cluster_says_is_not_put_in_its_place(there: There, n
     changed[5] ^= 1
     file.write_bytes(changed)
     with pytest.raises(RemoteFileChangedError, match=f"{name}: "):
-        download_study(there.read, ShareManifest.of("mine", document), there.here.path, ALL)
+        download_study(there.read, ShareManifest.from_document("mine", document), there.here.path, ALL)
     assert not (there.here.path / name).exists()
     assert not [*there.here.path.rglob(".*")]
 
@@ -137,9 +137,9 @@ def test_no_name_leads_out_of_the_folder(there: There, name: str) -> None:
     document = there.document()
     document["files"][name] = {"bytes": 1, "sha256": "0"}
     with pytest.raises(UserError, match="cannot be read"):
-        ShareManifest.of("mine", document)
+        ShareManifest.from_document("mine", document)
 
 
 def test_another_form_of_the_ledger_is_named(there: There) -> None:
     with pytest.raises(UserError, match=r"mine: is in form 9 on the cluster, whose study 7\.1 made it"):
-        ShareManifest.of("mine", there.document() | {"format": 9, "study": "7.1"})
+        ShareManifest.from_document("mine", there.document() | {"format": 9, "study": "7.1"})

@@ -35,7 +35,7 @@ def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClusterHead]:
 
 @pytest.mark.slow
 def test_of_an_empty_answer_the_list_of_files_is_asked(head: ClusterHead) -> None:
-    with pytest.raises(RemoteFileNotFoundError), closing(head.file("node", "missing")) as blocks:
+    with pytest.raises(RemoteFileNotFoundError), closing(head.read_log_file("node", "missing")) as blocks:
         next(blocks)
-    assert b"".join(head.file("node", "empty")) == b""
-    assert b"".join(head.file("node", "whole")) == b"a file"
+    assert b"".join(head.read_log_file("node", "empty")) == b""
+    assert b"".join(head.read_log_file("node", "whole")) == b"a file"

@@ -27,7 +27,7 @@ LONG = ["--set", "search.trials=40", "--set", "train.epochs=40", "--set", "searc
 def command(tmp_path: Path) -> Iterator[Command]:
     command = Command(tmp_path / "home", tmp_path, patience=600)
     yield command
-    LocalCluster.left(Home(command.home)).stop()
+    LocalCluster.remaining_of_home(Home(command.home)).stop_cluster()
 
 
 def left(command: Command, scratch: str) -> list[object]:
@@ -72,7 +72,7 @@ def test_a_signal_in_the_midst_leaves_nothing(number: signal.Signals, command: C
     while not (state.exists() and "head" in state.read_text(encoding="utf-8")):
         time.sleep(0.05)
         assert process.poll() is None
-    scratch = LocalCluster.of(Home(command.home)).scratch
+    scratch = LocalCluster.of_home(Home(command.home)).scratch
     while (
         len(find_cluster_processes(str(folder), scratch)) < 3
     ):  # MLflow, the head, and the first that the head has started
@@ -90,8 +90,8 @@ def test_a_head_that_is_killed_ends_the_driver_and_the_followed_log_with_a_line_
     up = command("cluster", "up", "--nodes", "1", "--json")
     assert (up.returncode, up.stderr) == (0, "")
     address = json.loads(up.stdout)["dashboard"]
-    cluster = LocalCluster.of(Home(command.home))
-    shell = cluster.environment()
+    cluster = LocalCluster.of_home(Home(command.home))
+    shell = cluster.client_environment()
     follows = command.start("submit", "quickstart", *LONG, "--address", address, "--follow", **shell)
     command.wait_for(
         "quickstart", lambda record: sum(trial.state == "complete" for trial in record.trials.values()) > 0
@@ -129,7 +129,7 @@ def test_a_head_that_is_killed_ends_the_driver_and_the_followed_log_with_a_line_
 
 def drivers(cluster: LocalCluster) -> list[psutil.Process]:
     """The processes that run studies as jobs of a cluster."""
-    ours = {one.pid for one in find_cluster_processes(cluster.mark, cluster.scratch)}
+    ours = {one.pid for one in find_cluster_processes(cluster.cluster_mark, cluster.scratch)}
     every = [one for one in psutil.process_iter(["cmdline"]) if one.pid in ours]
     return [one for one in every if (one.info["cmdline"] or [])[1:4] == ["-m", DRIVER_MODULE, "run"]]
 
@@ -139,7 +139,7 @@ def test_another_process_that_has_a_number_of_the_clusters_is_left_alone(
     change: dict[str, str], command: Command
 ) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True) as other:
-        cluster = LocalCluster.of(Home(command.home))
+        cluster = LocalCluster.of_home(Home(command.home))
         cluster.path.mkdir(parents=True)
         cluster.token_file.write_text("secret")
         process = {"name": "head", "pid": other.pid, "began": "1", "machine": "", **change}
@@ -156,7 +156,7 @@ def test_another_process_that_has_a_number_of_the_clusters_is_left_alone(
 def test_a_killed_node_is_missed_within_seconds(command: Command) -> None:
     done = command("cluster", "up", "--nodes", "2")
     assert done.returncode == 0, done.stderr
-    cluster = LocalCluster.of(Home(command.home))
+    cluster = LocalCluster.of_home(Home(command.home))
     top = next(psutil.Process(part.pid) for part in cluster.processes if part.name == "node-1")
     next(one for one in top.children(recursive=True) if one.name() == "raylet").kill()
     deadline = time.monotonic() + 60

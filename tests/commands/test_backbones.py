@@ -114,7 +114,7 @@ def test_a_study_without_its_weights_is_planned_but_does_not_start(root: Path, t
 def test_weights_that_have_changed_since_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     spec, found = quickstart(), record()
     now = {"name": "mine.pth", "file": "mine.pth", "sha256": "b" * 64}
-    monkeypatch.setattr(StudySpec, "weights", [now])
+    monkeypatch.setattr(StudySpec, "initial_weight_files", [now])
     assert driver.check_initial_weights(spec, found) == [now]
     for before, problem in (({"weights": [now]}, None), ({}, None), ({"weights": [now | {"sha256": "a"}]}, "changed")):
         found.sessions[:] = [SessionOpened(owner="ada", **before)]

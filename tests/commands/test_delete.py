@@ -33,8 +33,8 @@ def track(home: Home) -> None:
     """Bring the studies into MLflow."""
     for folder in home.studies():
         tracker = MlflowTracker(home, folder, folder.spec())
-        tracker.start()
-        assert tracker.finish() is None
+        tracker.start_following()
+        assert tracker.finish_writing() is None
 
 
 def runs(home: Home) -> dict[str, int]:

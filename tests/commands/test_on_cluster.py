@@ -31,12 +31,12 @@ class There:
         (self.study.path / "models").mkdir()
         (self.study.path / "models/trial-00001.safetensors").write_bytes(b"weights")
         self.share, self.head, self.home = StudyLogShare(self.study, head.logs), head, Home(folder / "laptop")
-        self.share.create()
+        self.share.create_share()
         head.jobs.append(job("mine"))
 
     def add(self, folder: StudyFolder, state: str = "interrupted") -> None:
         append_event(folder.ledger_file, "closed", state=state)
-        self.share.renew()
+        self.share.renew_manifest()
 
     def fetch(self, **options: object) -> fetching.FetchOutcome:
         return fetching.fetch_study(self.home, "mine", self.head.address, **options)  # type: ignore[arg-type]
@@ -120,7 +120,7 @@ def test_a_fetch_that_breaks_off_leaves_no_study_and_goes_on(there: There) -> No
 
 def test_a_study_without_models_is_fetched_with_them(there: There) -> None:
     shutil.rmtree(there.study.models_folder)
-    there.share.renew()
+    there.share.renew_manifest()
     assert "models: it has none" in fetching.outcome_lines(there.fetch(models=True))
 
 

@@ -66,12 +66,12 @@ def told(folder: StudyFolder) -> list[str]:
 def test_a_running_study_answers(folder: StudyFolder) -> None:
     with driven(folder):
         done = ask_driver.request_configuration(folder, TYPED)
-        assert done.done
-        assert done.words == "mine: the search tries this configuration next"
-        assert [one.words for one in ask_driver.request_trials_end(folder, [2, 2])] == [
+        assert done.is_met
+        assert done.message == "mine: the search tries this configuration next"
+        assert [one.message for one in ask_driver.request_trials_end(folder, [2, 2])] == [
             "mine: trial 2 ends at its next report"
         ]
-        assert ask_driver.request_search_end(folder).done
+        assert ask_driver.request_search_end(folder).is_met
     assert told(folder) == ["enqueued", "stopping", "ending"]
     assert not pending_requests(folder.requests_folder)
 
@@ -85,8 +85,8 @@ def test_what_the_driver_refuses_is_an_error(folder: StudyFolder) -> None:
 
 def test_enqueued_on_a_study_that_does_not_run_it_waits(folder: StudyFolder) -> None:
     done = ask_driver.request_configuration(folder, ["method.alpha=0.25"], like=1)
-    assert not done.done
-    assert done.words == (
+    assert not done.is_met
+    assert done.message == (
         "mine: is not running. Once it is resumed, the search tries this configuration next: study resume mine"
     )
     assert [request.params for _, request in pending_requests(folder.requests_folder) if request] == [
@@ -170,7 +170,7 @@ def test_a_search_that_is_over_goes_on_with_what_is_enqueued(folder: StudyFolder
     ledger.append(SessionClosed(state="complete", enough="plateau"))
     ledger.close()
     done = ask_driver.request_configuration(folder, TYPED)
-    assert done.words.startswith("mine: is not running. Once it is resumed, the search tries this configuration next")
+    assert done.message.startswith("mine: is not running. Once it is resumed, the search tries this configuration next")
     with pytest.raises(UserError, match="mine: it is enqueued already"):
         ask_driver.request_configuration(folder, TYPED)
     with pytest.raises(UserError, match="mine: trial 1 has this configuration"):

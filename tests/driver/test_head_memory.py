@@ -89,7 +89,7 @@ def test_the_job_of_a_driver_is_the_command_itself() -> None:
 
 def test_what_a_container_has_of_files_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It gives them up when it needs the memory; a head that has read its data would else refuse further studies."""
-    monkeypatch.setattr(cgroup, "ROOT", grouped(tmp_path, limit=1000, used=995, idle=600))
+    monkeypatch.setattr(cgroup, "FILE_SYSTEM_ROOT", grouped(tmp_path, limit=1000, used=995, idle=600))
     assert free_machine_memory() == 605
     (tmp_path / "sys/fs/cgroup/pod/memory.stat").unlink()
     assert free_machine_memory() == 5

@@ -74,7 +74,7 @@ def test_what_is_refused_before_its_first_trial_leaves_nothing_behind(
     def refused(*given: object) -> None:
         raise refusal
 
-    monkeypatch.setattr("study.sweep.driver.drive", refused)
+    monkeypatch.setattr("study.sweep.driver.drive_study", refused)
     home = Home(tmp_path / "home")
     home.path.mkdir()
     write_format(home.path)
@@ -117,7 +117,7 @@ def test_a_signal_before_anything_of_a_session_is_kept_is_told_as_a_stop(
     def interrupted(*given: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("study.sweep.driver.check_same_data", interrupted)
+    monkeypatch.setattr("study.sweep.driver.check_data_unchanged", interrupted)
     home = Home(tmp_path / "home")
     folder = home.create_study(SPEC)
     write_ledger(folder.ledger_file, Told("baseline", [0.5]), Told("search", [0.7], state="failed"))
@@ -139,7 +139,7 @@ def test_a_study_that_was_stopped_before_its_report_gets_it_when_it_is_resumed(
     append_event(folder.ledger_file, "closed", state="complete")
     shutil.copy(empty_database, home.database_file)
     end = run.resume_study(home, SPEC.name, lambda *_: nullcontext(no_word))
-    assert (end.record.state, end.untracked, end.ran) == ("complete", None, False)
+    assert (end.record.state, end.untracked_reason, end.has_run_trials) == ("complete", None, False)
     assert folder.report_page.exists()
     assert folder.best_file.exists()
     with pytest.raises(UserError, match="there is nothing to go on with"):
@@ -162,7 +162,7 @@ def test_a_final_training_without_its_card_gets_it_when_it_is_resumed(tmp_path: 
     card = without_the_measured_time(folder.card_file.read_text())
     folder.card_file.unlink()
     end = run.resume_study(home, folder.name, lambda *_: nullcontext(no_word))
-    assert (end.record.state, end.untracked) == ("complete", None)
+    assert (end.record.state, end.untracked_reason) == ("complete", None)
     assert without_the_measured_time(folder.card_file.read_text()) == card
     with pytest.raises(UserError, match="there is nothing to go on with"):
         run.resume_study(home, folder.name, lambda *_: nullcontext(no_word))
@@ -188,11 +188,11 @@ def test_a_final_training_that_is_complete_is_answered_without_a_driver(
     with pytest.raises(UserError, match="with another configuration"):
         run.train_final(home, final_study(SPEC, [0, 1], folder.name, False), lambda *_: nullcontext(no_word))
     run.resume_study(home, folder.name, lambda *_: nullcontext(no_word))
-    monkeypatch.setattr("study.sweep.driver.drive", begins)
+    monkeypatch.setattr("study.sweep.driver.drive_study", begins)
     ledger, trained = folder.ledger_file.read_bytes(), spec.final_seeds or ()
     for seeds in (trained, trained[:1]):
         end = train(*seeds)
-        assert (end.record.state, end.ran, end.results.spec.final_seeds) == ("complete", False, trained)
+        assert (end.record.state, end.has_run_trials, end.results.spec.final_seeds) == ("complete", False, trained)
     assert folder.ledger_file.read_bytes() == ledger
     with pytest.raises(StudyStoppedError, match="a driver began"):
         train(*trained, max(trained) + 1)

@@ -30,7 +30,7 @@ def complete(home: Path, untracked: str | None = None, *, ran: bool = True) -> R
     append_event(folder.ledger_file, "closed", state="complete")
     record = StudyRecord.load(folder.ledger_file)
     export(folder, Results(SPEC, record), folder.best_file)
-    return RunEnd(folder, SPEC, record, untracked, ran=ran)
+    return RunEnd(folder, SPEC, record, untracked, has_run_trials=ran)
 
 
 @pytest.mark.parametrize("name", ["plain", "with space", "what?", "a&b;c", "it's", "$HOME", "*"])

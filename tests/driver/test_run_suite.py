@@ -217,9 +217,9 @@ SINGLE = TEXT.replace("  rho_95: {name: biased_digits, rho: 0.95}\n", "").replac
 
 def notes_of(home: Home, suite: Suite, values: Mapping[tuple[str, int], tuple[float, float]]) -> list[str]:
     """The notes of the first rule's table of what its picks had on two fresh seeds, by method and search."""
-    for cell in suite.cells:
-        if (cell.method, cell.number) in values:
-            tell(home, cell, values[cell.method, cell.number])
+    for cell in suite.studies:
+        if (cell.method, cell.search_number) in values:
+            tell(home, cell, values[cell.method, cell.search_number])
     found = suites.suite_tables_so_far(home, suite)
     return suite_tables.table_notes(suite, found.tables[0])
 

@@ -89,7 +89,7 @@ def test_what_happens_during_an_outage_arrives_once_and_in_order(
     home = Home(tmp_path / "home")
     folder = home.create_study(SPEC)
     ledger, follower = Ledger(folder.ledger_file), MlflowTracker(home, folder, SPEC)
-    follower.start()
+    follower.start_following()
     ledger.append(SessionOpened(**SESSION))
     outage = threading.Thread(target=fault, args=(server, postgres))
     longest, last = 0.0, 0
@@ -105,7 +105,7 @@ def test_what_happens_during_an_outage_arrives_once_and_in_order(
                 break
     ledger.append(SessionClosed(state="complete"))
     ledger.close()
-    assert follower.finish() is None
+    assert follower.finish_writing() is None
     assert longest < OUTAGE / 2, "a trial waited"
     runs = Runs(server.uri, SPEC.name)
     runs.agree_with(StudyRecord.load(folder.ledger_file))
@@ -142,8 +142,8 @@ def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, address: str)
     model = best_model_files(folder, Results.load(folder))
     assert model is not None
     follower = MlflowTracker(home, folder, folder.spec())
-    follower.start()
-    assert follower.finish() is None
+    follower.start_following()
+    assert follower.finish_writing() is None
     assert register_model_version(home, folder, "small-final", model) is None
     with find_model(home, "models:/small-final@candidate") as description:
         found = Classifier.load(description, "cpu")

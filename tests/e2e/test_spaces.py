@@ -39,7 +39,7 @@ def test_each_trial_has_its_own_data_and_method(make_command: Callable[[], Comma
     assert len(trials) == 3
     for trial in trials:
         config = spec.trial_config(trial.params, trial.seed)
-        again = timeless(Trial(config, loaded[data.section_key(config.data)], "cpu").run())
+        again = timeless(Trial(config, loaded[data.section_key(config.data)], "cpu").train_epochs())
         assert [one["val/accuracy"] for one in again] == [one["val/accuracy"] for one in trial.reports]
     best = Results(spec, record).ranked_all[0]
     written = exported_spec(command.folder("tiny"), Results(spec, record), best, Selection())

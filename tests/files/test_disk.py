@@ -40,19 +40,19 @@ def network() -> nn.Module:
 
 
 def checkpoint(folder: Path) -> None:
-    TrialCheckpointFile(folder / "state.pt", {}, {"net": network()}, {}).save(1)
+    TrialCheckpointFile(folder / "state.pt", {}, {"net": network()}, {}).save_if_due(1)
 
 
 def weights(folder: Path) -> None:
     nothing_fitted = SimpleNamespace(probe_tensors=dict)
     of_network = SimpleNamespace(_networks=network(), evaluate=nothing_fitted)
-    TrainingLoop.save(of_network, folder / "one.safetensors")  # type: ignore[arg-type]
+    TrainingLoop.save_model(of_network, folder / "one.safetensors")  # type: ignore[arg-type]
 
 
 def kept_folder(folder: Path) -> None:
     (scratch := folder / "scratch").mkdir(exist_ok=True)
     os.truncate(scratch / "own" if (scratch / "own").exists() else touched(scratch / "own"), 50_000)
-    FolderCheckpoint(folder / "state.zip", scratch, {}).save(1, None)
+    FolderCheckpoint(folder / "state.zip", scratch, {}).save_folder_if_due(1, None)
 
 
 def touched(path: Path) -> Path:

@@ -22,9 +22,9 @@ pytestmark = [pytest.mark.skipif(bool(missing()), reason=str(missing())), pytest
 
 SCRIPT = """
 import json, os, sys
-from study.upstream.environment import LOOPBACK_ALONE
+from study.upstream.environment import KEEP_LOOPBACK_VARIABLES
 
-os.environ |= LOOPBACK_ALONE
+os.environ |= KEEP_LOOPBACK_VARIABLES
 import ray
 from ray.cluster_utils import Cluster
 from study import data
@@ -34,7 +34,7 @@ from study.home.ledger import Ledger
 from study.home.record import StudyRecord
 from study.spec import load_study
 from study.sweep import nodes
-from study.sweep.driver import drive
+from study.sweep.driver import drive_study
 
 simulated, told = json.loads(sys.argv[1]), {}
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "num_gpus": 0, "node_ip_address": "127.0.0.1"})
@@ -43,7 +43,7 @@ for label, variables in (("H100", simulated), ("T4", {})):
         num_cpus=2, num_gpus=1, labels={"ray.io/accelerator-type": label}, env_vars=variables,
         node_ip_address="127.0.0.1",
     )
-nodes.JOINING = 1.0
+nodes.NODE_JOIN_TIMEOUT_S = 1.0
 
 def study(name, *assignments):
     spec = load_study("devices.yaml", assignments, name=name)

@@ -63,7 +63,7 @@ def test_one_matrix_of_similarities_serves_both_terms() -> None:
 def test_a_term_takes_from_the_named_tensors_what_its_function_knows() -> None:
     term = LossTerm.from_method(losses_by_name()["sup_con"], {"temperature": 0.5, "tau_plus": 0.1})
     assert term.options == {"temperature": 0.5}
-    assert term.tensors == {"target", "similarity"}
+    assert term.accepted_tensors == {"target", "similarity"}
     assert term(ROWS, {**LABELS, "condition": ROWS}) == losses_by_name()["sup_con"](
         ROWS, target=LABELS["target"], temperature=0.5
     )

@@ -11,7 +11,7 @@ from study.methods import UNKNOWN_LABEL
 
 def begun(epoch: int, epochs: int = 4, **given: float):
     method, batch = method_for_rows(name="just_train_twice", identification=0.5, **given), rows()
-    method.begin(batch.labels)
+    method.prepare_training(batch.labels)
     method.begin_epoch(epoch, epochs)
     return method, batch
 

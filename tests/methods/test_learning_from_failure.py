@@ -20,7 +20,7 @@ def losses(method, batch: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tens
 
 def test_a_first_step_by_hand() -> None:
     method, batch = method_for_rows(name="learning_from_failure", q=0.6), rows()
-    method.begin(batch.labels)
+    method.prepare_training(batch.labels)
     own, biased, logits = losses(method, batch)
     target = batch.labels.target
     largest = [torch.stack([one[target == label].max() for label in (0, 1)])[target] for one in (own, biased)]
@@ -34,7 +34,7 @@ def test_a_first_step_by_hand() -> None:
 
 def test_q_0_is_the_cross_entropy() -> None:
     method, batch = method_for_rows(name="learning_from_failure", q=0.0), rows()
-    method.begin(batch.labels)
+    method.prepare_training(batch.labels)
     _, biased, _ = losses(method, batch)
     value = method(batch)[0].detach()
     own = losses(method, batch)[0]
@@ -43,9 +43,9 @@ def test_q_0_is_the_cross_entropy() -> None:
 
 def test_running_losses_take_the_first_as_it_is_and_then_remember() -> None:
     running = RunningLoss(0.7)
-    running.begin(3)
-    running.update(torch.tensor([0, 2]), torch.tensor([1.0, 4.0]))
-    running.update(torch.tensor([2]), torch.tensor([2.0]))
+    running.allocate(3)
+    running.update_means(torch.tensor([0, 2]), torch.tensor([1.0, 4.0]))
+    running.update_means(torch.tensor([2]), torch.tensor([2.0]))
     assert running.values.tolist() == pytest.approx([1.0, -1.0, 0.7 * 4 + 0.3 * 2])
     relative = running.divide_by_class_maximum(torch.tensor([0, 2]), torch.tensor([1, 1, 1]), classes=2)
     assert relative.tolist() == pytest.approx([1 / 3.4, 1.0])
@@ -53,7 +53,7 @@ def test_running_losses_take_the_first_as_it_is_and_then_remember() -> None:
 
 def test_the_weights_are_constants_for_the_gradient_and_each_loss_trains_its_own_network() -> None:
     method, batch = method_for_rows(name="learning_from_failure"), rows()
-    method.begin(batch.labels)
+    method.prepare_training(batch.labels)
     method(batch)[0].backward()
     found = [value.grad.clone() for value in method.network.parameters()]
     method.zero_grad()
@@ -67,18 +67,18 @@ def test_unlabelled_samples_change_nothing() -> None:
     batch = rows()
     target = batch.labels.target.clone()
     target[40:] = UNKNOWN_LABEL
-    part = Batch(batch.views[:, :40], batch.labels.select(torch.arange(40)), torch.arange(40))
+    part = Batch(batch.views[:, :40], batch.labels.select_samples(torch.arange(40)), torch.arange(40))
     values = []
     for one in (part, Batch(batch.views, BatchLabels(target, batch.labels.bias), batch.index)):
         method = method_for_rows(name="learning_from_failure")
-        method.begin(one.labels)
+        method.prepare_training(one.labels)
         values.append(method(one)[0])
     torch.testing.assert_close(*values)
 
 
 def test_conflicting_samples_weigh_more() -> None:
     method, batch = method_for_rows(name="learning_from_failure"), rows(256)
-    method.begin(batch.labels)
+    method.prepare_training(batch.labels)
     steps(method, batch, 30)
     weights = method.weights(batch.index)
     conflicting = batch.labels.bias != batch.labels.target

@@ -86,10 +86,10 @@ CLASSIFICATION: list[dict[str, Any]] = [
 @pytest.mark.parametrize("section", CLASSIFICATION, ids=lambda section: "-".join(section.values()))
 def test_a_sample_of_weight_two_counts_as_two_samples(section: Mapping[str, Any]) -> None:
     method, batch = method_for_rows(**section), rows(16)
-    method.begin(batch.labels)
+    method.prepare_training(batch.labels)
     labels = replace(batch.labels, weight=torch.tensor([2.0, 0.0] * 8))
     twice = torch.arange(0, 16, 2).repeat_interleave(2)
-    repeated = replace(batch, views=batch.views[:, twice], labels=batch.labels.select(twice))
+    repeated = replace(batch, views=batch.views[:, twice], labels=batch.labels.select_samples(twice))
     torch.testing.assert_close(method(replace(batch, labels=labels))[0], method(repeated)[0])
 
 
@@ -102,7 +102,7 @@ def test_every_method_with_a_classifier_takes_them(name: str) -> None:
     values = []
     for given in (None, torch.ones(32), torch.linspace(0, 2, 32)):
         method = method_for_rows(name=name)
-        method.begin(batch.labels)
+        method.prepare_training(batch.labels)
         method.begin_epoch(2, 4)
         values.append(method(replace(batch, labels=replace(batch.labels, weight=given)))[0])
     torch.testing.assert_close(values[0], values[1])
@@ -122,7 +122,7 @@ def trained(method: Mapping[str, Any]) -> dict[str, float]:
     whole = {"name": method["name"]} | {key: knob.default for key, knob in methods.method_knobs(method).items()}
     model = {"name": "linear", "features": 8, "head": "none"}
     options = TrainOptions(epochs=80, batch_size=600, learning_rate=0.05, probe_learning_rate=0.3)
-    *_, last = Trial(TrialConfig({}, model, {**whole, **method}, options), imbalanced(), "cpu").run()
+    *_, last = Trial(TrialConfig({}, model, {**whole, **method}, options), imbalanced(), "cpu").train_epochs()
     return last
 
 

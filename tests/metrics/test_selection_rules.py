@@ -17,7 +17,7 @@ def test_a_rule_chooses_by_a_metric_of_which_more_is_better(rule: SelectionRule)
 def test_limits_are_constraints_of_other_metrics() -> None:
     for rule in RULES:
         if rule.limit:
-            assert MetricConstraint.parse(rule.limit).metric in METRICS.keys() - {rule.metric}
+            assert MetricConstraint.from_text(rule.limit).metric in METRICS.keys() - {rule.metric}
 
 
 def test_names_differ() -> None:

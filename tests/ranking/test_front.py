@@ -103,10 +103,10 @@ def test_of_three_metrics_the_front_is_what_nothing_beats_and_the_best_is_on_it(
 
     expected = {place for place in kept if not any(beats(points[other], points[place]) for other in kept)}
     on_front = Results(spec, found).front
-    if on_front[0][1].violation == 0:
+    if on_front[0][1].total_violation == 0:
         assert {candidate.trial.number for candidate, _ in on_front} == expected
     assert best(found, spec) in {candidate.trial.number for candidate, _ in on_front}
-    gains = [score.gains[0] for _, score in on_front]
+    gains = [score.values_to_maximise[0] for _, score in on_front]
     assert gains == sorted(gains, reverse=True)
 
 
@@ -117,7 +117,7 @@ def test_the_last_bits_of_a_sum_neither_choose_nor_take_from_the_front() -> None
     assert front(found, spec) == [1, 2], "0.3 and 0.1 both"
     assert best(found, spec) == 1
     one = searched((0.5, 0.3), (0.9, noisy))
-    assert Results(spec_of(f"search.constraints=['{GAP} <= 0.3']", ALONE), one).ranked_all[0].score.violation == 0
+    assert Results(spec_of(f"search.constraints=['{GAP} <= 0.3']", ALONE), one).ranked_all[0].score.total_violation == 0
     assert 10**-SIGNIFICANT_DIGITS < 1e-9
 
 

@@ -34,7 +34,7 @@ refused = partial(helpers.refused, of=searching)
 def first(spec: StudySpec, **given: Any) -> dict[str, Any]:
     """The parameters of a trial with these names, the first end elsewhere."""
     names = {key.replace("_", ".", 1): value for key, value in given.items()}
-    return spec.space.suggest_params(lambda key, domain: names.get(key, domain.ends()[0]))
+    return spec.space.suggest_params(lambda key, domain: names.get(key, domain.boundary_values()[0]))
 
 
 LOSSES = """{
@@ -184,7 +184,7 @@ def test_a_key_has_one_default_whatever_the_others_are(name: str) -> None:
     sections = TrialSections({"method": {"name": name}}, {})
     found = find_section_forms(sections, {key: Domain(choices=names) for key, names in SWITCHES.items()})
     defaults: dict[str, Any] = {}
-    for form in found.all:
+    for form in found.all_forms:
         for key, knob in form.knobs.items():
             assert defaults.setdefault(key, knob.default) == knob.default
 

@@ -9,7 +9,7 @@ from helpers import quickstart
 from study.errors import UserError
 from study.spec import StudySpec, load_study
 from study.spec.domain import MAX_GRID_CELLS, Domain, grid_values_of_domain
-from study.spec.sampler_facts import SAMPLER_CAPABILITIES
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.space import count_grid_cells, iterate_grid_cells
 from study.sweep.search_stage import UntriedSuggestions
 
@@ -111,7 +111,7 @@ def test_gp_does_not_list_the_whole_numbers_of_a_wide_range(tmp_path: Path) -> N
     wide = "{low: 0, high: 9007199254740992}"
     with pytest.raises(UserError, match=r"search.space.method.x: the range 0 to 9007199254740992 has more than"):
         own(tmp_path, "gp", wide)
-    assert UntriedSuggestions(own(tmp_path, "tpe", wide)).ask(0) is not None
+    assert UntriedSuggestions(own(tmp_path, "tpe", wide)).suggest_untried_params(0) is not None
 
 
 def own(tmp_path: Path, sampler: str, domain: str) -> StudySpec:

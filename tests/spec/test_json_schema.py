@@ -14,7 +14,7 @@ from study import cli
 from study.errors import UserError
 from study.spec import json_schema, load_study
 from study.spec.json_schema import declared_knobs, names_of_section
-from study.spec.sampler_facts import SAMPLER_CAPABILITIES
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.schema import SamplerName
 from study.spec.yaml_document import read_study_file, shipped_files_folder, shipped_study_files
 from study.sweep.samplers import STRATEGIES

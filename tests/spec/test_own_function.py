@@ -101,12 +101,12 @@ def test_a_direction_against_what_the_table_says_is_refused(tmp_path: Path) -> N
     with pytest.raises(UserError, match=r"search.direction: \['min'\] given, allowed is one for each of 2 metrics"):
         read(own(tmp_path, search=both))
     spec = read(own(tmp_path, search={**both, "direction": ["min", "max"]}))
-    assert spec.objective.modes == ("min", "max")
+    assert spec.objective.directions == ("min", "max")
 
 
 def test_ranges_of_whole_numbers_are_such_and_others_are_not(tmp_path: Path) -> None:
     spec = read(own(tmp_path, {"rate": 1, "depth": 2}))
-    assert spec.space.integers == {"method.depth"}
+    assert spec.space.integer_keys == {"method.depth"}
     assert type(spec.base["method"]["rate"]) is float
 
 

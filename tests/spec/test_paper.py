@@ -90,7 +90,9 @@ def test_the_papers_alpha_weighs_as_the_released_code_has_it() -> None:
         code = {"alpha": printed, "lambda": lambda_, "alpha_squared": True}
         ours = searching("{method.alpha: paper, method.lambda: paper}", "search.enqueue=papers").search.enqueue[place]
         assert ours["method.lambda"] == lambda_
-        assert ours["method.alpha"] == pytest.approx(0.1 / 0.07 * options(TermWeights, code).contrast, rel=0.03)
+        assert ours["method.alpha"] == pytest.approx(
+            0.1 / 0.07 * options(TermWeights, code).contrastive_factor, rel=0.03
+        )
 
 
 def test_those_outside_the_space_are_left_out() -> None:

@@ -19,7 +19,7 @@ from study.knobs import DATA_SETS_OF_REMOVED_KEYS, REMOVED_KEYS
 from study.spec import load_resolved, load_resolved_and_check
 from study.spec.load import drop_keys_of_earlier_versions
 from study.spec.rungs import RungSchedule
-from study.spec.sampler_facts import sampler_capabilities
+from study.spec.sampler_capabilities import sampler_capabilities
 
 SPEC = quickstart()
 
@@ -117,8 +117,8 @@ def test_a_study_by_what_was_removed_since_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(text.replace("sampler: gp", "sampler: mfgp").replace("asha", "promotion"))
     spec = load_resolved(tmp_path / "study.yaml")
     assert (spec.search.sampler, spec.search.early_stopping.name) == ("mfgp", "promotion")
-    assert not RungSchedule(spec.search.early_stopping, spec.epochs).rungs
-    assert sampler_capabilities("mfgp").guided
+    assert not RungSchedule(spec.search.early_stopping, spec.epochs).rung_epochs
+    assert sampler_capabilities("mfgp").learns_from_results
     with pytest.raises(UserError, match=r"'mfgp' given, which was removed\. Write tpe(.|\n)*'promotion' given"):
         load_resolved_and_check(tmp_path / "study.yaml")
     (tmp_path / "study.yaml").write_text((tmp_path / "study.yaml").read_text() + "retriez: 2\n")

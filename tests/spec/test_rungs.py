@@ -23,7 +23,7 @@ def asha(epochs: int, grace: int | None, reduction: int) -> RungSchedule:
     ],
 )
 def test_rungs_by_hand(rule: RungSchedule, rungs: list[int], expected_epochs: float, expected_complete: float) -> None:
-    assert list(rule.rungs) == rungs
+    assert list(rule.rung_epochs) == rungs
     assert rule.expected_epochs == pytest.approx(expected_epochs)
     assert rule.expected_complete_share == pytest.approx(expected_complete)
 

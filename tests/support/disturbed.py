@@ -63,7 +63,7 @@ def study(home: Home) -> str:
             raise
         return str(expected)
     assert end.record.state == "complete", end.record.state
-    return "MLflow" if end.untracked else "complete"
+    return "MLflow" if end.untracked_reason else "complete"
 
 
 def check(home: Home, told: str, expected: list[dict[str, Any]]) -> None:

@@ -30,7 +30,7 @@ class Judges:
         self.dataset = data.load(spec.base["data"])
         assert self.dataset.folds is not None
         self.folds = self.dataset.folds
-        self.joins = FoldJoiner(spec, self.dataset).new
+        self.joins = FoldJoiner(spec, self.dataset).join_new_configurations
 
     def __call__(self, trial: TrialRecord) -> NDArray[np.int64]:
         target = self.folds.non_test_samples.target[self.folds.fold_of_sample == trial.fold]

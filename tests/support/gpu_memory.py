@@ -36,7 +36,7 @@ def peaks(name: str) -> Peaks:
 
     spec = load_study(name, ["train.data_share=1.0"])
     config = spec.trial_config({}, seed=0)
-    facts = spec.describe(config.data)
+    facts = spec.facts_of_data(config.data)
 
     def split(size: int) -> Split:
         inputs = np.zeros((size, *facts.shape), np.float32 if facts.is_table else np.uint8)
@@ -51,7 +51,7 @@ def peaks(name: str) -> Peaks:
     trial = Trial(config, Dataset(facts, {name: split(size) for name in facts.splits}), "cuda")
     data = sum(one.inputs.nbytes for one in trial._splits.values())
     measured.clear()
-    next(trial.run())
+    next(trial.train_epochs())
     return {phase: (peak - data - before) / GIB for phase, peak in measured.items()}
 
 

@@ -169,7 +169,7 @@ def _train(case: Case, folder: Path) -> None:
     trial, checkpoint = Trial(config, of), folder / "state.pt"
     assert trial.device.type == "cuda"
     checkpoint.unlink(missing_ok=True)
-    epochs = trial.run(checkpoint)
+    epochs = trial.train_epochs(checkpoint)
     next(epochs)
     if case.short:
         epochs.close()
@@ -177,9 +177,9 @@ def _train(case: Case, folder: Path) -> None:
     next(epochs)
     epochs.close()
     again = Trial(config, of)
-    assert len(list(again.run(checkpoint))) == 1
-    trial.save(folder / "weights.safetensors")
-    again.load(folder / "weights.safetensors")
+    assert len(list(again.train_epochs(checkpoint))) == 1
+    trial.save_model(folder / "weights.safetensors")
+    again.load_model(folder / "weights.safetensors")
     if not config.train.with_val:
         again.evaluate("test", final=True)
 

@@ -40,7 +40,7 @@ def real_group(limit: int) -> Iterator[Path | None]:
     try:
         assert group is not None
         group.mkdir()
-        (group / files.limit).write_text(str(limit))
+        (group / files.limit_file).write_text(str(limit))
     except (AssertionError, OSError):
         yield None
     else:

@@ -18,7 +18,7 @@ from study.cli import app
 from study.knobs import MAX_INTEGER
 from study.metrics import GROUPS, METRICS, NAMED_GROUPS
 from study.spec.json_schema import study_file_schema
-from study.spec.sampler_facts import SAMPLER_CAPABILITIES
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.training.config import TRIAL_SECTIONS
 
 GUIDE = Path(__file__).parents[2] / "study" / "guide"

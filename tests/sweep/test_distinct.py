@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from study.spec import StudySpec, load_study
 from study.spec.configuration import are_same_configuration
 from study.spec.objective import TrialScore
-from study.spec.sampler_facts import SAMPLER_CAPABILITIES
+from study.spec.sampler_capabilities import SAMPLER_CAPABILITIES
 from study.spec.search_checks import count_configurations
 from study.sweep.optuna_history import ConfigurationOutcome
 from study.sweep.search_stage import UntriedSuggestions
@@ -66,10 +66,10 @@ def check(spec: StudySpec, cut: int) -> None:
     """30 suggestions, of which those from `cut` on are also made by a sampler that took the others from a ledger."""
     sampler, found = UntriedSuggestions(spec), list[dict[str, Any]]()
     for number in range(SUGGESTIONS):
-        if (params := sampler.ask(number)) is None:
+        if (params := sampler.suggest_untried_params(number)) is None:
             break
         found.append(params)
-        sampler.tell(end(number, params))
+        sampler.add_outcome(end(number, params))
     there = count_configurations(spec.search, spec.space)
     assert there is None or not any(domain.is_range_of_reals for domain in spec.search.space.values())
     assert len(found) == min(SUGGESTIONS, there or SUGGESTIONS)
@@ -82,11 +82,11 @@ def check(spec: StudySpec, cut: int) -> None:
             assert domain.choices is not None or isinstance(value, float)
     resumed = UntriedSuggestions(spec)
     for number, params in enumerate(found[:cut]):
-        resumed.adopt(number, params)
-        resumed.tell(end(number, params))
+        resumed.add_decided_params(number, params)
+        resumed.add_outcome(end(number, params))
     for number, params in enumerate(found[cut:], start=min(cut, len(found))):
-        assert resumed.ask(number) == params
-        resumed.tell(end(number, params))
+        assert resumed.suggest_untried_params(number) == params
+        resumed.add_outcome(end(number, params))
 
 
 TRIED = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -72,7 +72,7 @@ def reports(seed: int, trials: int, epochs: int) -> list[Report]:
 
 def prunes(spec: StudySpec, rule: EarlyStopping, report: Report) -> bool:
     trial, epoch, (accuracy, gap) = report
-    score = spec.objective.score({"val/accuracy": accuracy, "val/equalized_odds": gap})
+    score = spec.objective.score_of_report({"val/accuracy": accuracy, "val/equalized_odds": gap})
     assert score is not None
     return rule.should_prune(trial, epoch, score)
 

@@ -69,7 +69,7 @@ class Cluster:
 
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    monkeypatch.setattr(fair_share, "POLL_INTERVAL_S", 0.0)
+    monkeypatch.setattr(fair_share, "PEERS_POLL_INTERVAL_S", 0.0)
     found = Cluster(tmp_path)
     yield found
     for driver in found.drivers:

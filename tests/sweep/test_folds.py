@@ -119,7 +119,7 @@ def test_the_log_loss_of_joined_samples_is_that_of_their_probabilities(classes: 
     probabilities = random.dirichlet(np.ones(classes), 300)
     own = probabilities[rows, target]
     verdict = FoldPredictions(probabilities.argmax(1), -np.log(own).astype(np.float32))
-    scores = verdict.scores(rows, torch.from_numpy(target), classes)
+    scores = verdict.class_scores(rows, torch.from_numpy(target), classes)
     found = metrics.compute_metrics(
         scores, torch.from_numpy(verdict.classes), torch.from_numpy(target), None, Facts(classes, None, (3,))
     )
@@ -160,7 +160,7 @@ def test_samples_alone_in_their_cell_make_the_error_of_the_joined_value() -> Non
     dataset = Dataset(Facts(10, 10, (1, 1, 1), aligned=tuple(range(10))), {"train": learn, "val": learn})
     joiner = FoldJoiner(folded(), replace(dataset, folds=FoldAssignment(3, np.arange(900) % 3, learn)))
     wrong = (np.arange(900) < 45) & (np.arange(900) % 5 < 2)
-    values, _ = joiner.judged([FoldPredictions(np.where(wrong, (target + 5) % 10, target))])
+    values, _ = joiner.metrics_and_draws([FoldPredictions(np.where(wrong, (target + 5) % 10, target))])
     assert values["val/conflicting_accuracy"] == 27 / 45
     binomial = (0.6 * 0.4 / 45) ** 0.5
     assert values["val/conflicting_accuracy_standard_error"] == pytest.approx(binomial, rel=0.2)
@@ -172,6 +172,6 @@ def test_a_cell_without_samples_has_no_error_and_is_not_warned_of() -> None:
     learn = Split(np.zeros((90, 1, 1, 1), np.float32), target, bias)
     dataset = Dataset(Facts(2, 2, (1, 1, 1), aligned=(0, 1)), {"train": learn, "val": learn})
     joiner = FoldJoiner(folded(), replace(dataset, folds=FoldAssignment(3, np.arange(90) % 3, learn)))
-    values, _ = joiner.judged([FoldPredictions(target)])
+    values, _ = joiner.metrics_and_draws([FoldPredictions(target)])
     told = [values[f"val/group_{y}_{s}_accuracy_standard_error"] for y, s in ((0, 0), (0, 1), (1, 0), (1, 1))]
     assert told == [0.0, None, 0.0, 0.0]

@@ -37,15 +37,15 @@ class Heard:
         self.why = ""
         self._stop = stop
 
-    def starts(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
+    def on_start(self, behind: int, note: str | None, device: Mapping[str, str]) -> None:
         self.started = behind, note
 
-    def reports(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
+    def on_report(self, metrics: Mapping[str, float], epoch: int | None = None) -> None:
         self.epochs.append({name: value for name, value in metrics.items() if "/" in name and name[:4] == "val/"})
         if epoch == self._stop:
             sys.exit(0)
 
-    def diverged(self, why: str) -> None:
+    def on_divergence(self, why: str) -> None:
         self.why = why
 
 
@@ -53,7 +53,7 @@ class Heard:
 def _servers_end() -> Iterator[None]:
     yield
     for server in fresh_process._fork_servers.values():
-        server.close()
+        server.close_server()
     fresh_process._fork_servers.clear()
 
 
@@ -276,7 +276,7 @@ def test_a_process_that_was_killed_for_want_of_memory_says_so(
     memory = MemoryLimit(2**29) if kills is None else MemoryLimit(2**33, str(counter), 2)
     if not held and kills is None:
         memory = MemoryLimit(2**33)
-    monkeypatch.setattr(MemoryLimit, "here", classmethod(lambda cls: memory))
+    monkeypatch.setattr(MemoryLimit, "of_this_process", classmethod(lambda cls: memory))
     given = {"signal": name, "kills": kills, "counter": str(counter), "held": held * 2**20}
     broken = mine.fails("killed", **given)
     assert broken.failure.kind == kind
@@ -317,9 +317,9 @@ def test_a_function_cleans_up_where_it_is_closed_or_interrupted(tmp_path: Path) 
 
     (tmp_path / "mine_that_cleans.py").write_text(CLEANS)
     mine = Functions(tmp_path, str(tmp_path), "mine_that_cleans")
-    config = TrialConfig.from_document(json.loads(mine.job("cleans", file=str(tmp_path / "said")).document))
+    config = TrialConfig.from_document(json.loads(mine.job("cleans", file=str(tmp_path / "said")).sections_json))
     trial = FunctionTrial(config, str(tmp_path))
-    running = trial.run()
+    running = trial.train_epochs()
     next(running)
     with pytest.raises(KeyboardInterrupt):
         running.throw(KeyboardInterrupt)  # type: ignore[attr-defined]
@@ -333,13 +333,13 @@ import os, signal, sys
 from pathlib import Path
 sys.path[:0] = [{tests!r}, {here!r}]
 from test_fresh_process import Functions, Heard
-from study.sweep.fresh_process import run_fresh
+from study.sweep.fresh_process import run_job_in_fresh_process
 mine = Functions(Path({folder!r}), {folder!r}, "mine_that_cleans")
 class Listener(Heard):
-    def reports(self, metrics, epoch=None):
+    def on_report(self, metrics, epoch=None):
         if {killed_on_report}:
             os.kill(os.getpid(), signal.SIGKILL)
-run_fresh(mine.job("cleans", file={said!r}, **{config}), Listener())
+run_job_in_fresh_process(mine.job("cleans", file={said!r}, **{config}), Listener())
 """
 
 
@@ -445,13 +445,13 @@ def test_what_a_module_draws_when_it_is_imported_is_the_same_in_every_process(fu
             yield {"val/accuracy": DRAWN, "val/order": float(list({"a", "b", "c", "d"}).index("a"))}
     """)
     first = mine.run("draws", epochs=1).epochs
-    fresh_process._fork_servers.popitem()[1].close()
+    fresh_process._fork_servers.popitem()[1].close_server()
     assert mine.run("draws", epochs=1).epochs == first
 
 
 @pytest.mark.slow
 def test_only_the_end_of_a_long_output_is_kept(functions: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fresh_process, "MOST_OUTPUT", 1000)
+    monkeypatch.setattr(fresh_process, "MAX_OUTPUT_BYTES", 1000)
     mine = functions("""
         def prints(config):
             print("x" * 5000, "end")
@@ -468,7 +468,7 @@ def test_only_the_end_of_a_long_output_is_kept(functions: Any, monkeypatch: pyte
 
 @pytest.mark.slow
 def test_a_process_that_does_not_end_is_ended(functions: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fresh_process, "CLEAN_UP_S", 1.0)
+    monkeypatch.setattr(fresh_process, "CLEAN_UP_TIMEOUT_S", 1.0)
     mine = functions("""
         import time
         def stays(config):

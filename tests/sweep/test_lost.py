@@ -79,15 +79,15 @@ def test_without_retries_every_cut_is_a_failure(tmp_path: Path) -> None:
 
 def test_a_late_report_of_a_trial_that_was_given_up_changes_nothing(begin: Callable[[StudySpec], Course]) -> None:
     course = begin(spec_of(*SPEC))
-    job = course.agenda.next()
+    job = course.agenda.next_job()
     assert isinstance(job, TrialJob)
-    course.agenda.started(0, "here")
-    course.agenda.failed(0, DIED)
+    course.agenda.record_trial_start(0, "here")
+    course.agenda.record_trial_failure(0, DIED)
     before = course.ledger.path.read_bytes()
     assert job.trial.state == "waiting"
-    assert not course.agenda.reported(0, 1, {"val/accuracy": 0.9})
+    assert not course.agenda.record_epoch(0, 1, {"val/accuracy": 0.9})
     assert course.ledger.path.read_bytes() == before
-    again = course.agenda.next()
+    again = course.agenda.next_job()
     assert isinstance(again, TrialJob)
     assert (again.trial.number, again.trial.attempt) == (0, 1)
 
@@ -96,15 +96,15 @@ def test_a_trial_alone_on_its_gpu_comes_after_the_others_of_the_search(begin: Ca
     """Where shares of the GPU are handed out to others, a whole one is never free."""
     course = begin(spec_of("search.trials=3", "search.sampler=random", "resources.gpu=0.5"))
     order = []
-    while isinstance(job := course.agenda.next(), TrialJob) and len(order) < 4:
+    while isinstance(job := course.agenda.next_job(), TrialJob) and len(order) < 4:
         number, alone = job.trial.number, job.trial.has_gpu_alone
         order.append((number, alone))
-        course.agenda.started(number, "here")
+        course.agenda.record_trial_start(number, "here")
         if number == 1 and not alone:
-            course.agenda.failed(number, CROWDED)
+            course.agenda.record_trial_failure(number, CROWDED)
         else:
             for epoch in range(1, 5):
-                course.agenda.reported(number, epoch, {"val/accuracy": 0.5})
+                course.agenda.record_epoch(number, epoch, {"val/accuracy": 0.5})
     assert order == [(0, False), (1, False), (2, False), (1, True)]
     assert course.record.trials[1].state == "complete"
 
@@ -112,31 +112,31 @@ def test_a_trial_alone_on_its_gpu_comes_after_the_others_of_the_search(begin: Ca
 def test_a_replicate_whose_first_seed_failed_does_not_begin(begin: Callable[[StudySpec], Course]) -> None:
     course = begin(spec_of("search.trials=1", "search.baseline=null", "search.replicates=2"))
     for _ in range(2):
-        assert isinstance(course.agenda.next(), TrialJob)
-    course.agenda.started(0, "here")
-    course.agenda.failed(0, BROKEN)
-    assert not course.agenda.started(1, "here")
+        assert isinstance(course.agenda.next_job(), TrialJob)
+    course.agenda.record_trial_start(0, "here")
+    course.agenda.record_trial_failure(0, BROKEN)
+    assert not course.agenda.record_trial_start(1, "here")
     assert course.record.trials[1].state == "pruned"
 
 
 def test_reading_the_test_split_is_tried_again(begin: Callable[[StudySpec], Course]) -> None:
     course = begin(spec_of("search.trials=1", "search.confirm={top: 1, seeds: 2}"))
     tries = []
-    while isinstance(job := course.agenda.next(), TrialJob):
+    while isinstance(job := course.agenda.next_job(), TrialJob):
         number = job.trial.number
         if job.kind == "train":
-            course.agenda.started(number, "here")
+            course.agenda.record_trial_start(number, "here")
             for epoch in range(1, 5):
-                course.agenda.reported(number, epoch, {"val/accuracy": 0.5})
+                course.agenda.record_epoch(number, epoch, {"val/accuracy": 0.5})
             continue
         tries.append(number)
         assert not course.agenda.is_over
         if number == 1 and len(tries) < 3:
-            course.agenda.untested(number, DIED)
+            course.agenda.record_test_failure(number, DIED)
         elif number == 2:
-            course.agenda.untested(number, BROKEN)
+            course.agenda.record_test_failure(number, BROKEN)
         else:
-            course.agenda.tested(number, {"test/accuracy": 0.5})
+            course.agenda.record_test_metrics(number, {"test/accuracy": 0.5})
     assert tries == [1, 1, 1, 2]
     assert course.agenda.is_over
     assert course.record.trials[1].test_metrics

@@ -15,7 +15,7 @@ from study.training.device import GpuMemoryFullError, NoDeviceError
 def node(name: str, cpu: float = 4, gpu: float = 1, kind: str = "", label: str = "", alive: bool = True) -> Any:
     resources = {"CPU": cpu, "GPU": gpu, **({f"accelerator_type:{kind}": 1.0} if kind else {})}
     labels = {"ray.io/node-id": name, **({"ray.io/accelerator-type": label} if label else {})}
-    return {"NodeID": name, "Alive": alive, "TrialResources": resources, "Labels": labels}
+    return {"NodeID": name, "Alive": alive, "Resources": resources, "Labels": labels}
 
 
 HEAD = node("head", cpu=0, gpu=0)
@@ -24,21 +24,21 @@ HEAD = node("head", cpu=0, gpu=0)
 def test_trials_count_what_fits_them_alone() -> None:
     """Neither the CPUs of nodes without a GPU nor what is dead."""
     there = [HEAD, node("cpus", cpu=64, gpu=0), node("one", cpu=3), node("two", cpu=5), node("dead", alive=False)]
-    assert TrialNodes(TrialResources(gpu=0.25), lambda: there).available() == {"CPU": 8.0, "GPU": 2.0}
-    assert TrialNodes(TrialResources(cpu=4, gpu=0.25), lambda: there).available() == {"CPU": 5.0, "GPU": 1.0}
-    assert TrialNodes(TrialResources(cpu=65), lambda: there).available() == {}
+    assert TrialNodes(TrialResources(gpu=0.25), lambda: there).available_resources() == {"CPU": 8.0, "GPU": 2.0}
+    assert TrialNodes(TrialResources(cpu=4, gpu=0.25), lambda: there).available_resources() == {"CPU": 5.0, "GPU": 1.0}
+    assert TrialNodes(TrialResources(cpu=65), lambda: there).available_resources() == {}
 
 
 def test_a_node_that_is_left_out_gets_no_trial_and_the_last_one_ends_the_study() -> None:
     found = TrialNodes(TrialResources(gpu=0.25), lambda: [HEAD, node("one"), node("two")])
-    assert found.place(alone=False) == ({"CPU": 1.0, "GPU": 0.25}, {})
+    assert found.trial_placement(alone=False) == ({"CPU": 1.0, "GPU": 0.25}, {})
     assert found.leave_out_node("one", "host1", "its driver is too old")
     assert not found.leave_out_node("one", "host1", "its driver is too old")
-    assert found.place(alone=True) == ({"CPU": 1.0, "GPU": 1.0}, {"ray.io/node-id": "!in(one)"})
-    assert [there["NodeID"] for there in found.fitting()] == ["two"]
+    assert found.trial_placement(alone=True) == ({"CPU": 1.0, "GPU": 1.0}, {"ray.io/node-id": "!in(one)"})
+    assert [there["NodeID"] for there in found.fitting_nodes()] == ["two"]
     found.check_node_left()
     found.leave_out_node("two", "host2", "its memory is taken")
-    assert found.place(alone=False)[1] == {"ray.io/node-id": "!in(one,two)"}
+    assert found.trial_placement(alone=False)[1] == {"ray.io/node-id": "!in(one,two)"}
     with pytest.raises(
         NoNodeLeftError, match=r"no node is left .*: host1: its driver is too old; host2: its memory is taken"
     ):
@@ -57,8 +57,8 @@ def test_a_kind_of_gpu_is_asked_for_as_the_nodes_tell_it(
     there: list[Any], bundle: dict[str, float], labels: dict[str, str]
 ) -> None:
     found = TrialNodes(TrialResources(gpu=0.5, accelerator="H100"), lambda: there)
-    assert found.place(alone=False) == ({"CPU": 1.0, "GPU": 0.5, **bundle}, labels)
-    assert [each["NodeID"] for each in found.fitting()] == [each["NodeID"] for each in there[1:]]
+    assert found.trial_placement(alone=False) == ({"CPU": 1.0, "GPU": 0.5, **bundle}, labels)
+    assert [each["NodeID"] for each in found.fitting_nodes()] == [each["NodeID"] for each in there[1:]]
 
 
 @pytest.mark.parametrize(
@@ -80,17 +80,17 @@ def test_what_no_node_has_is_refused_or_waited_for(
     """Refused after a while, in which nodes may still join; waited for where the cluster grows by itself."""
     there, said = [HEAD, node("one", kind="A100"), node("two", label="H100")], list[str]()
     found = TrialNodes(resources, lambda: there)
-    found.wait(True, said.append, bool)
+    found.wait_for_fitting_node(True, said.append, bool)
     assert told in said[0]
     assert "Trials wait until" in said[0]
-    found.wait(False, said.append, lambda: True)  # a user stops it meanwhile
-    monkeypatch.setattr(nodes, "JOINING", -1.0)
+    found.wait_for_fitting_node(False, said.append, lambda: True)  # a user stops it meanwhile
+    monkeypatch.setattr(nodes, "NODE_JOIN_TIMEOUT_S", -1.0)
     with pytest.raises(UserError) as refused:
-        found.wait(False, said.append, bool)
+        found.wait_for_fitting_node(False, said.append, bool)
     assert told in str(refused.value)
     assert "search.concurrency" in str(refused.value)
     there.append(node("three", cpu=8, kind="H10"))
-    found.wait(False, said.append, bool)
+    found.wait_for_fitting_node(False, said.append, bool)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_card_that_trials_fill_is_no_fault_of_its_node(
     def try_cards() -> None:
         raise problem
 
-    monkeypatch.setattr(job_course, "check_gpus", try_cards)
+    monkeypatch.setattr(job_course, "check_visible_gpus", try_cards)
     job_course.try_gpu_once.cache_clear()
     with pytest.raises(raised, match=str(problem)):
         job_course.try_gpu_once(whole)

@@ -30,14 +30,14 @@ import json, sys
 import psutil
 from ray._private import services
 from study.sweep import own_ray
-from study.sweep.ray_runtime import ray_runtime
+from study.sweep.ray_runtime import start_or_join_ray
 
 failures, told, alive, raylets = int(sys.argv[1]), [], [], 0
 start = services.start_ray_process
 
 def of_ray():
     names = [process.name() for process in psutil.Process().children(recursive=True) if process.is_running()]
-    return [name for name in names if name in own_ray.NEEDED]
+    return [name for name in names if name in own_ray.NEEDED_RAY_PROCESSES]
 
 def start_process(command, process_type, **options):
     global raylets
@@ -94,15 +94,15 @@ def test_how_a_needed_process_has_ended_is_told(tmp_path: Path) -> None:
     with subprocess.Popen([sleeps, "100"], env={SCRATCH_FOLDER_VARIABLE: str(tmp_path)}) as process:
         while not processes_of_scratch_folder(tmp_path):
             pass
-        own.look()
-        assert own.ended() is None
+        own.find_started_processes()
+        assert own.describe_ended_process() is None
         process.kill()
-        while own.ended() is None:
+        while own.describe_ended_process() is None:
             pass
-        assert own.ended() == "Ray's gcs_server was ended by SIGKILL"
-        own.kill()
+        assert own.describe_ended_process() == "Ray's gcs_server was ended by SIGKILL"
+        own.kill_processes()
         assert processes_of_scratch_folder(tmp_path) == []
-        assert own.ended() == "Ray's gcs_server has ended"
+        assert own.describe_ended_process() == "Ray's gcs_server has ended"
 
 
 def test_ray_gets_its_variables_and_none_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,11 +127,11 @@ def test_ray_gets_its_variables_and_none_of_a_job(monkeypatch: pytest.MonkeyPatc
 def test_a_start_is_given_up_where_nobody_wants_it_and_a_long_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     told = list[str]()
     with pytest.raises(KeyboardInterrupt):
-        RayStartWaiter(told.append, lambda: True).look()
-    monkeypatch.setattr("study.sweep.own_ray.SLOW_START_S", 0.0)
+        RayStartWaiter(told.append, lambda: True).tell_if_slow()
+    monkeypatch.setattr("study.sweep.own_ray.SLOW_START_NOTICE_S", 0.0)
     waiter = RayStartWaiter(told.append, lambda: False)
-    waiter.look()
-    waiter.look()
+    waiter.tell_if_slow()
+    waiter.tell_if_slow()
     assert len(told) == 1
     assert told[0].startswith("starting Ray; this machine is busy (load ")
 
@@ -141,26 +141,26 @@ def test_one_ray_starts_at_a_time_below_a_folder(tmp_path: Path, monkeypatch: py
         return RayStartWaiter(told.append, lambda: not wanted)
 
     told = list[str]()
-    monkeypatch.setattr("study.sweep.own_ray.SLOW_START_S", 0.0)
-    with waiter().turn(tmp_path):
-        with pytest.raises(KeyboardInterrupt), waiter(wanted=False).turn(tmp_path):
+    monkeypatch.setattr("study.sweep.own_ray.SLOW_START_NOTICE_S", 0.0)
+    with waiter().wait_for_turn(tmp_path):
+        with pytest.raises(KeyboardInterrupt), waiter(wanted=False).wait_for_turn(tmp_path):
             pytest.fail("it was not its turn")
         (other := tmp_path / "other").mkdir()
-        with waiter(wanted=False).turn(other):
+        with waiter(wanted=False).wait_for_turn(other):
             pass  # no wait
         monkeypatch.setattr("study.sweep.own_ray.TURN_TIMEOUT_CPU_S", 0.1 * count_usable_processors())
         began = time.monotonic()
-        with waiter().turn(tmp_path):
+        with waiter().wait_for_turn(tmp_path):
             assert time.monotonic() - began >= 0.1
         assert told == ["starting Ray; other studies of this machine start theirs first"]
     for place in (tmp_path, tmp_path / "none"):
-        with waiter(wanted=False).turn(place):
+        with waiter(wanted=False).wait_for_turn(place):
             pass  # a turn ends with its block, and where no folder can be locked there are none
 
 
 DRIVER = """
 import time
-from study.sweep.ray_runtime import ray_runtime
+from study.sweep.ray_runtime import start_or_join_ray
 with ray_runtime(None, None):
     print("runs", flush=True)
     time.sleep(100)
@@ -207,7 +207,7 @@ def test_what_a_driver_leaves_without_its_guard_the_next_removes() -> None:
         guard_of(started).kill()
         killed.kill()
         killed.wait()
-        clear = "from study.upstream.scratch import clear_scratch; print(*clear_scratch())"
+        clear = "from study.upstream.scratch import remove_left_scratch_folders; print(*remove_left_scratch_folders())"
         settings = {**os.environ, "TMPDIR": str(folder.parent)}
         done = subprocess.run([sys.executable, "-c", clear], env=settings, capture_output=True, text=True, timeout=100)
         assert done.stdout.split() == [str(folder)], done.stderr
@@ -217,7 +217,7 @@ def test_what_a_driver_leaves_without_its_guard_the_next_removes() -> None:
 
 SIGTERM = """
 import os, signal, sys, time
-from study.sweep.ray_runtime import ray_runtime
+from study.sweep.ray_runtime import start_or_join_ray
 came = []
 signal.signal(signal.SIGTERM, lambda *_: came.append(1))
 with ray_runtime(None, None):
@@ -238,7 +238,7 @@ def test_sigterm_is_the_drivers_alone() -> None:
 
 DIES = """
 import os, signal, time
-from study.sweep.ray_runtime import ray_runtime
+from study.sweep.ray_runtime import start_or_join_ray
 with ray_runtime(None, None):
     import ray
 

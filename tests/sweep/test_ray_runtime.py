@@ -13,7 +13,7 @@ LITTERS = """
 import gc, threading, weakref
 import ray
 import ray._private.worker as inside
-from study.sweep.ray_runtime import ray_runtime
+from study.sweep.ray_runtime import start_or_join_ray
 
 class Ring:
     def __init__(self, ref):
@@ -50,7 +50,7 @@ print("enabled afterwards:", gc.isenabled())
 
 LISTENS = """
 import psutil, ray
-from study.sweep.ray_runtime import ray_runtime
+from study.sweep.ray_runtime import start_or_join_ray
 
 class Trial:
     def is_there(self):

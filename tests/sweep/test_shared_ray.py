@@ -31,8 +31,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         yield Ray() if address is None else None
         events.append("end")
 
-    monkeypatch.setattr(ray_runtime, "ray_runtime", session)
-    monkeypatch.setattr(ray_runtime, "free_everything", lambda: events.append("free"))
+    monkeypatch.setattr(ray_runtime, "start_or_join_ray", session)
+    monkeypatch.setattr(ray_runtime, "free_workers", lambda: events.append("free"))
     return events
 
 
@@ -62,7 +62,7 @@ def test_a_cluster_is_joined_and_left_by_each(told: list[str]) -> None:
 
 
 def test_a_ray_that_has_ended_is_not_asked(told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ray, "ended", lambda self: "it is gone")
+    monkeypatch.setattr(Ray, "describe_ended_process", lambda self: "it is gone")
     with SharedRay() as shared:
         use(shared)
     assert told == ["start None", "end"]

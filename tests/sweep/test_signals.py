@@ -20,10 +20,10 @@ from study.upstream import interrupt
 BUSY = """
 import hashlib
 from types import SimpleNamespace
-from study.sweep.driver import stopped_by_signals
+from study.sweep.driver import stop_study_on_signals
 
 agenda = SimpleNamespace(stopping=None)
-with stopped_by_signals(agenda, lambda text: print(text, agenda.stopping, flush=True)):
+with stop_study_on_signals(agenda, lambda text: print(text, agenda.stopping, flush=True)):
     print("busy", flush=True)
     hashlib.pbkdf2_hmac("sha256", b"a", b"b", 6_000_000)  # in C, which no signal interrupts
     print(agenda.stopping, flush=True)
@@ -83,7 +83,7 @@ def test_a_command_obeys_one_that_a_library_swallows_and_shows_nothing_of_it() -
 import signal, time, weakref
 from study.upstream import interrupt
 
-interrupt.raise_on_signals()
+interrupt.raise_interrupt_on_signals()
 class Thing: pass
 thing = Thing()
 watch = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
@@ -91,7 +91,7 @@ try:
     del thing
     time.sleep(60)
 except KeyboardInterrupt:
-    print("stopped", interrupt.has_signal_come())
+    print("stopped", interrupt.has_stop_signal_come())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=200)
     assert (done.stdout, done.stderr) == ("stopped True\n", "")
@@ -105,7 +105,7 @@ def test_a_command_obeys_one_that_comes_while_a_library_is_loaded_once_it_is(tmp
 import time
 from study.upstream import interrupt
 
-interrupt.raise_on_signals()
+interrupt.raise_interrupt_on_signals()
 try:
     import library
     time.sleep(60)
@@ -141,15 +141,15 @@ def test_another_signal_soon_after_the_first_is_not_lost_while_a_library_is_load
 
 def test_each_signal_waits_for_a_library_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     loads, comes = True, list[None]()
-    monkeypatch.setattr(interrupt, "LOADING", 0.1)
-    monkeypatch.setattr(interrupt, "_is_loading", lambda frame: loads)
+    monkeypatch.setattr(interrupt, "MAX_LOADING_WAIT_S", 0.1)
+    monkeypatch.setattr(interrupt, "_is_importing", lambda frame: loads)
     dropped = interrupt.DroppedInterruptResender(print)
-    monkeypatch.setattr(dropped, "_come_again", lambda: comes.append(None))
-    dropped.interrupt(None)
+    monkeypatch.setattr(dropped, "_schedule_resend", lambda: comes.append(None))
+    dropped.raise_interrupt(None)
     time.sleep(0.2)
     with pytest.raises(KeyboardInterrupt):
-        dropped.interrupt(None)
-    dropped.interrupt(None)
+        dropped.raise_interrupt(None)
+    dropped.raise_interrupt(None)
     assert len(comes) == 2
 
 
@@ -169,7 +169,9 @@ def test_a_closed_terminal_stops_once_however_often_it_says_so() -> None:
 
 
 def test_under_nohup_the_end_of_a_terminal_is_nothing() -> None:
-    code = "import signal; from study.upstream.interrupt import raise_on_signals; raise_on_signals(); "
+    code = (
+        "import signal; from study.upstream.interrupt import raise_interrupt_on_signals; raise_interrupt_on_signals(); "
+    )
     code += "signal.raise_signal(signal.SIGHUP)"
     done = subprocess.run(
         ["nohup", sys.executable, "-c", f"{code}; print('goes on')"], capture_output=True, text=True, check=False

@@ -37,7 +37,7 @@ def test_on_a_cluster_nodes_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None
     there = {"CPU": 2.0}
     found = TrialSlots(lambda: there, TrialResources(cpu=1, gpu=0), None, grows=True)
     assert found() == 2
-    monkeypatch.setattr(TrialSlots, "POLL_INTERVAL_S", -1.0)
+    monkeypatch.setattr(TrialSlots, "CLUSTER_POLL_INTERVAL_S", -1.0)
     there["CPU"] = 5.0
     assert found() == 5
     there.clear()
@@ -70,7 +70,7 @@ def test_each_slice_of_a_gpu_counts(monkeypatch: pytest.MonkeyPatch, visible: st
     ],
 )
 def test_another_kind_of_gpu_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, told: str | None) -> None:
-    monkeypatch.setattr(ray_runtime, "gpus", lambda: 1)
+    monkeypatch.setattr(ray_runtime, "count_gpus", lambda: 1)
     monkeypatch.setattr(device, "gpu_name", lambda _: name)
     monkeypatch.setattr(device, "why_no_gpu", lambda: None)
     resources = TrialResources(gpu=0.5, accelerator="H100")
@@ -85,9 +85,9 @@ def test_another_kind_of_gpu_is_refused(monkeypatch: pytest.MonkeyPatch, name: s
 def test_too_few_addresses_for_ray_are_refused_before_it_waits_for_ever() -> None:
     """In a process of its own, which then has them for good."""
     code = (
-        "import resource\nfrom study.spec.schema import Resources\n"
-        "from study.sweep.ray_runtime import check_machine\ncheck_machine(Resources())\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30,) * 2)\ncheck_machine(Resources())"
+        "import resource\nfrom study.spec.schema import TrialResources\n"
+        "from study.sweep.ray_runtime import check_trial_fits_machine\ncheck_trial_fits_machine(TrialResources())\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30,) * 2)\ncheck_trial_fits_machine(TrialResources())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "UserError: ulimit -v: 4.0 GiB of addresses given, Ray takes " in done.stderr

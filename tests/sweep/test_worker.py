@@ -57,11 +57,11 @@ from study.sweep import own_ray
 def job(config, **_):
     from study.sweep import worker
 
-    worker.CLEAN_UP_S = 1.0
-    listener, job = worker.ToTune(0), config["job"]
-    listener.starts(0, None, {})
+    worker.CLEAN_UP_TIMEOUT_S = 1.0
+    listener, job = worker.TuneListener(0), config["job"]
+    listener.on_start(0, None, {})
     try:
-        listener.reports({"val/accuracy": 0.5}, 1)
+        listener.on_report({"val/accuracy": 0.5}, 1)
     finally:
         while job.trial == 0:
             time.sleep(1)
@@ -74,7 +74,7 @@ spec = load_study("quickstart", [
 ])
 folder = Home.locate().create_study(spec)
 record = StudyRecord.load_without_closing(folder.ledger_file)
-driver.drive(folder, spec, data.load_datasets(spec.data_sections), Ledger(folder.ledger_file), record)
+driver.drive_study(folder, spec, data.load_datasets(spec.data_sections), Ledger(folder.ledger_file), record)
 """
 
 

@@ -82,7 +82,7 @@ def test_a_server_that_cannot_be_reached_is_told_in_words() -> None:
 def test_a_database_that_a_killed_process_began_is_not_there(tmp_path: Path) -> None:
     """MLflow would say of it that its tables exist already, each time."""
     database = tmp_path / "mlflow.db"
-    code = "import sys; from study.tracking.connection import connect; connect(sys.argv[1])"
+    code = "import sys; from study.tracking.connection import connect_to_mlflow; connect_to_mlflow(sys.argv[1])"
     process = subprocess.Popen([sys.executable, "-c", code, f"sqlite:///{database}"], cwd=ROOT)
     while not any(path.stat().st_size for path in tmp_path.iterdir()):
         assert process.poll() is None

@@ -43,10 +43,10 @@ def resumed(home: Home, folder: StudyFolder) -> RunEnd:
 def again(home: Home, folder: StudyFolder) -> list[str]:
     """What a driver that takes the study up says of MLflow, once it has everything."""
     tracker = MlflowTracker(home, folder, folder.spec())
-    if not tracker.is_behind and not tracker.is_lost():
+    if not tracker.is_behind and not tracker.has_lost_runs():
         return []
-    tracker.start()
-    assert (tracker.finish(), tracker.attach({folder.spec_file: None})) == (None, None)
+    tracker.start_following()
+    assert (tracker.finish_writing(), tracker.log_artifacts({folder.spec_file: None})) == (None, None)
     assert not tracker.is_behind
     return tracker.notes
 
@@ -133,15 +133,15 @@ def test_the_runs_of_a_complete_study_are_made_again(home: Home, folder: StudyFo
     made = write_study_outputs(folder, Results(SPEC, record)), lead_parts(Results(SPEC, record))
     with pytest.raises(UserError, match="complete, there is nothing to go on with"):
         resumed(home, folder)
-    assert MlflowTracker(home, folder, SPEC).attach(*made) is None  # as at the end of a run
+    assert MlflowTracker(home, folder, SPEC).log_artifacts(*made) is None  # as at the end of a run
     runs = Runs(home.tracking_uri, SPEC.name)
     runs.client.log_text(runs.by_name["trial 0, seed 0"].info.run_id, "by a function of one's own", "made/note.txt")
     before, artifacts = runs_of(home), files(home)
     halve(home.database_file)
     outlast_connections()
     end = resumed(home, folder)
-    assert end.untracked is None
-    (note,) = end.mended
+    assert end.untracked_reason is None
+    (note,) = end.mended_problems
     assert note.startswith(f"{home.database_file} was damaged: ")
     assert note.endswith(f"the runs of quickstart are made again from its ledger, {OTHERS}")
     assert note in closing_lines(end)
@@ -202,7 +202,7 @@ def test_a_database_without_a_table_is_told(home: Home, folder: StudyFolder) -> 
         resumed(home, folder)
     home.database_file.rename(home.path / "away.db")
     outlast_connections()
-    assert resumed(home, folder).untracked is None
+    assert resumed(home, folder).untracked_reason is None
     assert {name: run.info.status for name, run in Runs(home.tracking_uri, SPEC.name).by_name.items()} == STATUS
 
 
@@ -210,8 +210,8 @@ def test_a_database_without_a_table_is_told(home: Home, folder: StudyFolder) -> 
 def test_other_studies_whose_runs_were_in_it_are_named(home: Home, folder: StudyFolder) -> None:
     other = home.create_study(replace(SPEC, name="another"))
     tracker = MlflowTracker(home, other, other.spec())
-    tracker.start()
-    assert tracker.finish() is None
+    tracker.start_following()
+    assert tracker.finish_writing() is None
     text(home.database_file)
     outlast_connections()
     with pytest.raises(UserError, match=r"mlflow.db: damaged: file is not a database.*study resume quickstart and"):
@@ -232,13 +232,13 @@ def test_a_study_that_goes_on_has_its_runs_again_too(
     """Also where its driver has the database open as it is taken away."""
     monkeypatch.setattr(following, "TROUBLED_TIMEOUT_S", 60.0)
     ledger, tracker = Ledger(folder.ledger_file), MlflowTracker(home, folder, SPEC)
-    tracker.start()
+    tracker.start_following()
     while tracker._writer is None:  # it has opened the database
         time.sleep(0.05)
     home.database_file.unlink()
     ledger.append(ModelEvaluated(trial=4, split="test", by="ada"))
     ledger.close()
-    assert tracker.finish() is None
+    assert tracker.finish_writing() is None
     (note,) = tracker.notes
     assert note.endswith(f"the runs of quickstart are made again from its ledger, {OTHERS}")
     runs = Runs(home.tracking_uri, SPEC.name)

@@ -21,9 +21,9 @@ from study.tracking.connection import correct_artifact_locations
 def used(home: Home, folder: StudyFolder) -> Home:
     """A home with runs, artifacts, a registered model, and an experiment that somebody made elsewhere."""
     tracker = MlflowTracker(home, folder, SPEC)
-    tracker.start()
+    tracker.start_following()
     (folder.path / "report.md").write_text("old")
-    assert (tracker.finish(), tracker.attach({folder.path / "report.md": "report"})) == (None, None)
+    assert (tracker.finish_writing(), tracker.log_artifacts({folder.path / "report.md": "report"})) == (None, None)
     client = MlflowClient(home.tracking_uri)
     run = Runs(home.tracking_uri, SPEC.name).by_name["quickstart"].info
     model = client.create_logged_model(run.experiment_id, "served", run.run_id)
@@ -90,11 +90,11 @@ def test_another_place_of_a_home_is_the_same_home(used: Home, way: str) -> None:
 def test_artifacts_of_a_run_that_goes_on_go_where_the_home_is_now(used: Home, folder: StudyFolder) -> None:
     """Also if a machine that sees the home by another path looked at it meanwhile."""
     tracker = MlflowTracker(used, folder, SPEC)
-    assert tracker.attach({folder.spec_file: "one"}) is None
+    assert tracker.log_artifacts({folder.spec_file: "one"}) is None
     correct_artifact_locations(used.database_file, used.path.parent / "mounted" / "artifacts")
     forget_places()
     assert cells(used.database_file, "/mounted/")
-    assert tracker.attach({folder.spec_file: "two"}) is None
+    assert tracker.log_artifacts({folder.spec_file: "two"}) is None
     assert cells(used.database_file, "/mounted/") == []
     assert {"one", "two"} <= Runs(used.tracking_uri, SPEC.name).artifacts("quickstart")
     assert not (used.path.parent / "mounted").exists()

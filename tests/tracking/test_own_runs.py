@@ -42,11 +42,11 @@ def test_all_of_a_run_is_read_and_hangs_under_its_trials(logged: tuple[Path, str
     runs = by_name(read_runs_logged_by_function(folder, 3, "KILLED", END))
     assert {name: run.parent for name, run in runs.items()} == {"outer": "3", "inner": f"3/{outer}", "other": "3"}
     assert [runs[name].status for name in ("outer", "inner", "other")] == ["FINISHED", "KILLED", "KILLED"]
-    assert runs["inner"].end == END
+    assert runs["inner"].end_ms == END
     whole = runs["outer"]
     assert whole.tags == {"mine": "a\\x1bb", OWN_RUN_TAG: whole.key}
     assert len(whole.params["rate"]) == 5000
-    assert [(point.step, point.value) for point in whole.points if point.value == point.value] == [
+    assert [(point.step, point.value) for point in whole.metric_values if point.value == point.value] == [
         (0, 0.5),
         (2, math.inf),
     ]
@@ -62,14 +62,14 @@ def test_a_store_makes_them_once_each_after_the_run_that_it_is_under(logged: tup
     folder, outer = logged
     client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
     store, runs = MlflowRunStore(client, at_once=1), dict[str, str]()
-    experiment = store.experiment(quickstart("name=mine"), None)
-    trial = RunUpdate("3", None, "trial 3", start=1, tags={"study.id": "s", "study.trial": "3"})
+    experiment = store.find_or_make_experiment(quickstart("name=mine"), None)
+    trial = RunUpdate("3", None, "trial 3", start_ms=1, tags={"study.id": "s", "study.trial": "3"})
     for _ in range(2):
         found = read_runs_logged_by_function(folder, 3, "KILLED", END)
         for run in found:
             run.tags["study.id"] = "s"
-        store.write(experiment, [*reversed(found), trial], runs)
-        assert dict(store.find(experiment, "s")) == runs
+        store.apply_updates(experiment, [*reversed(found), trial], runs)
+        assert dict(store.find_runs(experiment, "s")) == runs
     assert len(runs) == 4
     assert client.get_run(runs[f"3/{outer}"]).data.tags["mlflow.parentRunId"] == runs["3"]
     history = client.get_metric_history(runs[f"3/{outer}"], "loss/all")

@@ -11,8 +11,8 @@ from study.tracking import MlflowTracker, remove_study_runs
 
 def track(home: Home, folder: StudyFolder) -> None:
     tracker = MlflowTracker(home, folder, folder.spec())
-    tracker.start()
-    assert (tracker.finish(), tracker.attach({folder.spec_file: "report"})) == (None, None)
+    tracker.start_following()
+    assert (tracker.finish_writing(), tracker.log_artifacts({folder.spec_file: "report"})) == (None, None)
 
 
 @pytest.mark.slow

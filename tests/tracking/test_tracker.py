@@ -23,7 +23,7 @@ from study.tracking.tracking_state import TrackingState
 def test_a_growing_ledger_is_followed(home: Home) -> None:
     folder = home.create_study(SPEC)
     tracker, ledger = MlflowTracker(home, folder, SPEC), Ledger(folder.ledger_file)
-    tracker.start()
+    tracker.start_following()
     ledger.append(SessionOpened(**SESSION))
     for trial in range(3):
         ledger.append(TrialDecided(trial=trial, stage="search", params=PARAMS, seed=0))
@@ -34,13 +34,13 @@ def test_a_growing_ledger_is_followed(home: Home) -> None:
     assert tracker.is_behind
     ledger.append(SessionClosed(state="complete"))
     ledger.close()
-    assert tracker.finish() is None
+    assert tracker.finish_writing() is None
     runs = Runs(home.tracking_uri, SPEC.name)
     assert {run.info.status for run in runs.all} == {"FINISHED"}
     assert [runs.history(f"trial {trial}, seed 0", "val/accuracy") for trial in range(3)] == [[(1, 0.5)]] * 3
     assert tracker.is_behind, "it has no report yet"
     (folder.path / "report.md").write_text("new")
-    assert tracker.attach({folder.path / "report.md": "report"}) is None
+    assert tracker.log_artifacts({folder.path / "report.md": "report"}) is None
     assert not tracker.is_behind
     assert runs.artifacts("quickstart") == {"report", "study.yaml"}
     assert runs.artifacts("quickstart", "report") == {"report/report.md"}
@@ -54,12 +54,12 @@ def test_a_server_that_refuses_from_the_beginning_is_told_of_at_once(
     with answering(status) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         one = MlflowTracker(home, folder, SPEC)
-        one.start(tracker.MAX_HEAD_START_S, told.append)
+        one.start_following(tracker.MAX_HEAD_START_S, told.append)
         deadline = time.monotonic() + tracker.MAX_HEAD_START_S
         while not told and time.monotonic() < deadline:
             time.sleep(0.05)
-        one.abandon()
-        one.finish()
+        one.abandon_ledger()
+        one.finish_writing()
     (line,) = told
     assert f"({status})" in line
     assert "secret" not in line
@@ -81,16 +81,16 @@ def test_a_server_that_refuses_is_told_of_and_the_rest_comes_later(
     with answering(status) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         one = MlflowTracker(home, folder, SPEC)
-        one.start()
-        message = one.finish()
+        one.start_following()
+        message = one.finish_writing()
     assert message is not None
     assert told in message
     assert "secret" not in message
     assert "\n" not in message
     monkeypatch.delenv("MLFLOW_TRACKING_URI")
     other = MlflowTracker(home, folder, SPEC)
-    other.start()
-    assert other.finish() is None
+    other.start_following()
+    assert other.finish_writing() is None
     assert len(Runs(home.tracking_uri, SPEC.name).all) == 6
 
 
@@ -102,9 +102,9 @@ def test_a_server_that_does_not_answer_is_not_waited_for(
     with answering(200, delay=60) as uri:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
         one = MlflowTracker(home, folder, SPEC)
-        one.start()
+        one.start_following()
         began = time.monotonic()
-        assert one.finish() == "it is slow"
+        assert one.finish_writing() == "it is slow"
         assert time.monotonic() - began < 50
     assert one.is_behind
 
@@ -114,14 +114,14 @@ def test_an_mlflow_that_opens_too_late_gets_nothing(
 ) -> None:
     """The next driver of this process may be bringing the same by then. Who waits is told through whom it gives."""
     monkeypatch.setattr(tracker, "FINISH_TIMEOUT_S", 0.1)
-    monkeypatch.setattr(tracker, "NOTICE_DELAY_S", 0.0)
+    monkeypatch.setattr(tracker, "WAIT_NOTICE_DELAY_S", 0.0)
     told = list[str]()
     monkeypatch.setattr(tracker, "LAST_REQUEST_GRACE_S", 0.1)
     with closing(sqlite3.connect(home.database_file)) as other:
         other.execute("BEGIN EXCLUSIVE")
         one = MlflowTracker(home, folder, SPEC)
-        one.start()
-        assert one.finish(told.append) == "it is slow"
+        one.start_following()
+        assert one.finish_writing(told.append) == "it is slow"
         other.rollback()
     one._thread.join()
     assert not folder.tracking_file.exists()
@@ -136,8 +136,8 @@ def test_a_report_made_anew_replaces_the_one_in_mlflow(
     page.write_text("old")
     assert replace_study_artifacts(home, folder, {page: "report"}) is None, "MLflow does not have the study yet"
     one = MlflowTracker(home, folder, SPEC)
-    one.start()
-    assert (one.finish(), one.attach({page: "report"})) == (None, None)
+    one.start_following()
+    assert (one.finish_writing(), one.log_artifacts({page: "report"})) == (None, None)
     note = folder.tracking_file.read_bytes()
     page.write_text("new")
     assert replace_study_artifacts(home, folder, {page: "report"}) is None

@@ -177,7 +177,7 @@ def test_a_writer_that_ends_after_any_share_is_made_up_for(
     home: Home, folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each share is written twice: its note is lost the first time, as when a process is killed in between."""
-    monkeypatch.setattr(writing, "EVENTS_AT_ONCE", 5)
+    monkeypatch.setattr(writing, "EVENTS_PER_BATCH", 5)
     more = True
     while more:
         with monkeypatch.context() as patch:

@@ -54,7 +54,7 @@ def test_a_model_of_an_earlier_version_knows_its_own_data(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A key that is gone, and off, does not make them other data."""
-    monkeypatch.setattr("study.trained.evaluate.test_fingerprint", lambda dataset: "no longer the same")
+    monkeypatch.setattr("study.trained.evaluate.test_split_fingerprint", lambda dataset: "no longer the same")
     monkeypatch.setitem(knobs.DATA_SETS_OF_REMOVED_KEYS, "data.row_numbers", ("biased_digits",))
     home, description = Home(tmp_path / "home"), Description.read(model)
     for more in ({}, {"row_numbers": "leave_out"}, {"aligned": "by_number"}):

@@ -96,7 +96,7 @@ def in_mlflow(spec: StudySpec, trials: Sequence[Told]) -> None:
         for at, (name, fields) in enumerate(names)
     ]
     for change in EventTranslator(spec, TrackingState(""), StudyRecord()).translate(events):
-        assert all(np.isfinite(point.value) for point in change.points)
+        assert all(np.isfinite(point.value) for point in change.metric_values)
 
 
 def studies(of: Dataset, metric: str) -> tuple[StudySpec, StudySpec, list[Told], list[Told]]:

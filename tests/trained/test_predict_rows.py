@@ -381,5 +381,5 @@ def test_texts_with_a_decimal_comma_are_numbers_where_training_said_so(loans: St
     texts = pd.DataFrame({"income": ["1200,5", " - ", "much"], "job": "cook", "owner": "true"})
     plain = predict_rows(classifier, sound, "rows")
     found = predict_rows(Classifier(told, loans.description_file(0).parent, "cpu"), texts, "rows")
-    assert [row.probabilities for row in found.rows] == [row.probabilities for row in plain.rows]
+    assert [row.probabilities for row in found.predictions] == [row.probabilities for row in plain.predictions]
     assert list(found.unreadable) == [3]

@@ -201,7 +201,7 @@ def test_names_that_are_no_text_are_written_as_they_are(folder: StudyFolder, her
 
 def test_class_names_are_no_formulas(folder: StudyFolder, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("=cmd()", "-1", "-0.5", "@x", "'=y", "f", "g", "h", "i", "j")
-    monkeypatch.setattr("study.trained.classifier.Classifier.classes", names)
+    monkeypatch.setattr("study.trained.classifier.TrainedClassifier.class_names", names)
     for number in range(20):
         picture(here / f"{number}.png", 200 * number)
     assert predict(folder, ".", "-o", "classes.csv").exit_code == 0

@@ -70,7 +70,7 @@ def test_with_the_weights_inside_it_needs_none_of_the_machine_and_says_the_same(
     assert "Their file is among the model's files" in again(folder)
     found = best_model_files(folder, Results.load(folder))
     assert found is not None
-    assert found.network is not None
+    assert found.frozen_network is not None
     np.save(tmp_path / "pictures.npy", test.inputs)
     script = [sys.executable, "-c", ELSEWHERE, str(file), str(tmp_path / "pictures.npy")]
     done = subprocess.run(script, env=os.environ, capture_output=True, text=True)
@@ -80,9 +80,9 @@ def test_with_the_weights_inside_it_needs_none_of_the_machine_and_says_the_same(
     measured = evaluate.evaluate_model(home, file, "test", device="cpu").metrics
     recorded = StudyRecord.load(folder.ledger_file).trials[0].test_metrics
     assert measured["test/accuracy"] == recorded["test/accuracy"]
-    spoilt = bytearray(found.network.read_bytes())
+    spoilt = bytearray(found.frozen_network.read_bytes())
     spoilt[1000] ^= 1
-    found.network.write_bytes(spoilt)
+    found.frozen_network.write_bytes(spoilt)
     with pytest.raises(UserError, match="sha256"):
         Classifier.load(file, "cpu")
 

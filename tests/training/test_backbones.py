@@ -62,10 +62,10 @@ def test_without_a_factor_the_parameters_are_one_group_in_their_order(weights: P
 def test_a_stopped_trial_goes_on_bit_for_bit(weights: Path, tmp_path: Path) -> None:
     trial, file = told(weights, lr_factor=0.1), tmp_path / "state.pt"
     whole = Trial(trial, digits(), "cpu")
-    expected = timeless(whole.run())
-    first = timeless(islice(Trial(trial, digits(), "cpu").run(file), 2))[:1]
+    expected = timeless(whole.train_epochs())
+    first = timeless(islice(Trial(trial, digits(), "cpu").train_epochs(file), 2))[:1]
     resumed = Trial(trial, digits(), "cpu")
-    assert [*first, *timeless(resumed.run(file))] == expected
+    assert [*first, *timeless(resumed.train_epochs(file))] == expected
     ended = resumed.method.network.encoder.net.state_dict()
     for name, tensor in whole.method.network.encoder.net.state_dict().items():
         assert torch.equal(ended[name], tensor)
@@ -74,22 +74,22 @@ def test_a_stopped_trial_goes_on_bit_for_bit(weights: Path, tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_checkpoint_of_other_weights_is_not_gone_on_with(weights: Path, tmp_path: Path) -> None:
     trial, file = told(weights), tmp_path / "state.pt"
-    list(islice(Trial(trial, digits(), "cpu").run(file), 2))
+    list(islice(Trial(trial, digits(), "cpu").train_epochs(file), 2))
     torch.manual_seed(6)
     save_file(get_model(SMALL).state_dict(), weights)
     with pytest.raises(UnusableCheckpointError, match="of another configuration, other data or code"):
-        list(Trial(trial, digits(), "cpu").run(file))
+        list(Trial(trial, digits(), "cpu").train_epochs(file))
 
 
 @pytest.mark.slow
 def test_a_trained_model_needs_no_weights_file(weights: Path, tmp_path: Path) -> None:
     trial = Trial(told(weights), digits(), "cpu")
-    trial.save(tmp_path / "one.safetensors")
+    trial.save_model(tmp_path / "one.safetensors")
     measured = trial.evaluate("val")
     weights.unlink()
     models.initial_weights._cached_sha256.cache_clear()
     with pytest.raises(UserError, match="not found"):
         Trial(told(weights), digits(), "cpu")
     fresh = Trial(told(weights), digits(), "cpu", begins=False)
-    fresh.load(tmp_path / "one.safetensors")
+    fresh.load_model(tmp_path / "one.safetensors")
     assert fresh.evaluate("val") == measured

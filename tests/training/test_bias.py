@@ -71,10 +71,10 @@ def test_all_known_is_as_all_labels() -> None:
 @pytest.mark.slow
 def test_the_network_is_trained_once_and_leaves_no_trace_in_the_trial(home: Path) -> None:
     method = PARTLY | {"known_bias": 0.3, "bias_epochs": 2}
-    first = timeless(Trial(config(method, epochs=2), digits(), "cpu").run())
+    first = timeless(Trial(config(method, epochs=2), digits(), "cpu").train_epochs())
     files = kept(home)
     assert files
-    assert timeless(Trial(config(method, epochs=2), digits(), "cpu").run()) == first
+    assert timeless(Trial(config(method, epochs=2), digits(), "cpu").train_epochs()) == first
     assert kept(home) == files
     known_bias(known_bias=0.3, bias_epochs=2)
     assert kept(home) == files  # the trial's other settings do not matter

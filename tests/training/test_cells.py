@@ -88,9 +88,9 @@ def tables(draw: st.DrawFn) -> tuple[Table, Facts]:
 @given(tables())
 def test_shrunk_cells_are_what_the_model_gives(drawn: tuple[Table, Facts]) -> None:
     found, expected = cells(*drawn), oracle(*drawn)
-    assert found.shrunk.flatten().tolist() == pytest.approx(expected.shrunk.tolist())
-    assert found.cell_variance.flatten().tolist() == pytest.approx(expected.cell_variance.tolist())
-    assert float(found.mean_variance) == pytest.approx(expected.mean_variance)
+    assert found.shrunk_values.flatten().tolist() == pytest.approx(expected.shrunk.tolist())
+    assert found.variance_of_shrunk_values.flatten().tolist() == pytest.approx(expected.cell_variance.tolist())
+    assert float(found.variance_of_shrunk_mean) == pytest.approx(expected.mean_variance)
 
 
 @given(tables())
@@ -98,8 +98,8 @@ def test_without_what_sets_classes_apart_a_kind_has_one_prior(drawn: tuple[Table
     """The prior of a cell is then the mean of its kind, each cell weighing samples / (samples + k)."""
     table, of = drawn
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("study.training.counts.CLASS_SHRINKAGE", 1e12)
-        found = cells(table, of).shrunk
+        patch.setattr("study.training.counts.CLASS_PRIOR_SAMPLES", 1e12)
+        found = cells(table, of).shrunk_values
     for places in kinds(of):
         weight = sum(table[y][s][1] / (table[y][s][1] + CELL_PRIOR_SAMPLES) for y, s in places)
         if weight > 0:
@@ -120,11 +120,11 @@ def test_a_rare_class_that_is_never_recognised_is_not_hidden() -> None:
     kinds_of = alike(facts, torch.device("cpu"))
     dead, alive = torch.full((5, 5), 0.7).double(), torch.full((5, 5), 0.64).double()
     dead[4] = 0.0
-    found = [float(CellStatistics(samples * share, samples, kinds_of).shrunk.mean()) for share in (dead, alive)]
+    found = [float(CellStatistics(samples * share, samples, kinds_of).shrunk_values.mean()) for share in (dead, alive)]
     assert found[0] < found[1]
     losses = [-(share.clamp(min=0.05)).log() for share in (dead, alive)]
     worth = [
-        float(CellStatistics(samples * loss, samples, kinds_of, samples * loss.square()).shrunk.mean())
+        float(CellStatistics(samples * loss, samples, kinds_of, samples * loss.square()).shrunk_values.mean())
         for loss in losses
     ]
     assert worth[0] > worth[1]
@@ -135,9 +135,9 @@ def test_the_more_samples_the_less_is_shrunk(drawn: tuple[Table, Facts]) -> None
     """A hundred thousand times as many samples of the same accuracies: nothing is left of the prior."""
     full = [[(100_000 * (right + 1), 100_000 * (samples + 2)) for right, samples in row] for row in drawn[0]]
     found = cells(full, drawn[1])
-    assert torch.allclose(found.shrunk, found.sums / found.samples, atol=1e-4)
+    assert torch.allclose(found.shrunk_values, found.sums / found.samples, atol=1e-4)
     plain = (found.sums / found.samples * (1 - found.sums / found.samples) / found.samples).sum().sqrt()
-    assert float(found.mean_variance.sqrt()) == pytest.approx(float(plain) / found.samples.numel(), rel=1e-3)
+    assert float(found.variance_of_shrunk_mean.sqrt()) == pytest.approx(float(plain) / found.samples.numel(), rel=1e-3)
 
 
 def test_none_right_of_two_is_not_certainly_none() -> None:
@@ -233,8 +233,8 @@ def test_the_stated_error_of_the_shrunk_mean_is_that_of_drawn_splits(apart: floa
         found = CellStatistics(
             torch.binomial(samples, truth, generator=generator), samples, torch.stack([1 - aligned, aligned])
         )
-        stated.append(float(found.mean_variance))
-        missed.append(float(found.shrunk.mean() - truth.mean()) ** 2)
+        stated.append(float(found.variance_of_shrunk_mean))
+        missed.append(float(found.shrunk_values.mean() - truth.mean()) ** 2)
     assert sum(missed) / sum(stated) == pytest.approx(1.0, abs=0.25)
 
 

@@ -27,7 +27,7 @@ def test_the_first_epochs_of_a_longer_trial_are_those_of_a_shorter_one(
     dataset: Dataset, given: tuple[str, ...]
 ) -> None:
     longer, shorter = (
-        timeless(Trial(config(f"train.epochs={epochs}", *given), dataset, "cpu").run()) for epochs in (5, 2)
+        timeless(Trial(config(f"train.epochs={epochs}", *given), dataset, "cpu").train_epochs()) for epochs in (5, 2)
     )
     assert [{name: epoch[name] for name in short} for epoch, short in zip(longer, shorter, strict=False)] == shorter
 

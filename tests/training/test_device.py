@@ -59,7 +59,7 @@ def test_each_cuda_needs_a_driver(monkeypatch: pytest.MonkeyPatch, version: str 
 def test_a_driver_that_is_too_old_is_said_with_the_one_that_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.version, "cuda", "13.2")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(device, "driver_version", lambda: "550.54.15")
+    monkeypatch.setattr(device, "nvidia_driver_version", lambda: "550.54.15")
     why = device.why_no_gpu() or ""
     assert why.startswith(
         "its driver 550.54.15 is too old for this torch (CUDA 13.2). Remedy: a driver of R580 or newer"

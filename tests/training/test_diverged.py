@@ -28,21 +28,21 @@ def test_weights_that_exploded_behind_a_batch_norm_are_divergence_though_the_los
     """The running variance overflows, and the network that is evaluated gives one and the same features for all."""
     trial = Trial(config(CONTRASTIVE, learning_rate=rate, optimizer=optimizer), dataset, "cpu")
     with pytest.raises(DivergedError, match=r"^a weight or a running statistic .* is not finite in epoch 1$"):
-        list(trial.run())
-    assert len(torch.unique(trial.evaluate.features("val"), dim=0)) == 1
+        list(trial.train_epochs())
+    assert len(torch.unique(trial.evaluate.compute_features("val"), dim=0)) == 1
 
 
 def test_features_that_are_no_numbers_in_the_last_epoch_are_divergence(dataset: Dataset) -> None:
     """The last step can bring it about, behind which there is no loss and no batch norm that would tell."""
     trial = Trial(config(CLASSIFIER, learning_rate=10.0, optimizer="sgd", epochs=1), dataset, "cpu")
     with pytest.raises(DivergedError, match=r"^the features of 320 of 320 samples of val are not finite$"):
-        list(trial.run())
+        list(trial.train_epochs())
 
 
 @pytest.mark.parametrize("rate", [1e-12, 1e6])
 def test_a_trial_that_learns_nothing_is_complete_while_all_of_it_are_numbers(dataset: Dataset, rate: float) -> None:
     """Chance is a result that the search has to hear, and a wrong alarm would end a slow trial that is healthy."""
-    *_, last = Trial(config(CONTRASTIVE, learning_rate=rate, optimizer="sgd"), dataset, "cpu").run()
+    *_, last = Trial(config(CONTRASTIVE, learning_rate=rate, optimizer="sgd"), dataset, "cpu").train_epochs()
     assert last["val/accuracy"] < 0.2
 
 

@@ -156,21 +156,23 @@ def test_a_classifier_of_pictures_predicts_what_the_trial_does_of_rows(
     dataset, own = pictures(), trial_config(augmentation="noise", learning_rate=0.001)
     own = replace(own, model={**own.model, "joined": joined, "trained_stages": trained, "lr_factor": 0.3})
     trial = Trial(own, dataset, "cpu")
-    losses = [metrics["train/loss"] for metrics in trial.run()]
+    losses = [metrics["train/loss"] for metrics in trial.train_epochs()]
     assert losses[-1] < losses[0]
-    trial.save(tmp_path / "mine.safetensors")
+    trial.save_model(tmp_path / "mine.safetensors")
     assert size / 10 < (tmp_path / "mine.safetensors").stat().st_size < size  # what is frozen is not in it
     digest = digest_of_file(tmp_path / "mine.safetensors")
     told = models.describe_weights(own.model)
     description = ModelDescription(own.to_document(), dataset.facts, "mine.safetensors", digest, {}, None, told)
-    description.write(tmp_path / "mine.json")
-    given = TrainedClassifier.load(tmp_path / "mine.json", "cpu").probabilities(dataset.splits["test"].inputs)
-    of_rows = trial.evaluate.scores("encoder", trial.evaluate.features("test")).softmax(1)
+    description.write_file(tmp_path / "mine.json")
+    given = TrainedClassifier.load_from_description(tmp_path / "mine.json", "cpu").predict_probabilities(
+        dataset.splits["test"].inputs
+    )
+    of_rows = trial.evaluate.class_scores("encoder", trial.evaluate.compute_features("test")).softmax(1)
     assert np.abs(given - of_rows.numpy()).max() < 1e-4
     assert told is not None
-    replace(description, frozen={**told, "sha256": "0" * 64}).write(tmp_path / "mine.json")
+    replace(description, frozen={**told, "sha256": "0" * 64}).write_file(tmp_path / "mine.json")
     with pytest.raises(UserError, match="sha256 was 0000"):
-        TrainedClassifier.load(tmp_path / "mine.json", "cpu")
+        TrainedClassifier.load_from_description(tmp_path / "mine.json", "cpu")
 
 
 PARTLY = {**MODEL, "trained_stages": "last_two", "joined": 3}
@@ -217,8 +219,8 @@ def test_the_last_stages_of_a_resnet_begin_where_it_is_and_are_trained(
     assert torch.allclose(begun(kept), kept[:, -width:].float(), rtol=0.01, atol=0.02)
     own = replace(trial_config(learning_rate=0.001, epochs=1), model=model)
     trial = Trial(own, dataset, "cpu")
-    list(trial.run())
-    trial.save(tmp_path / "trained.safetensors")
+    list(trial.train_epochs())
+    trial.save_model(tmp_path / "trained.safetensors")
     digest = digest_of_file(tmp_path / "trained.safetensors")
     described = (
         own.to_document(),
@@ -229,10 +231,10 @@ def test_the_last_stages_of_a_resnet_begin_where_it_is_and_are_trained(
         None,
         models.describe_weights(model),
     )
-    given = TrainedClassifier(ModelDescription(*described), tmp_path, "cpu").probabilities(
+    given = TrainedClassifier(ModelDescription(*described), tmp_path, "cpu").predict_probabilities(
         dataset.splits["test"].inputs
     )
-    of_rows = trial.evaluate.scores("encoder", trial.evaluate.features("test")).softmax(1)
+    of_rows = trial.evaluate.class_scores("encoder", trial.evaluate.compute_features("test")).softmax(1)
     assert np.abs(given - of_rows.numpy()).max() < 1e-4
     encoder = trial.method.encoders()["encoder"]
     encoder.load_state_dict({**encoder.state_dict(), "mean": begun.mean, "deviation": begun.deviation})
@@ -251,9 +253,9 @@ def test_stages_train_at_their_own_rate_without_decay_and_go_on_bit_by_bit(tmp_p
     assert "weight_decay" not in rest
     before = {name: tensor.clone() for name, tensor in stages.state_dict().items()}
     file = tmp_path / "state"
-    first = timeless(islice(trial.run(file), 2))[:1]
+    first = timeless(islice(trial.train_epochs(file), 2))[:1]
     resumed, whole = Trial(own, dataset, "cpu"), Trial(own, dataset, "cpu")
-    assert [*first, *timeless(resumed.run(file))] == timeless(whole.run())
+    assert [*first, *timeless(resumed.train_epochs(file))] == timeless(whole.train_epochs())
     after, again = (each.method.state_dict() for each in (whole, resumed))
     assert all(torch.equal(tensor, again[name]) for name, tensor in after.items())
     now = cast(frozen_networks.LayersOnFrozenNetwork, whole.method.encoders()["encoder"]).stages
@@ -267,11 +269,11 @@ def test_stages_train_without_an_adapter_under_a_loss_that_shapes_features_and_a
     own = replace(config(method, epochs=2, batch_size=8), model={**PARTLY, "adapter": 0, "head": "mlp"})
     sections = {**own.to_document(), "data": {"name": "stripes"}}
     assert not [at for at, _ in all_trial_faults(sections, pictures().facts) if at == ("model", "adapter")]
-    assert len(list(Trial(own, pictures(), "cpu").run())) == 2
+    assert len(list(Trial(own, pictures(), "cpu").train_epochs())) == 2
     fitted = {"name": "reference", "model": "logistic_regression"}
     for model in (MODEL, PARTLY):
         trial = Trial(replace(config(fitted, epochs=1), model={**model, "adapter": 0}), pictures(), "cpu")
-        assert next(trial.run())["val/accuracy"] > 0.5
+        assert next(trial.train_epochs())["val/accuracy"] > 0.5
 
 
 def test_a_search_decides_whether_stages_are_trained_and_a_study_without_them_is_the_one_of_before() -> None:
@@ -309,7 +311,7 @@ def test_an_adapter_and_its_contrastive_loss_train_on_rows() -> None:
     own = replace(config(method, epochs=2, batch_size=8), model={**MODEL, "adapter": 1, "head": "mlp"})
     trial = Trial(own, pictures(), "cpu")
     before = [parameter.clone() for parameter in trial.method.encoders()["encoder"].parameters()]
-    list(trial.run())
+    list(trial.train_epochs())
     after = list(trial.method.encoders()["encoder"].parameters())
     assert len(after) == 4
     assert not any(torch.equal(one, other) for one, other in zip(before, after, strict=True))
@@ -374,7 +376,7 @@ def test_folds_are_views_of_features_that_are_made_once_and_scaled_by_their_own_
             assert np.array_equal(own.sample_inputs, of_all[(whole.folds.fold_of_sample == fold) == held])
         own = config({**METHOD, "bias_source": "early_layers"}, epochs=1, batch_size=4)
         trial = Trial(replace(own, model={**MODEL, "adapter": 0}), select_fold(whole, fold), "cpu")
-        list(trial.run())
+        list(trial.train_epochs())
         mean, encoder = (
             parts[fold].splits["train"].sample_inputs[:, -1280:].mean(0, dtype=np.float64),
             trial.method.encoders(),
@@ -430,9 +432,9 @@ def test_a_classifier_that_early_layers_balance_is_right_where_the_bias_misleads
         method = {"name": "cross_entropy"} if source == "none" else {**METHOD, "bias_source": source}
         own = config(method, epochs=20, batch_size=32, weight_decay=0.03, inferred_groups="early_layers")
         trial = Trial(replace(own, model={**MODEL, "adapter": 0}), dataset, "cpu")
-        *_, last = trial.run()
+        *_, last = trial.train_epochs()
         assert "val/inferred_unbiased_accuracy" in last
-        said = trial.evaluate.scores("encoder", trial.evaluate.features("test")).argmax(1).numpy()
+        said = trial.evaluate.class_scores("encoder", trial.evaluate.compute_features("test")).argmax(1).numpy()
         right[source] = (said == dataset.splits["test"].target)[conflicting].mean()
     assert right["early_layers"] > right["none"] + 0.1
 

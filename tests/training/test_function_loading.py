@@ -109,7 +109,7 @@ def train(config):
     "script/mine_c.py": "SEEN = []",
     "script/run.py": """
 import sys, cloudpickle, pickle
-from study.training.function_loading import load_function, unload
+from study.training.function_loading import load_function, unload_function
 where = sys.argv[1]
 class Held:
     SEEN = []

@@ -115,7 +115,7 @@ def test_the_validation_samples_that_a_final_training_adds_train_no_biased_netwo
     asked = {"inferred_groups": "early", "bias_model_epochs": 1, "epochs": 1}
     searched = Trial(config(PLAIN, **asked), digits(), "cpu")
     final = Trial(config(PLAIN, **asked, with_val=True), digits(), "cpu")
-    assert torch.equal(searched.inferred["test"], final.inferred["test"])
+    assert torch.equal(searched.inferred_groups_by_split["test"], final.inferred_groups_by_split["test"])
     assert len(list(home.rglob("*.npz"))) == 2
-    list(final.run())
+    list(final.train_epochs())
     assert "test/inferred_unbiased_accuracy" in final.evaluate("test", final=True)

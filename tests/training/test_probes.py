@@ -116,7 +116,7 @@ def test_knn_votes_as_scikit_learn_does_and_in_chunks(monkeypatch: pytest.Monkey
     expected = peer.fit(features.numpy(), target.numpy()).predict_proba(queries.numpy())
     whole = probes.fit_knn_probe(features, target, CLASSES, 0, 20, 0.1)(queries)
     np.testing.assert_allclose(whole.numpy(), expected, atol=1e-5)
-    monkeypatch.setattr(probes, "MOST_VOTES", 7 * len(features))
+    monkeypatch.setattr(probes, "MAX_SIMILARITIES_AT_ONCE", 7 * len(features))
     torch.testing.assert_close(probes.fit_knn_probe(features, target, CLASSES, 0, 20, 0.1)(queries), whole)
 
 
@@ -164,6 +164,6 @@ def test_the_error_is_in_squared_units_and_that_of_the_noise(monkeypatch: pytest
     predict = probes.fit_ridge_probe(rows[:3000], colours[:3000])
     found = probes.mean_squared_error(predict, rows[3000:], colours[3000:])
     assert float(found) == pytest.approx(25**2, rel=0.06)
-    monkeypatch.setattr(probes, "CHUNK", 700)
+    monkeypatch.setattr(probes, "ROWS_PER_CHUNK", 700)
     in_chunks = probes.fit_ridge_probe(rows[:3000], colours[:3000])
     torch.testing.assert_close(probes.mean_squared_error(in_chunks, rows[3000:], colours[3000:]), found)

@@ -142,13 +142,13 @@ def test_a_trial_fits_it_keeps_it_and_reads_it_back(name: str, classes: int, tmp
     document = {"data": {}, "model": {"name": "linear", "features": 4}, "method": {"name": "reference", "model": name}}
     config = TrialConfig(document["data"], document["model"], document["method"], TrainOptions(epochs=1))
     trial = Trial(config, dataset, "cpu")
-    (reported,) = trial.run()
+    (reported,) = trial.train_epochs()
     rows = {name: ReferenceRows.from_split(each, facts) for name, each in dataset.splits.items()}
     expected = fit_and_measure(name, rows["train"], {"val": rows["val"]}, 0)
     assert {key: reported[key] for key in expected} == pytest.approx(expected, abs=1e-6, nan_ok=True)
-    trial.save(tmp_path / "model.safetensors")
+    trial.save_model(tmp_path / "model.safetensors")
     again = Trial(config, dataset, "cpu", begins=False)
-    again.load(tmp_path / "model.safetensors")
+    again.load_model(tmp_path / "model.safetensors")
     assert again.evaluate("val", final=True) == pytest.approx(
         {key: value for key, value in reported.items() if key.startswith("val/")}, abs=EXACT, nan_ok=True
     )
@@ -176,7 +176,7 @@ def test_of_a_frozen_network_all_features_of_a_row_are_taken_without_the_maps_of
 
 
 def test_of_images_and_of_large_tables_only_so_many_are_fitted_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("study.training.reference_fitting.MOST_ROWS", 100)
+    monkeypatch.setattr("study.training.reference_fitting.MAX_FITTED_ROWS", 100)
     features = replace(TRAIN, inputs=TRAIN.inputs.astype(np.float16))
     one, other, again = (ReferenceRows.for_fitting(features, FACTS, seed) for seed in (0, 1, 0))
     assert len(one.target) == len(other.target) == 100

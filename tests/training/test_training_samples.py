@@ -30,9 +30,9 @@ def test_the_validation_samples_stand_behind_the_training_samples() -> None:
 def test_a_trial_on_both_reports_nothing_of_validation_and_learns_from_more() -> None:
     dataset = digits()
     both, alone = (Trial(config(SUPERVISED, epochs=2, with_val=given), dataset, "cpu") for given in (True, False))
-    reports = list(both.run())
+    reports = list(both.train_epochs())
     assert not [name for name in reports[-1] if name.startswith("val/")]
-    assert reports[-1]["train/loss"] != list(alone.run())[-1]["train/loss"]
+    assert reports[-1]["train/loss"] != list(alone.train_epochs())[-1]["train/loss"]
     assert both.evaluate("test")["test/accuracy"] == pytest.approx(alone.evaluate("test")["test/accuracy"], abs=0.3)
 
 

@@ -11,7 +11,7 @@ from study.upstream import cgroup
 
 @pytest.mark.parametrize("version", [V1, V2])
 def test_a_groups_limit_room_and_kills_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
-    monkeypatch.setattr(cgroup, "ROOT", grouped(tmp_path, version, limit=1000, used=700, idle=50))
+    monkeypatch.setattr(cgroup, "FILE_SYSTEM_ROOT", grouped(tmp_path, version, limit=1000, used=700, idle=50))
     assert (cgroup.memory_limit_bytes(), cgroup.free_memory_bytes()) == (1000, 350)
     counter = cgroup.oom_kill_counter_file()
     assert counter is not None
@@ -24,7 +24,7 @@ def test_a_groups_limit_room_and_kills_are_read(tmp_path: Path, monkeypatch: pyt
 
 def test_a_group_around_it_may_be_the_narrower_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the job of a batch system is around its steps."""
-    monkeypatch.setattr(cgroup, "ROOT", grouped(tmp_path, limit=1000, used=100))
+    monkeypatch.setattr(cgroup, "FILE_SYSTEM_ROOT", grouped(tmp_path, limit=1000, used=100))
     top = tmp_path / "sys/fs/cgroup"
     for name, text in {"memory.max": "600", "memory.current": "500"}.items():
         (top / name).write_text(text)
@@ -34,7 +34,7 @@ def test_a_group_around_it_may_be_the_narrower_one(tmp_path: Path, monkeypatch: 
 def test_a_container_whose_group_is_the_topmost_reads_another_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cgroup, "ROOT", grouped(tmp_path, V1, limit=1000))
+    monkeypatch.setattr(cgroup, "FILE_SYSTEM_ROOT", grouped(tmp_path, V1, limit=1000))
     top = tmp_path / "sys/fs/cgroup/memory"
     for file in (top / "pod").iterdir():
         file.rename(top / file.name)
@@ -43,7 +43,7 @@ def test_a_container_whose_group_is_the_topmost_reads_another_path(
 
 
 def test_without_groups_the_machines_count_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cgroup, "ROOT", tmp_path)
+    monkeypatch.setattr(cgroup, "FILE_SYSTEM_ROOT", tmp_path)
     assert (cgroup.memory_limit_bytes(), cgroup.free_memory_bytes(), cgroup.oom_kill_counter_file()) == (
         None,
         None,
@@ -58,7 +58,7 @@ def test_without_groups_the_machines_count_is_taken(tmp_path: Path, monkeypatch:
 def test_processors_are_those_that_a_groups_quota_allows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str, count: int | None
 ) -> None:
-    monkeypatch.setattr(cgroup, "ROOT", tmp_path)
+    monkeypatch.setattr(cgroup, "FILE_SYSTEM_ROOT", tmp_path)
     allowed = cgroup.count_usable_processors()
     assert 1 <= allowed <= (os.cpu_count() or 1)
     (file := tmp_path / "proc/self/cgroup").parent.mkdir(parents=True)
@@ -69,7 +69,7 @@ def test_processors_are_those_that_a_groups_quota_allows(
 
 
 def test_an_older_groups_quota_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cgroup, "ROOT", tmp_path)
+    monkeypatch.setattr(cgroup, "FILE_SYSTEM_ROOT", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
     (file := tmp_path / "proc/self/cgroup").parent.mkdir(parents=True)
     file.write_text("4:cpuacct,cpu:/pod\n")

@@ -14,7 +14,7 @@ from study.upstream.environment import VARIABLE_SETTINGS, ProcessKind, set_varia
 
 @pytest.mark.parametrize("part", ProcessKind)
 def test_no_part_gets_a_variable_twice(part: ProcessKind) -> None:
-    names = [setting.variable for setting in VARIABLE_SETTINGS if part in setting.parts]
+    names = [setting.variable for setting in VARIABLE_SETTINGS if part in setting.process_kinds]
     assert sorted(names) == sorted(set(names))
     assert names
 

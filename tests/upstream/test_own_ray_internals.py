@@ -30,7 +30,11 @@ def test_ray_knows_the_settings_that_a_busy_machine_needs() -> None:
 
         raylet = (Path(ray.__file__).parent / "core" / "src" / "ray" / "raylet" / "raylet").read_bytes()
         python = (Path(ray.__file__).parent / "_private" / "node.py").read_text(encoding="utf-8")
-        names = {one.variable for one in VARIABLE_SETTINGS if {ProcessKind.OWN_RAY, ProcessKind.LOCAL_NODE} & one.parts}
+        names = {
+            one.variable
+            for one in VARIABLE_SETTINGS
+            if {ProcessKind.OWN_RAY, ProcessKind.LOCAL_NODE} & one.process_kinds
+        }
         lower = {name for name in names if name.removeprefix("RAY_").islower()}
         assert len(lower) > 5
         unknown = {name for name in lower if name.encode() not in raylet and name not in python}

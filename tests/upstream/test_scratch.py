@@ -23,8 +23,8 @@ from study.upstream.scratch import (
 
 HOLDS = """
 import sys, time
-from study.upstream.scratch import RUN, scratch_folder
-with scratch_folder(RUN) as folder:
+from study.upstream.scratch import RUN_FOLDER_PREFIX, make_scratch_folder
+with make_scratch_folder(RUN_FOLDER_PREFIX) as folder:
     (folder / "session").mkdir()
     (folder / "session" / "socket").touch()
     (folder / "latest").symlink_to(folder / "session")

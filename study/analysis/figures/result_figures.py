@@ -236,7 +236,7 @@ def learning_curve(spec: StudySpec, trial: TrialRecord) -> NDArray[np.float64]:
 
 
 def _draw_rungs(axes: Axes, spec: StudySpec) -> None:
-    for rung in RungSchedule(spec.search.early_stopping, spec.epochs).rungs if spec.search.space else ():
+    for rung in RungSchedule(spec.search.early_stopping, spec.epochs).rung_epochs if spec.search.space else ():
         axes.axvline(rung, color=ORANGE, linewidth=1.0, linestyle=":", zorder=1)
         axes.annotate(
             f"rung {rung}",

@@ -78,7 +78,7 @@ def trade_off(results: Results) -> Figure | None:
     if points:
         _draw_search(results, next(axes), points, (across, up))
     if measured:
-        broken = {each.trial.number: score for each, score in results.scored_candidates if score.violation > 0}
+        broken = {each.trial.number: score for each, score in results.scored_candidates if score.total_violation > 0}
         _draw_fresh_seeds(spec, next(axes), measured, broken, names)
     draw_legend(figure, *drawn)
     return figure
@@ -139,9 +139,9 @@ def undominated(
     spec: StudySpec, points: Sequence[tuple[Candidate, tuple[float, float]]], across: str, up: str
 ) -> list[tuple[float, float]]:
     """Return the points that keep the constraints and are not dominated in these metrics, from left to right."""
-    kept = sorted(at for candidate, at in points if candidate.score.violation == 0)
+    kept = sorted(at for candidate, at in points if candidate.score.total_violation == 0)
     goal = Objective((across, up), (spec.direction(across) or "max", spec.direction(up) or "max"))
-    scores = [score for x, y in kept if (score := goal.score({across: x, up: y}))]
+    scores = [score for x, y in kept if (score := goal.score_of_report({across: x, up: y}))]
     return [kept[place] for place in objective.front_positions(scores)]
 
 
@@ -186,7 +186,7 @@ def _mark_configurations(spec: StudySpec, axes: Axes, points: Sequence[tuple[Can
     breaks = _broken_limits_text(spec, *(candidate.score for candidate, _ in points))
     hollow: Mark = {**COMPLETE_MARK, **HOLLOW}
     for is_broken, look, words in ((True, hollow, breaks), (False, COMPLETE_MARK, label)):
-        if places := [at for candidate, at in points if (candidate.score.violation > 0) is is_broken]:
+        if places := [at for candidate, at in points if (candidate.score.total_violation > 0) is is_broken]:
             axes.scatter(*zip(*places, strict=True), label=words, **mark_among(look, len(points)))
 
 
@@ -198,7 +198,7 @@ def _broken_limits_text(spec: StudySpec, *scores: TrialScore) -> str:
 
 def _mark_baseline(axes: Axes, reference: Candidate, at: Point) -> None:
     """Mark the baseline, hollow where it breaks a limit."""
-    is_broken = reference.score.violation > 0
+    is_broken = reference.score.total_violation > 0
     mark: Mark = {**BASELINE_MARK, **HOLLOW} if is_broken else BASELINE_MARK
     axes.scatter(*[[x] for x in at], label=f"baseline{', breaks a limit' * is_broken}", **mark, zorder=5)
 
@@ -303,8 +303,8 @@ def front(results: Results) -> Figure | None:
     tests = f"test/{names[0].split('/')[1]}", f"test/{names[1].split('/')[1]}"
     panels = [(of, arms) for of in (names, tests) if arms and any(arm.statistics(of[0]) for arm in arms)]
     figure, (first, *others) = new_figure(_front_title(results, found[0][0]), 3.9, 1 + len(panels), sharey=False)
-    numbers = {candidate.trial.number for candidate, score in results.front if score.violation == 0}
-    broken = {candidate.trial.number: score for candidate, score in found if score.violation > 0}
+    numbers = {candidate.trial.number for candidate, score in results.front if score.total_violation == 0}
+    broken = {candidate.trial.number: score for candidate, score in found if score.total_violation > 0}
     _draw_front_search(results, first, searched, numbers, not is_fresh, found[0][0])
     for axes, (of, shown) in zip(others, panels, strict=True):
         _draw_front_fresh_seeds(results.spec, axes, shown, numbers, broken, of)
@@ -314,7 +314,7 @@ def front(results: Results) -> Figure | None:
 
 def joins_front(results: Results) -> bool:
     """Return whether the figure has a line that joins the front: of two metrics and more than one configuration."""
-    kept = {score.gains for _, score in results.front if score.violation == 0}
+    kept = {score.values_to_maximise for _, score in results.front if score.total_violation == 0}
     return len(results.spec.objective.metrics) == 2 and len(kept) > 1
 
 

@@ -43,7 +43,7 @@ class GainUnseen(Statement):
 def why_nothing_gained(spec: StudySpec, reference: Arm, best: Arm) -> GainUnseen | None:
     """Return why validation may hide a gain, for a search that gained nothing; None where nothing says so."""
     gain = best.difference_to(reference, spec.metric)
-    if gain is None or (gain.is_clear and spec.better(gain.value, 0.0)):
+    if gain is None or (gain.is_clear and spec.is_better(gain.value, 0.0)):
         return None
     aligned, conflicting, error = (reference.statistics(name) for name in (ALIGNED, CONFLICTING, ERROR))
     if aligned is None or (conflicting is not None and (error is None or error.mean < BLIND)):
@@ -186,7 +186,7 @@ LITTLE_WEIGHT = 0.1
 
 
 class NarrowKernel(Statement):
-    """Trials of CCL-K whose condition hardly enters the loss, see `study.losses.cclk.weight_measures`."""
+    """Trials of CCL-K whose condition hardly enters the loss, see `study.losses.cclk.kernel_weight_diagnostics`."""
 
     trials: Sequence[int]
 

@@ -356,7 +356,7 @@ class Gain(Statement):
         `none`: of the same value; `unclear`, `clear`: better, within or beyond the spread over seeds; `negative`: not
         better, and the baseline is the best of the study; `open`: none of these.
         """
-        better = self.best.spec.better(self.difference.value, 0.0)
+        better = self.best.spec.is_better(self.difference.value, 0.0)
         if self.difference.value == 0.0:
             return "none"
         if better and self.difference.is_clear is not None and not self.difference.is_unclear_for_few_seeds:
@@ -381,7 +381,7 @@ class Gain(Statement):
             "open": f"{sentence_case(both)} {what} ({best})",
         }["open" if is_in_doubt else self.verdict]
         closing = ""
-        if not self.is_surpassed and (is_baseline or not spec.better(self.difference.value, 0.0)):
+        if not self.is_surpassed and (is_baseline or not spec.is_better(self.difference.value, 0.0)):
             won = "the baseline" if is_baseline else f"trial {self.won}"
             closing = f" The best of the study, which best.yaml holds, is {won}."
         seeds = _seeds_text(name, self.reference, self.best)
@@ -416,7 +416,7 @@ class Change(Statement):
         where = " on the seeds that both have" if is_part else ""
         over = "other samples" if best.joined and name in best.joined.draws else best.repeated_over
         return formatting.difference_with_verdict(
-            name, difference, best.spec.better(difference.value, 0.0), where, over
+            name, difference, best.spec.is_better(difference.value, 0.0), where, over
         )
 
 
@@ -431,7 +431,7 @@ def _gain(results: Results, reference: Arm, best: Arm, is_guess: bool) -> Iterat
     name, change = (spec.metric, gain) if on_test is None else (spec.test_metric, on_test)
     if on_test is None and gain.value == 0.0:
         yield from results.tied_metrics
-    elif not (is_guess and change.is_clear and spec.better(change.value, 0.0)):
+    elif not (is_guess and change.is_clear and spec.is_better(change.value, 0.0)):
         yield Change(name, reference, best, change)
 
 
@@ -477,7 +477,7 @@ def _not_needed(results: Results, reference: Arm, best: Arm) -> Iterator[NotNeed
     intervals = [one.interval() for one in (aligned, conflicting)]
     error = math.hypot(*((ends[1] - ends[0]) / 2 if ends else math.inf for ends in intervals))
     is_level = aligned.mean - conflicting.mean + error < MAX_BIAS_GAP
-    if is_level and not (gain.is_clear and spec.better(gain.value, 0.0)):
+    if is_level and not (gain.is_clear and spec.is_better(gain.value, 0.0)):
         yield NotNeeded(split, aligned.mean, conflicting.mean)
 
 

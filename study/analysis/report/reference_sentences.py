@@ -95,7 +95,7 @@ class ReferenceStays(Statement):
         gap = formatting.change(name, abs(own.mean - value), signed=False)
         if gap == formatting.change(name, 0.0, signed=False):
             return f"{sentence_case(who)} is as good ({measured})."
-        if spec.better(own.mean, value):
+        if spec.is_better(own.mean, value):
             return f"{sentence_case(who)} is better ({measured}), and misses {' and '.join(spec.search.constraints)}."
         though = ", which may be luck" if self.is_clear_against(arm) is False else ""
         return f"{sentence_case(who)} is {gap} worse ({measured}){though}."
@@ -229,7 +229,9 @@ def _references_ahead(results: Results, metrics: Sequence[str], arm: Arm) -> lis
     if others or own is None:
         return []
     known = [(value, one) for one in results.references if (value := one.metrics.get(name)) is not None]
-    better = [pair for pair in known if results.spec.better(pair[0], own.mean) and not pair[1].kind.predicts_by_group]
+    better = [
+        pair for pair in known if results.spec.is_better(pair[0], own.mean) and not pair[1].kind.predicts_by_group
+    ]
     return [one for _, one in sorted(better, key=lambda pair: pair[0], reverse=results.spec.mode == "max")]
 
 

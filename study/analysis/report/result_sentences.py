@@ -46,7 +46,7 @@ class Limit(Statement):
             for verb, means in by_verb.items()
             for arm, spread in means
         )
-        return f"The limit {name} {self.limit.sense} {formatting.setting(self.limit.limit)}: {', '.join(parts)}."
+        return f"The limit {name} {self.limit.comparison} {formatting.setting(self.limit.limit)}: {', '.join(parts)}."
 
 
 def limit_statements(results: Results) -> Iterator[Limit]:
@@ -54,7 +54,7 @@ def limit_statements(results: Results) -> Iterator[Limit]:
     compared = [arm for arm in results.result_arms if arm and results.spec.final_seeds is None]
     for limit in results.spec.objective.constraints:
         if means := [(arm, spread) for arm in compared if (spread := arm.statistics(limit.metric))]:
-            broken = [(arm, spread) for arm, spread in means if limit.excess(spread.mean) > 0]
+            broken = [(arm, spread) for arm, spread in means if limit.violation_by(spread.mean) > 0]
             yield Limit(limit, broken, [pair for pair in means if pair not in broken])
 
 
@@ -81,7 +81,7 @@ def limits_broken_anew(results: Results) -> Iterator[BrokenAnew]:
     first, chosen = next(iter(results.ranked_by_search_value), None), results.best
     if first is None or chosen is None or not results.is_confirmed or first.trial.number == chosen.trial.number:
         return
-    if first.score.violation > 0 or first.confirmed_score is None:
+    if first.score.total_violation > 0 or first.confirmed_score is None:
         return
     arm = to_arm(results.spec, first)
     for limit in results.spec.objective.broken_constraints(first.confirmed_score):
@@ -175,7 +175,7 @@ def _milder(results: Results, reference: Arm) -> Iterator[Milder]:
     least = math.floor(1000 * (whole.mean - MUCH)) / 1000
     for candidate in results.ranked_search:
         accuracy = epochs.chosen_metric(spec.objective, candidate.trial, "val/accuracy")
-        if accuracy is not None and accuracy >= least and spec.better(candidate.search_value, own.mean):
+        if accuracy is not None and accuracy >= least and spec.is_better(candidate.search_value, own.mean):
             yield Milder(spec.name, candidate.trial.number, spec.metric, candidate.search_value, accuracy, least)
             return
 
@@ -320,7 +320,7 @@ class AmongRivals(Statement):
         best, gap = self.rivals.best, self.rivals.gap.value
         if self.rivals.seeds[1] == 1:
             return "one seed"
-        if best.spec.better(0.0, gap):  # an incumbent, which is chosen all the same
+        if best.spec.is_better(0.0, gap):  # an incumbent, which is chosen all the same
             return "better mean"
         return "undecided" if self.rivals.undecided else "best"
 
@@ -363,7 +363,7 @@ def _how_sure(results: Results) -> Iterator[AmongRivals | ToRunnerUp]:
     against, won, best = rivals(results), results.best, next(iter(results.ranked_search), None)
     if against is None or best is None or (won and won.trial.stage == "baseline") or results.references_above_best:
         return
-    missed = (best.confirmed_score or best.score).violation
+    missed = (best.confirmed_score or best.score).total_violation
     kept = AmongRivals(against, "that miss the limits by no more" if missed else "that keep the limits")
     said = kept if results.spec.objective.constraints else AmongRivals(against, "")
     yield said

@@ -270,7 +270,7 @@ def _best_trial(told: Summary) -> str:
     if best is None:
         return formatting.MISSING
     if best.reference:
-        return f"none: {REFERENCES[best.reference].words}"
+        return f"none: {REFERENCES[best.reference].description}"
     return f"{best.trial} (baseline)" if baseline and baseline.trial == best.trial else str(best.trial)
 
 

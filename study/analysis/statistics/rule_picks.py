@@ -117,7 +117,7 @@ def _pick_row(spec: StudySpec, judge: str, result: PickResult, keys: Sequence[st
         "own": pick.rule.is_own,
         "trial": pick.number,
         "value": pick.score.values[0],
-        "violation": pick.score.violation,
+        "violation": pick.score.total_violation,
         **{"ties": pick.ties, "among": pick.n_candidates, "rank": pick.rank},
         **_statistics_columns("val", result.val),
         "judge": judge,

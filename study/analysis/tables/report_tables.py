@@ -39,7 +39,7 @@ def printed_configurations(results: Results) -> pd.DataFrame:
     are_confirmed = any(candidate.confirm_trials for candidate in listed)
     rows = [
         {
-            "trial": trial_label(candidate.trial) + f" {BROKEN}" * (_judged_by(results, candidate).violation > 0),
+            "trial": trial_label(candidate.trial) + f" {BROKEN}" * (_judged_by(results, candidate).total_violation > 0),
             **{
                 title: formatting.mean(name, _search_statistics(spec, candidate, name))
                 for name, title in metrics.items()

@@ -26,7 +26,7 @@ from study.analysis.tables.printed_table import Grid, PrintedEntry, RankMark
 from study.metrics import in_percent, lower_is_better
 from study.ranking import SeedStatistics
 from study.spec.rungs import RungSchedule
-from study.spec.sampler_facts import sampler_capabilities
+from study.spec.sampler_capabilities import sampler_capabilities
 from study.spec.suite import Suite
 from study.text import counted, escaped, sentence_case
 
@@ -39,7 +39,7 @@ def table_notes(suite: Suite, table: RuleTable) -> list[str]:
 def state_note(suite: Suite, states: Mapping[str, int]) -> str:
     """Return the size of a suite and how far it is; while it is not over, that the numbers are of a part of it."""
     methods, data = counted(len(suite.methods), "method"), counted(len(suite.data), "data set")
-    each, searches = (counted(number, "search", "searches") for number in (suite.searches, len(suite.cells)))
+    each, searches = (counted(number, "search", "searches") for number in (suite.searches, len(suite.studies)))
     size = f"{methods} on {data}, {each} of each"
     if set(states) == {"complete"}:
         return f"{size}: {searches}, all complete."
@@ -50,16 +50,16 @@ def state_note(suite: Suite, states: Mapping[str, int]) -> str:
 
 def suite_notes(suite: Suite) -> list[str]:
     """Return how the tables are read, and what holds for all of them: budget, splits, averages."""
-    spec = suite.cells[0].spec
-    trials = max(cell.spec.trials for cell in suite.cells)
-    stopping = RungSchedule(spec.search.early_stopping, spec.epochs).words
+    spec = suite.studies[0].spec
+    trials = max(cell.spec.trials for cell in suite.studies)
+    stopping = RungSchedule(spec.search.early_stopping, spec.epochs).describe_in_words
     lines = [
         *_how_to_read(suite),
         f"Each search: {counted(trials, 'trial')} of at most {counted(spec.epochs, 'epoch')}, "
         f"sampler {spec.search.sampler}, searched on {spec.metric}; early stopping: {stopping}. What a rule picks then "
         f"runs on {suite.seeds} fresh seeds, and test is read for these alone.",
     ]
-    guides = ["the sampler"] if sampler_capabilities(spec.search.sampler).guided else []
+    guides = ["the sampler"] if sampler_capabilities(spec.search.sampler).learns_from_results else []
     guides += ["early stopping"] if spec.search.early_stopping.name != "none" else []
     if len(suite.rules) > 1 and guides:
         look = f"{formatting.listed(guides)} {'looks' if len(guides) == 1 else 'look'}"

@@ -1,4 +1,5 @@
-"""Augmentations by name: which data each suits, a row of `WHY_UNSUITED`, and what it does, a case of `_operations`.
+"""Augmentations by name: which data each suits, a row of `AUGMENTATION_CHECKS`, and what it does, a case of
+`_build_operations`.
 
 Batched on the device of the data: every sample has random parameters of its own, drawn from a generator on that device,
 and nothing is read back from there. PyTorch alone, no further library.
@@ -66,7 +67,7 @@ CROPPING_AUGMENTATIONS = ("crop_flip", "simclr", "simclr_blur")
 
 
 def _build_operations(name: str, options: TrainOptions) -> "Sequence[Operation]":
-    """Return the operations of an augmentation of `WHY_UNSUITED`."""
+    """Return the operations of an augmentation of `AUGMENTATION_CHECKS`."""
     from study.training.augment.operations import (
         ColourJitter,
         ColumnCorruption,

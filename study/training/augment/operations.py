@@ -24,7 +24,7 @@ class DeviceConstant:
     def __init__(self, values: Tensor) -> None:
         self._on = {values.device: values}
 
-    def on(self, device: torch.device) -> Tensor:
+    def tensor_on_device(self, device: torch.device) -> Tensor:
         """Return the tensor on a device; it must not be written."""
         if device not in self._on:
             self._on[device] = next(iter(self._on.values())).to(device, non_blocking=True)
@@ -57,7 +57,7 @@ class CropBoxes(NamedTuple):
     """
 
     corner: Tensor
-    sides: Tensor
+    side_lengths: Tensor
 
 
 @dataclass(frozen=True)
@@ -139,15 +139,15 @@ def interpolation_weights(
     Args:
         flip: (B,), 1 for the samples whose columns are mirrored.
     """
-    device = boxes.sides.device
+    device = boxes.side_lengths.device
     to = _values_of_both_directions(*outputs, device)
-    step = boxes.sides / to  # input pixels per output pixel
+    step = boxes.side_lengths / to  # input pixels per output pixel
     reach = step.clamp(min=1.0)
     step[1].addcmul_(step[1], flip, value=-2.0)  # its negative where the columns are mirrored
     position = torch.arange(max(outputs), device=device) + (0.5 - to / 2)
-    centre = torch.addcmul(boxes.sides[:, :, None] / 2, step[:, :, None], position[..., None, :])
+    centre = torch.addcmul(boxes.side_lengths[:, :, None] / 2, step[:, :, None], position[..., None, :])
     pixel = torch.arange(0.5, max(inputs), device=device) - boxes.corner[:, :, None]
-    inside = pixel.minimum(boxes.sides[:, :, None]).clamp_(min=0.0)
+    inside = pixel.minimum(boxes.side_lengths[:, :, None]).clamp_(min=0.0)
     pixel = torch.lerp(inside, pixel, OUT_OF_BOX_FACTOR)
     distance = (pixel[:, :, None, :] - centre[:, :, :, None]).abs_().div_(reach[:, :, None, None])
     weights = (
@@ -220,7 +220,8 @@ MIN_DIVISOR = 1e-12
 
 
 def _colour_change_matrices(weights: list[float]) -> DeviceConstant:
-    """Return what each change adds to a colour per unit of its amount, (6, 3, C + 1, C): by order (`ORDERS`) and place.
+    """Return what each change adds to a colour per unit of its amount, (6, 3, C + 1, C): by order
+    (`COLOUR_CHANGE_ORDERS`) and place.
 
     With a factor of 1 + amount, brightness adds amount * x, contrast amount * (x - the image's mean grey), saturation
     amount * (x - grey). The first C rows multiply the colour, the last the image's mean.
@@ -305,13 +306,16 @@ def jitter_colours(images: Tensor, draws: Tensor, order: Tensor, strength: float
     Args:
         draws: (4, B): the factors of the changes 0, 1, 2, less 1, in units of `strength`; the shift of the hue, in
             units of `hue`. 0 changes nothing.
-        order: (B,): which of `ORDERS` the changes 0, 1, 2 are.
+        order: (B,): which of `COLOUR_CHANGE_ORDERS` the changes 0, 1, 2 are.
         strength, hue: see `ColourJitter`.
     """
     channels, device = images.shape[1], images.device
-    effects = COLOUR_EFFECTS_BY_CHANNELS[channels].on(device).index_select(0, order)
+    effects = COLOUR_EFFECTS_BY_CHANNELS[channels].tensor_on_device(device).index_select(0, order)
     matrices = torch.addcmul(
-        IDENTITY_COLOUR_MATRICES[channels].on(device), effects, draws[:3].mT[:, :, None, None], value=strength
+        IDENTITY_COLOUR_MATRICES[channels].tensor_on_device(device),
+        effects,
+        draws[:3].mT[:, :, None, None],
+        value=strength,
     )
     starts = [len(images) * quarter // 4 for quarter in (3, 2, 1)]
     spare = torch.empty_like(images)
@@ -353,7 +357,7 @@ def shift_hue(images: Tensor, shift: Tensor, unit: float, out: Tensor) -> None:
     sixths = (red - green).add_(chroma, alpha=4.0)
     sixths.lerp_(torch.sub(blue, red, out=other).add_(chroma, alpha=2.0), is_most[:, 1:])
     sixths.lerp_(torch.sub(green, blue, out=other), is_most[:, :1])
-    offset = torch.add(HUE_OF_CHANNELS.on(images.device), shift[:, None], alpha=unit)[:, :, None, None]
+    offset = torch.add(HUE_OF_CHANNELS.tensor_on_device(images.device), shift[:, None], alpha=unit)[:, :, None, None]
     turns = torch.addcdiv(offset, sixths, chroma, value=1 / 6, out=out)
     rises = turns.frac_().sub_(0.5).abs_().mul_(6.0).sub_(1.0).clamp_(0.0, 1.0)
     torch.addcmul(least, chroma, rises, out=out)

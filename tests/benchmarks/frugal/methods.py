@@ -26,12 +26,12 @@ class Production:
         self.courses: dict[int, list[tuple[int, TrialScore]]] = {}
 
     def propose(self, number: int) -> dict[str, Any]:
-        params = self.sampler._strategy.suggest(number)
+        params = self.sampler._strategy.suggest_params(number)
         assert params is not None
         return params
 
     def begun(self, number: int, params: dict[str, Any]) -> None:
-        self.sampler.adopt(number, params)
+        self.sampler.add_decided_params(number, params)
         self.courses[number] = []
 
     def hear(self, number: int, epoch: int, score: TrialScore) -> str:
@@ -43,7 +43,7 @@ class Production:
         return self._ended(number, "pruned", None) if self.rule.should_prune(number, epoch, score) else "on"
 
     def _ended(self, number: int, state: TrialState, score: TrialScore | None) -> str:
-        self.sampler.tell(ConfigurationOutcome(number, state, self.courses[number], score))
+        self.sampler.add_outcome(ConfigurationOutcome(number, state, self.courses[number], score))
         return "end"
 
 

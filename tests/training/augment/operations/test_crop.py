@@ -19,7 +19,7 @@ def expected(
     images: Tensor, boxes: CropBoxes, size: tuple[int, int], flip: Tensor, interpolation: Interpolation
 ) -> Tensor:
     results = []
-    for image, top, left, height, width, mirrored in zip(images, *boxes.corner, *boxes.sides, flip, strict=True):
+    for image, top, left, height, width, mirrored in zip(images, *boxes.corner, *boxes.side_lengths, flip, strict=True):
         box = (int(top), int(left), int(height), int(width))
         crop = oracle.resized_crop(image, *box, list(size), InterpolationMode(interpolation), antialias=True)
         results.append(oracle.horizontal_flip(crop) if mirrored else crop)
@@ -73,8 +73,8 @@ def test_boxes_lie_in_the_image(height: int, width: int, scale: float) -> None:
     boxes = draw_crop_boxes(generator(height), 64, (height, width), scale, 4 / 3)
     assert all(torch.equal(values, values.round()) for values in boxes)
     assert boxes.corner.min() >= 0
-    assert boxes.sides.min() >= 1
-    assert ((boxes.corner + boxes.sides).amax(1) <= torch.tensor([height, width])).all()
+    assert boxes.side_lengths.min() >= 1
+    assert ((boxes.corner + boxes.side_lengths).amax(1) <= torch.tensor([height, width])).all()
 
 
 def test_where_no_box_fits_the_largest_in_the_middle_is_taken() -> None:

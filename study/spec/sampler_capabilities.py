@@ -16,15 +16,15 @@ class SamplerCapabilities:
     Attributes:
         good_for: the searches to choose it for, for the guide.
         limits: what it does not do, for the guide.
-        guided: whether it looks at the values of trials.
-        every_key: whether each trial must have every key of the space.
-        every_cell: whether it tries each cell of a grid once.
-        most_values: most values of a range with steps or of whole numbers; None: any number.
+        learns_from_results: whether it looks at the values of trials.
+        needs_every_key: whether each trial must have every key of the space.
+        tries_every_cell: whether it tries each cell of a grid once.
+        max_values_per_key: most values of a range with steps or of whole numbers; None: any number.
     """
 
     good_for: str
     limits: str
-    guided: bool = True
+    learns_from_results: bool = True
     needs_every_key: bool = False
     tries_every_cell: bool = False
     max_values_per_key: int | None = None
@@ -40,18 +40,18 @@ SAMPLER_CAPABILITIES: Mapping[SamplerName, SamplerCapabilities] = {
     "grid": SamplerCapabilities(
         "every cell, in the file's order",
         "choices, whole numbers, or ranges with a `step`; at most 100,000 cells",
-        guided=False,
+        learns_from_results=False,
         tries_every_cell=True,
     ),
     "qmc": SamplerCapabilities(
         "covering the space evenly (Sobol), as for a table of two knobs",
         "learns nothing",
-        guided=False,
+        learns_from_results=False,
     ),
     "random": SamplerCapabilities(
         "covering the space, statements about chance",
         "learns nothing",
-        guided=False,
+        learns_from_results=False,
     ),
     "tpe": SamplerCapabilities(
         "most searches; conditions, several metrics, constraints",
