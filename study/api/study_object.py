@@ -96,7 +96,7 @@ def warn_if_failed(study: "Study") -> "Study":
     """Return a study that has ended, after saying on standard error why, if it failed."""
     if study.state == "failed":
         why = summary.first_failure(study.results.record, study.name)
-        tell("\n".join([f"warning: study {study.name} failed", *why]), sys.stderr)
+        tell("\n".join(filter(None, [f"warning: study {study.name} failed", why])), sys.stderr)
     return study
 
 
@@ -132,7 +132,7 @@ class Study:
     def __str__(self) -> str:
         results = self.results
         failure = summary.first_failure(results.record, self.name)
-        return "\n".join([*summary.summary_lines(summary.summarise(results)), *failure])
+        return "\n".join([*summary.summary_lines(summary.summarise(results)), *([failure] if failure else [])])
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

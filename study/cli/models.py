@@ -175,6 +175,9 @@ def predict(
 
 def evaluate(
     model: Model,
+    data_argument: Annotated[
+        str | None, typer.Argument(metavar="[DATA]", show_default=False, help="The same as --data.")
+    ] = None,
     split: Annotated[
         str | None, typer.Option("--split", help="val, test, train or all; default: val, of a table or folder all.")
     ] = None,
@@ -190,13 +193,15 @@ def evaluate(
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
-    """Measure a trained model on a split. Example: study evaluate mine-final --data new.csv"""
+    """Measure a trained model on a split, or on other data. Example: study evaluate mine-final new.csv"""
     from study.commands.final_training import find_model
     from study.data import table_columns
     from study.home.folder import Home
     from study.trained import evaluate as evaluating
 
-    home = Home.locate()
+    if data_argument is not None and data is not None:
+        raise UserError(f"--data {data}: {data_argument} is given, too; give the data once")
+    home, data = Home.locate(), data if data is not None else data_argument
     split = split or (
         evaluating.ALL_SAMPLES_SPLIT if data is not None and evaluating.is_path_of_user_data(data) else "val"
     )

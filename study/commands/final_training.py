@@ -344,7 +344,7 @@ def _find_description(home: Home, model: str, seed: int | None) -> Path:
     spec = results.spec
     if spec.final_seeds is None:
         raise UserError(
-            f"{model}: is a search, models come from final trainings: {typed('train', folder.best_file)}. The weights "
+            f"{model}: is a search, models come from final trainings: {typed('train', folder.name)}. The weights "
             "in its folder are of trials on fresh seeds, for the study itself to measure the test split with"
         )
     if spec.function:

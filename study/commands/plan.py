@@ -419,6 +419,8 @@ def text(plan: Plan) -> str:
     replicates = f" + {trials['replicate']} on further seeds" if trials["replicate"] else ""
     rule = budget.rule_trials
     rules = f" and about {rule['expected']}, at most {rule['most']}, for what other rules pick" if rule["most"] else ""
+    if rules and not trials["confirm"]:
+        rules += " (search.confirm.rules=false leaves these out)"
     confirm = f"{trials['confirm']} to confirm" + (" on every fold" if budget.folds else "")
     if budget.front:
         confirm = f"at most {confirm} (the whole front up to {budget.front} configurations)"

@@ -163,8 +163,8 @@ class StudyProgress:
             self._warned_of = complete, found
         return found
 
-    def first_failure(self) -> list[str]:
-        """Return why the first trial that failed did, as a line; empty: none has."""
+    def first_failure(self) -> str | None:
+        """Return why the first trial that failed did, as a line; None: none has."""
         return first_failure(self._record, self._spec.name)
 
     def remaining(self) -> float | None:

@@ -127,7 +127,7 @@ class _Shown:
         """Show what is wrong with the study's metric, and why a trial failed, each once."""
         wrong = {
             "metric": [f"warning: {warning}" for warning in self.progress.warnings()],
-            "failure": self.progress.first_failure(),
+            "failure": [failure] if (failure := self.progress.first_failure()) else [],
         }
         for kind in (kind for kind, lines in wrong.items() if lines and kind not in self._warned):
             self._warned.add(kind)

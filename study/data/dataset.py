@@ -170,6 +170,16 @@ class Dataset:
         return self.stored_fingerprint or fingerprint_of_splits(self.splits)
 
 
+def derived_fingerprint(original: str, change: str) -> str:
+    """Return the fingerprint of data that were made of others by a stated change, as `8 folds of seed 0`."""
+    return f"{original}, {change}"
+
+
+def original_fingerprint(fingerprint: str) -> str:
+    """Return the fingerprint of the data as they were read, of which others may have been made."""
+    return fingerprint.partition(", ")[0]
+
+
 def joint_fingerprint(datasets: Mapping[str, Dataset]) -> str:
     """Return the fingerprint of a single data set, or a hash over those of several, each with its key."""
     if len(datasets) == 1:

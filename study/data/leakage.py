@@ -43,8 +43,8 @@ FitAndPredict = Callable[[NDArray[np.float64], ClassCodes, NDArray[np.float64], 
 
 
 @dataclass(frozen=True)
-class LeakyColumn:
-    """A column that alone predicts nearly all rows, or many and may be a bias.
+class PredictiveColumn:
+    """A column that predicts the class alone.
 
     Attributes:
         accuracy: accuracy, each row predicted by a tree that was fitted to the other half.
@@ -53,7 +53,6 @@ class LeakyColumn:
         by_missing_values: whether it is enough to know where the column is empty.
         stands_out: whether it is far above all other columns, as a copy of the class is, or a bias.
         has_few_values: whether the column has few values, and they count, not its gaps alone.
-        predicts_nearly_all: else it may be a bias.
     """
 
     name: str
@@ -63,22 +62,30 @@ class LeakyColumn:
     by_missing_values: bool
     stands_out: bool
     has_few_values: bool
-    predicts_nearly_all: bool
+
+
+class LikelyBiasColumn(PredictiveColumn):
+    """A column that alone predicts many rows, far more than any other column, and may be a bias."""
 
     def __str__(self) -> str:
-        if not self.predicts_nearly_all:
-            return f"goes with the class in {100 * self.accuracy:.0f}% of the rows, far more than any other column"
+        return f"goes with the class in {100 * self.accuracy:.0f}% of the rows, far more than any other column"
+
+
+class LeakyColumn(PredictiveColumn):
+    """A column that alone predicts nearly all rows, as a copy of the class does, or what is known only after it."""
+
+    def __str__(self) -> str:
         what = "tells the class by where it is empty" if self.by_missing_values else "alone tells the class"
         of = "of each class on average" if self.is_balanced else "of the training rows"
         return f"{what}: right in {100 * self.accuracy:.1f}% {of}, the most frequent class in {100 * self.majority_accuracy:.1f}%"
 
 
-def find_leaky_columns(
+def find_predictive_columns(
     columns: Mapping[str, NDArray[np.float64]],
     kinds: Sequence[str],
     codes: ClassCodes,
     groups: ClassCodes | None = None,
-) -> list[LeakyColumn]:
+) -> list[LeakyColumn | LikelyBiasColumn]:
     """Find the columns that predict the class alone, the best first.
 
     A tree of one column is fitted to one half of the rows and judged by the other, both ways. A gap is a value of its
@@ -103,7 +110,7 @@ def find_leaky_columns(
         for name, values in columns.items()
     }
     others = {name: one for name, one in judged.items() if not (one.predicts_nearly_all and one.is_discrete)}
-    found = []
+    found: list[LeakyColumn | LikelyBiasColumn] = []
     for name, one in judged.items():
         if not one.predicts_nearly_all and not one.may_be_bias:
             continue
@@ -115,8 +122,9 @@ def find_leaky_columns(
         ]
         is_far = len(judged) > 1 and 1 - one.skill <= MAX_ERROR_RATIO * (1 - max(rest, default=0.0))
         if is_far or one.predicts_nearly_all:
+            kind = LeakyColumn if one.predicts_nearly_all else LikelyBiasColumn
             found.append(
-                LeakyColumn(
+                kind(
                     name,
                     accuracy=one.accuracy,
                     majority_accuracy=one.chance_accuracy,
@@ -124,7 +132,6 @@ def find_leaky_columns(
                     by_missing_values=one.by_missing_values,
                     stands_out=is_far,
                     has_few_values=one.has_few_values,
-                    predicts_nearly_all=one.predicts_nearly_all,
                 )
             )
     return sorted(found, key=lambda one: -one.accuracy)

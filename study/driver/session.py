@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from study import data
 from study.analysis.report import result_sentences
 from study.analysis.report.result_sentences import wrapped
-from study.analysis.statistics.next_step import NextStep, is_over_baseline
+from study.analysis.statistics.next_step import NextStep, is_over_baseline, predict_command
 from study.cluster.log_share import share_study_while_running
 from study.commands import extend_study, final_training
 from study.commands.export import export
@@ -200,12 +200,12 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
     """
     folder, spec = end.folder, end.spec
     if spec.final_seeds is not None:
-        uses = [] if spec.function else [f"predict {spec.name} INPUTS", f"evaluate {spec.name} --split test"]
-        uses = [f"study {use}" for use in uses] + ([] if has_baseline else _train_baseline_command(folder, spec))
+        uses = [] if spec.function else [predict_command(spec), typed("evaluate", spec.name, "--split", "test")]
+        uses += [] if has_baseline else _train_baseline_command(folder, spec)
         return [f"{'      ' if place else 'next: '}{use}" for place, use in enumerate(uses)]
     if spec.varied_data_keys:
         return []
-    uses = [typed("train", folder.best_file.name if is_ray_job() else _relative_to_working_folder(folder.best_file))]
+    uses = [typed("train", _what_to_train(folder))]
     is_over = is_over_baseline(end.results)
     if stays := end.results.reference_as_result:
         uses = [f"{uses[0]}   {stays.words}, which needs no search"]
@@ -219,6 +219,13 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
     if steps and steps[0].command:
         uses.insert(0, steps[0].command)
     return [*why, *(f"{'or:   ' if place else 'next: '}{use}" for place, use in enumerate(uses))]
+
+
+def _what_to_train(folder: StudyFolder) -> str | Path:
+    """Return what `study train` takes: the study's name; its file of another home, or that of a job to be exported."""
+    if is_ray_job():
+        return folder.best_file.name
+    return folder.name if folder.path.parent == Home.locate().path else _relative_to_working_folder(folder.best_file)
 
 
 def _train_baseline_command(folder: StudyFolder, spec: StudySpec) -> list[str]:

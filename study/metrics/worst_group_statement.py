@@ -1,19 +1,19 @@
 """The group that a model serves worst: one statement, made from counts, wherever it is shown.
 
-A group is a class with a bias class. The one with the lowest accuracy is named whatever its size;
-small groups are named as too small to tell, for they are often those that conflict with the bias. Standard library
+A group is a class with a bias class. First comes the worst of those with enough samples. Those with fewer are named
+with their accuracies and as too small to tell, for they are often those that conflict with the bias. Standard library
 only: a model in MLflow says it without SciPy.
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
 from study.metrics.group_names import Names, group_in_words
 from study.metrics.selection_rules import MIN_SHOWN_GROUP
-from study.text import few_names, quoted
+from study.text import counted, few_names, quoted
 
 ALIKE = 1e-6
 """Difference of accuracies below which they count as equal."""
@@ -143,7 +143,8 @@ class WorstGroup:
         worst: the groups with the lowest accuracy, the largest first; empty where all are alike or it is unknown which.
         lowest: that accuracy; None where all are alike.
         too_small: groups of fewer than `MIN_SHOWN_GROUP` samples, the lowest accuracy first; only where known.
-        of_enough: the worst of the groups with enough samples, where all of `worst` have fewer.
+        worst_of_enough: where all of `worst` have too few samples, the worst of the groups with enough, the largest
+            first.
         absent: names of the groups without a sample.
         unknown: samples whose bias is unknown.
         accuracy: over all samples.
@@ -154,7 +155,7 @@ class WorstGroup:
     worst: tuple[GroupAccuracy, ...]
     lowest: float | None
     too_small: tuple[GroupAccuracy, ...] = ()
-    of_enough: GroupAccuracy | None = None
+    worst_of_enough: tuple[GroupAccuracy, ...] = ()
     absent: tuple[str, ...] = ()
     unknown: int | None = None
     accuracy: float | None = None
@@ -165,51 +166,64 @@ class WorstGroup:
         Args:
             model: whose predictions these are.
         """
-        found = [*self._lowest_sentences(model), *self._too_small(), *self._large_group_sentences()]
+        found = [*self._lowest_sentences(model), *self._too_small()]
         if self.absent:
             found.append(f"no sample on {self.split} is of {_listed(self.absent, NAMED)}")
         if self.unknown:
-            found.append(f"{self.unknown} samples of unknown bias are in no group")
-        if self.worst or self.too_small or self.of_enough:
+            found.append(
+                f"{counted(self.unknown, 'sample')} of unknown bias {'is' if self.unknown == 1 else 'are'} in no group"
+            )
+        if self.worst or self.too_small:
             found.append("in brackets are Wilson's 95% intervals")
         return [f"{text[0].upper()}{text[1:]}." for text in found]
 
     def line(self) -> str:
-        """Say the first of it in one sentence, of groups that are equally bad the largest."""
-        alike = f"; {len(self.worst) - 1} more as badly" if len(self.worst) > 1 else ""
-        short = replace(self, worst=self.worst[:1], too_small=())
-        first = [*short._lowest_sentences("the model"), *self._large_group_sentences(), *short._too_small()][0]
-        return f"{first[0].upper()}{first[1:]}{alike}. The model card says more."
+        """Say the first of it in one sentence, with one group by its name."""
+        first = [*self._lowest_sentences("the model", 1), *self._too_small(1)][0]
+        return f"{first[0].upper()}{first[1:]}. The model card says more."
 
-    def _large_group_sentences(self) -> Iterator[str]:
-        if self.of_enough:
-            told = f"{self.of_enough.name}, {self.of_enough.counts_in_words}"
-            yield f"on {self.split} the worst of those with {MIN_SHOWN_GROUP} samples or more is {told}"
+    def _lowest_sentences(self, model: str, most: int | None = None) -> Iterator[str]:
+        """Yield which group is served worst, of those with enough samples where there are any.
 
-    def _lowest_sentences(self, model: str) -> Iterator[str]:
+        Args:
+            most: how many groups are named.
+        """
         if self.lowest is None:
             return
-        of = f"of {len(self.sizes)} groups"
         over = "" if self.accuracy is None else f", over all {self.accuracy:.1%}"
-        if not self.worst:
-            sizes = f"{of} of class and bias class, of {self.sizes[0]} to {self.sizes[-1]} samples"
+        n_enough, enough = sum(size >= MIN_SHOWN_GROUP for size in self.sizes), f"{MIN_SHOWN_GROUP} samples or more"
+        worst = self.worst_of_enough or self.worst
+        if not worst:
+            sizes = (
+                f"of {len(self.sizes)} groups of class and bias class, of {self.sizes[0]} to {self.sizes[-1]} samples"
+            )
             yield f"on {self.split}, in the worst {sizes}, {model} has {self.lowest:.1%} right{over}"
-        elif len(self.worst) == 1:
-            group = self.worst[0]
-            yield f"on {self.split} {model} serves {group.name} worst {of}: {group.counts_in_words}{over}"
+        elif not n_enough:
+            few = f"none of the {len(self.sizes)} groups has {enough}: too few to tell which {model} serves worst"
+            yield f"on {self.split} {few}{over}"
+        elif self.worst_of_enough and n_enough == 1:
+            yield f"on {self.split} only {worst[0].name} has {enough}: {worst[0].counts_in_words}{over}"
+        elif len(self.worst_of_enough) == n_enough:
+            alike = f"the {n_enough} groups with {enough} alike"
+            yield f"on {self.split} {model} serves {alike}: {worst[0].share:.1%} right in each{over}"
         else:
-            named = [f"{group.name}, {group.counts_in_words}" for group in self.worst]
-            listed = _listed(named, NAMED if self.lowest or len(named) > NONE_RIGHT else NONE_RIGHT)
-            yield f"on {self.split} {model} serves these worst {of}: {listed}{over}"
+            of = f"of the {n_enough} groups with {enough}" if self.worst_of_enough else f"of {len(self.sizes)} groups"
+            named = [f"{group.name}, {group.counts_in_words}" for group in worst]
+            which = f"{worst[0].name} worst {of}: {worst[0].counts_in_words}"
+            several = f"these worst {of}: {_listed(named, most or _most_named(worst))}"
+            yield f"on {self.split} {model} serves {which if len(worst) == 1 else several}{over}"
 
-    def _too_small(self) -> Iterator[str]:
+    def _too_small(self, most: int | None = None) -> Iterator[str]:
         few = sum(size < MIN_SHOWN_GROUP for size in self.sizes)
         if not few:
             return
-        named = [group.name for group in self.worst if group.is_small]
+        is_lowest = bool(self.worst) and all(group.is_small for group in self.worst)
+        small = [group for group in self.worst if group.is_small]
+        named = [f"{group.name}, {group.counts_in_words}" if is_lowest else group.name for group in small]
         named += [f"{group.name}, {group.counts_in_words}" for group in self.too_small]
-        which = f": {_listed(named, NAMED)}" if named else f" ({few} of {len(self.sizes)})"
-        yield f"groups of fewer than {MIN_SHOWN_GROUP} samples are too small to tell{which}"
+        lowest = f"; the lowest accuracy, {self.lowest:.1%}, is theirs" if self.worst_of_enough else ""
+        which = f": {_listed(named, most or _most_named(small))}" if named else f" ({few} of {len(self.sizes)})"
+        yield f"groups of fewer than {MIN_SHOWN_GROUP} samples are too small to tell{lowest}{which}"
 
     def to_document(self) -> dict[str, Any]:
         """Convert it to plain values."""
@@ -219,6 +233,11 @@ class WorstGroup:
 
 NAMED, NONE_RIGHT = 4, 8
 """Largest number of groups that a sentence names; and how many it names where no sample is right in any of them."""
+
+
+def _most_named(groups: Sequence[GroupAccuracy]) -> int:
+    """Return how many groups a sentence names: more where these, which come first, are few and no sample is right."""
+    return NONE_RIGHT if NAMED < len(groups) <= NONE_RIGHT and not groups[0].right else NAMED
 
 
 def find_worst_group(counts: GroupCounts, classes: Names, biases: Names) -> WorstGroup | None:
@@ -241,14 +260,15 @@ def find_worst_group(counts: GroupCounts, classes: Names, biases: Names) -> Wors
     if is_alike and sizes[0] >= MIN_SHOWN_GROUP:
         return None
     worst = () if is_alike else tuple(group for group in known if group.share - known[0].share < ALIKE)
-    enough = next((group for group in known if not group.is_small), None)
+    enough = [group for group in known if not group.is_small]
+    is_small = bool(worst) and all(group.is_small for group in worst)
     return WorstGroup(
         counts.split,
         sizes,
         worst,
         None if is_alike else lowest,
         tuple(group for group in known if group.is_small and group not in worst),
-        enough if worst and all(group.is_small for group in worst) else None,
+        tuple(group for group in enough if group.share - enough[0].share < ALIKE) if is_small else (),
         tuple(group_in_words(*cell, classes, biases) for cell, size in samples.items() if not size),
         counts.unknown,
         counts.accuracy,

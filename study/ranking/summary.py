@@ -174,7 +174,7 @@ class Summary:
     constraints: Sequence[str]
     trials: Mapping[str, int]
     epochs: int
-    extended: str | None
+    extended: bool
     lost: int
     test_readings: int
     failures: Mapping[int, str | None]
@@ -217,7 +217,7 @@ def summarise(results: Results) -> Summary:
         constraints=spec.search.constraints,
         trials=record.trials_by_state(),
         epochs=sum(trial.n_epochs for trial in trials),
-        extended=LENGTHENED if record.was_lengthened else None,
+        extended=record.was_lengthened,
         lost=sum(trial.attempt for trial in trials),
         test_readings=record.n_test_readings,
         failures={trial.number: trial.end_reason for trial in trials if trial.state == "failed"},
@@ -306,15 +306,15 @@ def _metrics_to_print(results: Results, arms: Iterable[ArmSummary | None]) -> li
     return list(dict.fromkeys([*_study_metrics(results.spec), *beside]))
 
 
-def first_failure(record: StudyRecord, name: str) -> list[str]:
-    """Return why the first failed trial of a study failed, and the command that shows its traceback; empty: none did.
+def first_failure(record: StudyRecord, name: str) -> str | None:
+    """Return why the first failed trial of a study failed, and the command that shows its traceback; None: none did.
 
     Args:
         name: of the study.
     """
     if (failed := record.first_failed_trial) is None:
-        return []
-    return [f"trial {failed.number} failed: {failed.end_reason}. {typed('logs', name, '--trial', failed.number)}"]
+        return None
+    return f"trial {failed.number} failed: {failed.end_reason}. {typed('logs', name, '--trial', failed.number)}"
 
 
 def summary_lines(summary: Summary) -> list[str]:
@@ -334,7 +334,7 @@ def summary_lines(summary: Summary) -> list[str]:
     if leads is None or summary.found is None:
         return texts
     if summary.extended:
-        texts.append(summary.extended)
+        texts.append(LENGTHENED)
     if summary.constraints and leads.violation:
         what = "first" if leading == "search" else "best"
         texts.append(

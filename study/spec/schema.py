@@ -125,7 +125,7 @@ class ConfirmOptions(StrictModel):
     """The configurations that run again on fresh seeds after the search, besides the baseline.
 
     Attributes:
-        top: how many of the best configurations; 0: nothing runs again.
+        top: how many of the best configurations; 0: nothing runs again but what `rules` asks for.
         seeds: number of fresh seeds, at least 2; with `data.folds` how often each fold runs, each time on another seed;
             by default once.
         folds: `all`: on every fold of `data.folds`; a configuration's value is the metric of all samples together.

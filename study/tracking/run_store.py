@@ -13,7 +13,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param, RunTag, ViewType
 from mlflow.exceptions import MlflowException
 
-from study.data.dataset import DatasetSummary
+from study.data.dataset import DatasetSummary, original_fingerprint
 from study.knobs import Section
 from study.spec import StudySpec
 from study.text import printed
@@ -100,8 +100,10 @@ def to_dataset_input(section: Section, told: DatasetSummary) -> DatasetInput:
     """
     kind, source = _dataset_source(str(section["name"]), told["sources"])
     profile = json.dumps({"rows": told["rows"], "shape": told.get("shape")})
-    whole, _, _ = told["digest"].partition(",")  # of which a fold is a part
-    title, digest = told["title"][:MAX_DATASET_NAME_CHARACTERS], whole[:MAX_DATASET_DIGEST_CHARACTERS]
+    title, digest = (
+        told["title"][:MAX_DATASET_NAME_CHARACTERS],
+        original_fingerprint(told["digest"])[:MAX_DATASET_DIGEST_CHARACTERS],
+    )
     found = Dataset(title, digest, kind, source, profile=profile)
     return DatasetInput(found, [InputTag("mlflow.data.context", ", ".join(told["rows"]))])
 

@@ -20,7 +20,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from study import models
 from study.data import holdout
-from study.data.dataset import Dataset, Facts, Split
+from study.data.dataset import Dataset, Facts, Split, derived_fingerprint
 from study.files import digest_of_file, write_whole
 from study.knobs import Value
 from study.methods import Batch, BatchLabels, Method
@@ -225,7 +225,9 @@ def reduce_to_data_share(dataset: Dataset, share: float) -> Dataset:
     train = dataset.splits["train"]
     _, chosen = holdout.stratified_split(holdout.cell_of_sample(train), share, DATA_SHARE_SEED)
     splits = {**dataset.splits, "train": holdout.select_samples(train, chosen)}
-    return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, {share} of train")
+    return replace(
+        dataset, splits=splits, stored_fingerprint=derived_fingerprint(dataset.fingerprint, f"{share} of train")
+    )
 
 
 def append_val_to_train(dataset: Dataset) -> Dataset:
@@ -238,7 +240,7 @@ def append_val_to_train(dataset: Dataset) -> Dataset:
     train, val = dataset.splits["train"], dataset.splits["val"]
     splits = {name: split for name, split in dataset.splits.items() if name != "val"}
     splits["train"] = holdout.concatenate_samples(train, val)
-    return replace(dataset, splits=splits, stored_fingerprint=f"{dataset.fingerprint}, val in train")
+    return replace(dataset, splits=splits, stored_fingerprint=derived_fingerprint(dataset.fingerprint, "val in train"))
 
 
 FITTED_PROBES_SUFFIX = ".probes.safetensors"

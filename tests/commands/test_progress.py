@@ -14,7 +14,7 @@ from study.commands.progress import Pace, StudyProgress
 from study.commands.progress_view import ProgressView
 from study.home.record import StudyRecord
 from study.spec import StudySpec
-from study.sweep import LOADING, STOPPING_MESSAGE
+from study.sweep import LOADING_DATA_STEP, STOPPING_MESSAGE
 
 SPEC = quickstart("search.trials=4", "search.confirm={top: 1, seeds: 2}", "train.epochs=4")
 LINE = re.compile(r"\d+:\d\d  .+(; best so far: .+)?(; about \d+:\d\d(:\d\d)? to go)?")
@@ -288,7 +288,7 @@ def test_before_a_study_is_there_its_step_alone_is_shown() -> None:
     plain, drawn = io.StringIO(), io.StringIO()
     for console in (Console(file=plain), Console(file=drawn, force_terminal=True)):
         with ProgressView(console)(SPEC, StudyRecord()) as tell:
-            tell(LOADING)
+            tell(LOADING_DATA_STEP)
     assert plain.getvalue() == "0:00  loading data\n"
     assert "loading data" in drawn.getvalue()
     assert "waiting" not in drawn.getvalue()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn import datasets
 
-from study.data.leakage import LeakyColumn, find_leaky_columns
+from study.data.leakage import LeakyColumn, LikelyBiasColumn, find_predictive_columns
 
 Values = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -21,10 +21,10 @@ RARE = (np.random.default_rng(5).random(6000) < 0.05).astype(np.int64)
 YES = (SCORE + DRAW.normal(size=ROWS) > 0).astype(np.int64)
 
 
-def look(values: Values, codes: Codes = YES, *words: str, **others: Values) -> list[LeakyColumn]:
+def look(values: Values, codes: Codes = YES, *words: str, **others: Values) -> list[LeakyColumn | LikelyBiasColumn]:
     noise = np.random.default_rng(1).normal(size=len(codes))
     weak = noise + codes
-    return find_leaky_columns({"x": values, "weak": weak, "noise": noise, **others}, words, codes)
+    return find_predictive_columns({"x": values, "weak": weak, "noise": noise, **others}, words, codes)
 
 
 def flipped(codes: Codes, share: float, seed: int = 0) -> Codes:
@@ -63,7 +63,7 @@ def test_a_column_that_tells_the_class_is_found_with_its_share(kind: str) -> Non
 def test_a_column_that_goes_with_the_class_in_many_rows_may_be_a_bias(classes: int, seed: int) -> None:
     codes = np.random.default_rng(seed).integers(0, classes, ROWS)
     (found,) = look(flipped(codes, 0.1, seed).astype(float), codes, "x")
-    assert (found.name, found.predicts_nearly_all) == ("x", False)
+    assert (found.name, type(found)) == ("x", LikelyBiasColumn)
     assert found.accuracy == pytest.approx(0.9, abs=0.02)
     assert "goes with the class in 90% of the rows" in str(found)
     assert look(flipped(codes, 0.6, seed).astype(float), codes, "x") == []
@@ -76,7 +76,7 @@ def test_of_two_that_go_with_the_class_alike_neither_is_far_above_the_other() ->
 
 def test_a_copy_beside_a_column_that_is_nearly_as_good_does_not_stand_out() -> None:
     (found,) = look(flipped(YES, 0.04).astype(float), YES, "x", "more", more=flipped(YES, 0.07, 1).astype(float))
-    assert (found.name, found.predicts_nearly_all, found.stands_out) == ("x", True, False)
+    assert (found.name, type(found), found.stands_out) == ("x", LeakyColumn, False)
 
 
 def test_gaps_that_go_with_the_class_in_many_rows_are_no_bias() -> None:
@@ -91,7 +91,7 @@ def test_two_copies_do_not_hide_each_other() -> None:
 @pytest.mark.parametrize("name", ["breast_cancer", "wine", "iris", "digits"])
 def test_a_strong_measurement_is_no_copy(name: str) -> None:
     inputs, codes = getattr(datasets, f"load_{name}")(return_X_y=True)
-    found = find_leaky_columns({str(place): column for place, column in enumerate(inputs.T)}, (), codes)
+    found = find_predictive_columns({str(place): column for place, column in enumerate(inputs.T)}, (), codes)
     assert not [one for one in found if one.stands_out]
 
 
@@ -106,8 +106,8 @@ def test_people_that_are_there_several_times_make_no_column_tell() -> None:
     person = np.repeat(np.arange(40), 15)
     codes = np.random.default_rng(2).integers(0, 2, 40)[person]
     columns = {"place": person.astype(float), "noise": DRAW.normal(size=ROWS)}
-    assert find_leaky_columns(columns, ("place",), codes, person) == []
-    assert find_leaky_columns(columns, ("place",), codes)  # who is in both halves is known again
+    assert find_predictive_columns(columns, ("place",), codes, person) == []
+    assert find_predictive_columns(columns, ("place",), codes)  # who is in both halves is known again
 
 
 @settings(max_examples=40, deadline=None)
@@ -125,6 +125,6 @@ def test_a_copy_is_found_whatever_its_values_and_noise_never_is(
     codes = draw.integers(0, classes, 400)
     noise = np.where(draw.random(400) < gaps, np.nan, draw.normal(size=400) * scale)
     copy = draw.permutation(classes).astype(float)[flipped(codes, share, seed)] * scale
-    found = find_leaky_columns({"noise": noise, "copy": copy, "same": np.full(400, scale)}, (), codes)
+    found = find_predictive_columns({"noise": noise, "copy": copy, "same": np.full(400, scale)}, (), codes)
     assert [(one.name, one.stands_out) for one in found] == [("copy", True)]
-    assert find_leaky_columns({"noise": noise, "copy": copy}, ("noise",), draw.permutation(codes)) == []
+    assert find_predictive_columns({"noise": noise, "copy": copy}, ("noise",), draw.permutation(codes)) == []

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 import typer
 from answers import answer
+from final_training import TABLE, people
 from helpers import Told, append_event, quickstart, write_ledger
 
+from study.analysis.statistics.next_step import predict_command
 from study.cli.options import show_run_end
 from study.commands.export import export
+from study.commands.final_training import final_study
 from study.driver import run
 from study.driver.session import RunEnd, closing_lines
 from study.errors import StudyStoppedError, UserError
@@ -18,6 +21,7 @@ from study.home.folder import Home
 from study.home.record import StudyRecord
 from study.ranking import Results
 from study.ranking.selection import Selection
+from study.spec import load_study
 
 SPEC = quickstart("search.confirm={top: 0, seeds: 2}")
 PARAMS = {"method.alpha": 1.0, "method.lambda": 0.0, "method.epsilon": 0.0}
@@ -45,6 +49,32 @@ def test_the_next_command_names_the_file_for_a_shell(
     assert (study, train) == ("study", "train")
     assert Path(path).is_absolute() != inside
     assert Path(path).is_file()
+
+
+def test_the_next_command_names_a_study_of_the_home_that_commands_find(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STUDY_HOME", str(tmp_path))
+    assert "next: study train quickstart" in closing_lines(complete(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ([], "study predict people-final TABLE.csv [--id COLUMN] -o classes.csv"),
+        (["data.group=ward of"], "study predict people-final TABLE.csv --id 'ward of' -o classes.csv"),
+    ],
+)
+def test_the_command_that_predicts_names_the_rows_as_the_table_does(
+    tmp_path: Path, changes: list[str], said: str
+) -> None:
+    header, *rows = people(tmp_path / "people.csv").read_text().splitlines()
+    wards = [f"{row},ward {number % 40}" for number, row in enumerate(rows)]
+    (tmp_path / "people.csv").write_text("\n".join([f"{header},ward of", *wards]))
+    (tmp_path / "people.yaml").write_text(TABLE.replace("PATH", str(tmp_path / "people.csv")))
+    final = final_study(load_study(str(tmp_path / "people.yaml"), changes), [3])
+    assert predict_command(final) == said
+    assert predict_command(final_study(SPEC, [3])) == "study predict quickstart-final INPUTS -o classes.csv"
 
 
 @pytest.mark.parametrize(

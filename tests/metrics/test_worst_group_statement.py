@@ -42,18 +42,16 @@ def text(right: Sequence[Sequence[float]], samples: Sequence[Sequence[int]], **m
     return " ".join(found(right, samples, **more).sentences())
 
 
-def test_a_small_group_without_a_right_prediction_is_the_worst() -> None:
+def test_the_worst_of_the_groups_with_enough_samples_comes_first() -> None:
     told = found([[0, 61], [65, 7]], [[8, 67], [67, 8]], accuracy=133 / 150)
     assert [(group.name, group.right, group.samples) for group in told.worst] == [
         ("class 'ill' with bias class 'f'", 0, 8)
     ]
     assert told.sentences() == [
-        "On test the model serves class 'ill' with bias class 'f' worst of 4 groups: 0 of 8 right (0% to 32%), over "
-        "all 88.7%.",
-        "Groups of fewer than 10 samples are too small to tell: class 'ill' with bias class 'f'; class 'well' with "
-        "bias class 'm', 7 of 8 right (53% to 98%).",
-        "On test the worst of those with 10 samples or more is class 'ill' with bias class 'm', 61 of 67 right (82% to "
-        "96%).",
+        "On test the model serves class 'ill' with bias class 'm' worst of the 2 groups with 10 samples or more: 61 of "
+        "67 right (82% to 96%), over all 88.7%.",
+        "Groups of fewer than 10 samples are too small to tell; the lowest accuracy, 0.0%, is theirs: class 'ill' with "
+        "bias class 'f', 0 of 8 right (0% to 32%); class 'well' with bias class 'm', 7 of 8 right (53% to 98%).",
         "In brackets are Wilson's 95% intervals.",
     ]
 
@@ -61,16 +59,49 @@ def test_a_small_group_without_a_right_prediction_is_the_worst() -> None:
 def test_the_lowest_rate_is_the_worst_whatever_its_size() -> None:
     told = found([[35, 5], [40, 40]], [[38, 7], [40, 40]])
     assert (told.worst[0].right, told.worst[0].samples) == (5, 7)
-    assert told.of_enough is not None
-    assert (told.of_enough.right, told.of_enough.samples) == (35, 38)
+    assert [(group.right, group.samples) for group in told.worst_of_enough] == [(35, 38)]
 
 
-def test_every_group_with_none_right_is_named() -> None:
+@pytest.mark.parametrize(
+    ("right", "samples", "first"),
+    [
+        (
+            [[0, 30], [20, 20]],
+            [[1, 30], [20, 20]],
+            "the model serves the 3 groups with 10 samples or more alike: 100.0% right in each.",
+        ),
+        (
+            [[0, 20], [20, 25]],
+            [[1, 40], [40, 30]],
+            "the model serves these worst of the 3 groups with 10 samples or more: class 'ill' with bias class 'm', 20 "
+            "of 40 right (35% to 65%); class 'well' with bias class 'f', 20 of 40 right (35% to 65%).",
+        ),
+        ([[0, 20], [0, 0]], [[1, 40], [0, 0]], "only class 'ill' with bias class 'm' has 10 samples or more: 20 of 40"),
+        (
+            [[0, 1], [3, 4]],
+            [[1, 2], [3, 4]],
+            "none of the 4 groups has 10 samples or more: too few to tell which the model serves worst.",
+        ),
+    ],
+)
+def test_what_stands_on_enough_samples_is_said_before_a_group_of_one(
+    right: Sequence[Sequence[float]], samples: Sequence[Sequence[int]], first: str
+) -> None:
+    told = found(right, samples)
+    lead, small, *_ = told.sentences()
+    assert lead.startswith(f"On test {first}")
+    assert ("; the lowest accuracy, 0.0%, is theirs" in small) is bool(told.worst_of_enough)
+    assert ": class 'ill' with bias class 'f', 0 of 1 right (0% to 79%)" in small
+    assert told.line().startswith(f"On test {first}"[:60])
+
+
+def test_every_small_group_with_none_right_is_named() -> None:
     told = found([[0, 32], [0, 60]], [[3, 55], [2, 62]])
     assert [(group.right, group.samples) for group in told.worst] == [(0, 3), (0, 2)]
-    said = " ".join(told.sentences("trial 3"))
-    assert "trial 3 serves these worst of 4 groups: class 'ill' with bias class 'f', 0 of 3 right (0% to 56%); " in said
-    assert "class 'well' with bias class 'f', 0 of 2 right (0% to 66%)" in said
+    lead, small, *_ = told.sentences("trial 3")
+    assert lead.startswith("On test trial 3 serves class 'ill' with bias class 'm' worst of the 2 groups with 10")
+    assert "class 'ill' with bias class 'f', 0 of 3 right (0% to 56%); " in small
+    assert "class 'well' with bias class 'f', 0 of 2 right (0% to 66%)" in small
 
 
 def test_groups_of_one_rate_are_named_together_the_largest_first() -> None:
@@ -98,8 +129,8 @@ def test_groups_without_a_sample_and_samples_without_a_group_are_told() -> None:
 
 def test_means_over_seeds_are_told_as_such() -> None:
     assert "on average over the seeds 2.3 of 8 right" in text([[7 / 3, 30], [30, 30]], [[8, 30], [30, 30]])
-    assert "the model serves class 'ill' with bias class 'f' worst" in text(
-        [[1 / 3, 30], [0.5, 30]], [[8, 30], [8, 30]]
+    assert "'ill' with bias class 'f', on average over the seeds 0.3 of 8 right" in text(
+        [[1 / 3, 30], [0.5, 29]], [[8, 30], [8, 30]]
     )
 
 
@@ -108,11 +139,10 @@ def test_of_many_groups_a_few_are_named_and_the_others_counted() -> None:
     told = find_worst_group(GroupCounts("test", samples, [[0] * 10, [1] * 10, [2] * 10]), None, None)
     assert told is not None
     lowest, small, *_ = told.sentences()
-    assert lowest.count("0 of 2 right") == 4
-    assert lowest.endswith("; and 6 more.")
-    assert small.count("with bias class") == 4
-    assert "; and 26 more." in small
-    assert "class 0 with bias class 3" in lowest
+    assert lowest.startswith("On test none of the 30 groups has 10 samples or more")
+    assert small.count("0 of 2 right") == small.count("with bias class") == 4
+    assert small.endswith("; and 26 more.")
+    assert "class 0 with bias class 3" in small
 
 
 def test_where_no_group_has_a_metric_of_its_own_the_lowest_accuracy_is_told() -> None:
@@ -124,7 +154,7 @@ def test_where_no_group_has_a_metric_of_its_own_the_lowest_accuracy_is_told() ->
         "On test, in the worst of 5 groups of class and bias class, of 1 to 30 samples, the model has 0.0% right, over "
         "all 80.0%.",
         "Groups of fewer than 10 samples are too small to tell (3 of 5).",
-        "1 samples of unknown bias are in no group.",
+        "1 sample of unknown bias is in no group.",
     ]
     assert find_worst_group(GroupCounts.from_metrics("test", [[1, 4]], {}.get), None, None) is None
 
@@ -132,9 +162,13 @@ def test_where_no_group_has_a_metric_of_its_own_the_lowest_accuracy_is_told() ->
 @pytest.mark.parametrize(
     ("right", "samples", "said"),
     [
-        ([[0, 0], [3, 38]], [[4, 5], [6, 40]], "'ill' with bias class 'm' worst of 4 groups: 0 of 5 right (0% to 43%)"),
+        (
+            [[0, 0], [3, 38]],
+            [[4, 5], [6, 40]],
+            "only class 'well' with bias class 'm' has 10 samples or more: 38 of 40",
+        ),
         ([[10, 20], [30, 38]], [[40, 50], [60, 40]], "'ill' with bias class 'f' worst of 4 groups: 10 of 40 right"),
-        ([[4, 5], [6, 4]], [[4, 5], [6, 4]], "too small to tell (4 of 4)."),
+        ([[4, 5], [6, 4]], [[4, 5], [6, 4]], "too small to tell: class 'well' with bias class 'f', 6 of 6 right"),
     ],
 )
 def test_one_line_says_the_first_of_it(

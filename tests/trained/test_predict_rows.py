@@ -336,6 +336,10 @@ def test_rows_of_a_bias_class_that_the_model_does_not_know_are_measured_by_class
     done = CliRunner().invoke(app, ["evaluate", str(place), "--device", "cpu", "--data", "later.csv"])
     assert done.exit_code == 0, done.stderr
     assert "'x'" in done.stdout
+    short = CliRunner().invoke(app, ["evaluate", str(place), "later.csv", "--device", "cpu"])
+    assert (short.exit_code, short.stdout) == (0, done.stdout)
+    twice = CliRunner().invoke(app, ["evaluate", str(place), "later.csv", "--data", "later.csv"])
+    assert "give the data once" in str(twice.exception)
 
 
 @pytest.mark.parametrize("method", ["bias_balanced_cross_entropy", "group_dro", "fair_sup_con"])

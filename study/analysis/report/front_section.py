@@ -70,11 +70,12 @@ class OnFront(Statement):
             tied = f", level with {formatting.listed(others)}" if others else ""
             best = f"{chosen} is the best in every metric"
             said = best if self.is_first else f"none is better than {chosen} in any metric"
-            if self.broken:
-                limits = " and ".join(map(str, spec.objective.constraints))
-                is_alone = self.broken == self.judged - 1
-                said = f"{chosen} alone keeps {limits}" if is_alone else f"and of those that keep {limits}, {said}"
-            return f"Of {where} {said}{tied}: {_metric_values_text(spec, *self.chosen)}."
+            of, limits = f"Of {where}", " and ".join(map(str, spec.objective.constraints))
+            if self.broken == self.judged - 1:
+                said = f"{chosen} alone keeps {limits}"
+            elif self.broken:
+                of = f"{self.judged - self.broken} of {where} keep {limits}; of these"
+            return f"{of} {said}{tied}: {_metric_values_text(spec, *self.chosen)}."
         is_large = len(self.front) > MAX_TOLD_CONFIGURATIONS
         names = [
             _configuration_name(each) + ("" if is_large else f" ({_metric_values_text(spec, each, score)})")

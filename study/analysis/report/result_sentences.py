@@ -17,6 +17,7 @@ from study.analysis.statistics.next_step import (
     edges,
     next_steps,
     position_of_best,
+    predict_command,
     rivals,
 )
 from study.home.events import Params
@@ -540,6 +541,8 @@ def _next_step_statements(results: Results) -> Iterator[Statement]:
         if step.command:
             yield Command(step.command)
         elif step.kind == "enough" and results.spec.final_seeds is None and not results.spec.varied_data_keys:
-            yield Command(typed("train", results.spec.name), "To train the result on new seeds")
+            fitted = "To fit it once more and keep the model"
+            purpose = fitted if results.reference_as_result else "To train the result on new seeds"
+            yield Command(typed("train", results.spec.name), purpose)
     if results.final_trials and not results.spec.function:
-        yield Command(f"{typed('predict', results.spec.name)} INPUTS", "To classify images or rows with it")
+        yield Command(predict_command(results.spec), "To classify images or rows with it")

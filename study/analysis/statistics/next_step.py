@@ -16,6 +16,7 @@ to take that comes before what more search may bring:
 """
 
 import math
+import shlex
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
@@ -615,6 +616,16 @@ def next_steps(results: Results) -> list[NextStep]:
         return [NextStep("enough", TakeReference(stays), None), *found]
     further = [step for step in found if step.kind != "enough"]
     return further or found or [NextStep("enough", _no_step_left(results), None)]
+
+
+def predict_command(spec: StudySpec) -> str:
+    """Return the command that classifies with a final training's models, and names rows as the user's table does."""
+    section = spec.base["data"]
+    if section["name"] != "table":
+        return f"{typed('predict', spec.name)} INPUTS -o classes.csv"
+    named = section.get("key") or section.get("group")
+    by = f" --id {shlex.quote(str(named))}" if named else " [--id COLUMN]"
+    return f"{typed('predict', spec.name)} TABLE.csv{by} -o classes.csv"
 
 
 def is_over_baseline(results: Results) -> bool | None:

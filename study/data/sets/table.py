@@ -16,7 +16,7 @@ from typing_extensions import Doc
 from study.data import cache, holdout, label_files, odd_columns, table_columns, table_format, user_data
 from study.data.cache import load_or_build_dataset
 from study.data.dataset import ColumnKind, Dataset, Facts, RawTable, Split, SplitLabels
-from study.data.leakage import LeakyColumn, find_leaky_columns
+from study.data.leakage import LeakyColumn, LikelyBiasColumn, find_predictive_columns
 from study.data.table_columns import FaultsByRow, TableEncoding
 from study.data.table_findings import (
     WITHOUT_KEY,
@@ -95,12 +95,12 @@ class _TableInUse:
         return [name for name in self.features if name not in self.columns_named_by_keys] or self.features
 
     @cached_property
-    def leaky_columns(self) -> tuple[LeakyColumn, ...]:
+    def predictive_columns(self) -> tuple[LeakyColumn | LikelyBiasColumn, ...]:
         """Inputs that predict the class alone."""
         train = self.splits["train"]
         values, words = odd_columns.numeric_inputs(self.rows.iloc[train], self.features)
         groups = None if self.group_codes is None else self.group_codes[train]
-        return tuple(find_leaky_columns(values, words, self.labels.target[train], groups))
+        return tuple(find_predictive_columns(values, words, self.labels.target[train], groups))
 
 
 def describe(options: Options) -> Facts:
@@ -247,8 +247,11 @@ def survey(options: Options) -> list[ColumnFinding]:
 
 
 def _column_findings(table: _TableInUse, options: Options) -> list[ColumnFinding]:
-    leaky = [one for one in table.leaky_columns if one.predicts_nearly_all or options.bias is None]
-    found = [_leakage_finding(one, options) for one in leaky]
+    found = [
+        _leakage_finding(one, options) if isinstance(one, LeakyColumn) else _likely_bias_finding(one)
+        for one in table.predictive_columns
+        if isinstance(one, LeakyColumn) or options.bias is None
+    ]
     for key in ("target", "bias"):
         found += _copy_findings(table, options, key, "odd")
     told = {one.column for one in found}
@@ -280,18 +283,28 @@ def _copy_findings(
 
 
 def _leakage_finding(one: LeakyColumn, options: Options) -> ColumnFinding:
-    """Make the finding about a column that predicts the class alone, or may be a bias.
+    """Make the finding about a column that tells the class.
 
     It is only a remark if the column is named as an input, or not far above the others.
     """
-    bias = f"{key_with_values('data.bias', (one.name,))} (study init: --bias {shlex.quote(one.name)})"
-    if not one.predicts_nearly_all:
-        return ColumnFinding(one.name, str(one), f"If it will not in use, it is a bias: {bias}", "odd")
     if one.stands_out and one.name not in options.features:
-        as_bias = f", or name it as the bias by {bias}" if one.has_few_values and options.bias is None else ""
+        as_bias = (
+            f", or name it as the bias by {_bias_remedy(one.name)}"
+            if one.has_few_values and options.bias is None
+            else ""
+        )
         return leave_out_finding(one.name, str(one), "telling", f"keep it by naming it in data.features{as_bias}")
     remedy = f"If it is known only after the class is: {key_with_values(WITHOUT_KEY, (one.name,))}"
     return ColumnFinding(one.name, str(one), remedy, "odd", WITHOUT_KEY, (one.name,))
+
+
+def _likely_bias_finding(one: LikelyBiasColumn) -> ColumnFinding:
+    """Make the remark about a column that may be a bias."""
+    return ColumnFinding(one.name, str(one), f"If it will not in use, it is a bias: {_bias_remedy(one.name)}", "odd")
+
+
+def _bias_remedy(column: str) -> str:
+    return f"{key_with_values('data.bias', (column,))} (study init: --bias {shlex.quote(column)})"
 
 
 def _train_and_val_rows(table: _TableInUse) -> NDArray[np.int64]:
@@ -304,7 +317,9 @@ def _table_facts(table: _TableInUse) -> Facts:
         1 if table_columns.is_numeric(table.rows[name]) else table.rows[name].nunique() for name in table.features
     )
     told = tuple(
-        f"column {quoted(one.name)} {one}" for one in table.leaky_columns if one.stands_out and one.predicts_nearly_all
+        f"column {quoted(one.name)} {one}"
+        for one in table.predictive_columns
+        if one.stands_out and isinstance(one, LeakyColumn)
     )
     return replace(user_data.facts_of_labels(table.labels, (width,), table.splits), telling=told)
 

@@ -125,7 +125,7 @@ def test_a_baseline_is_the_best_of_several_metrics_only_where_nothing_else_is_on
         ((0.3, 0.3, 0.1), 1.0, "trial 2 is the best in every metric: "),
         ((0.1, 0.1, 0.1), 1.0, "none is better than trial 2 in any metric: "),
         ((0.3, 0.3, 0.1), 0.2, f"trial 2 alone keeps {GAP} <= 0.2: "),
-        ((0.05, 0.3, 0.02), 0.2, f"and of those that keep {GAP} <= 0.2, trial 2 is the best in every metric: "),
+        ((0.05, 0.3, 0.02), 0.2, f" keep {GAP} <= 0.2; of these trial 2 is the best in every metric: "),
     ],
 )
 def test_a_front_of_one_point_is_said_to_be_no_more_than_it_is(
