@@ -464,12 +464,12 @@ class Study:
         """
         from study.api.trained_model import TrainedModel
         from study.commands.final_training import find_model
-        from study.trained import Classifier
+        from study.trained import TrainedClassifier
 
         if self.spec.final_seeds is None:
             raise UserError(f"{self.name}: is a search, models come from final trainings: train().model()")
         with find_model(self._home, self.name, seed) as description:
-            return TrainedModel(Classifier.load(description, device))
+            return TrainedModel(TrainedClassifier.load_from_description(description, device))
 
 
 def _write_own_report(home: Home, name: str, pdf: bool, view: "StudyView") -> Path:

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from study.api.argument_names import naming_arguments
-from study.trained import Classifier
+from study.trained import TrainedClassifier
 from study.trained.prediction import predict_inputs, predict_rows
 
 
@@ -20,13 +20,13 @@ class TrainedModel:
         classifier: its networks.
     """
 
-    def __init__(self, classifier: Classifier) -> None:
+    def __init__(self, classifier: TrainedClassifier) -> None:
         self.classifier = classifier
 
     @property
     def classes(self) -> Sequence[str]:
         """Names of the classes, by number."""
-        return self.classifier.classes
+        return self.classifier.class_names
 
     @naming_arguments
     def predict(
@@ -61,7 +61,7 @@ class TrainedModel:
         return frame
 
     def _predict_array(self, inputs: NDArray[Any]) -> pd.DataFrame:
-        probabilities = self.classifier.probabilities(inputs)
+        probabilities = self.classifier.predict_probabilities(inputs)
         frame = pd.DataFrame(probabilities, columns=[f"p({name})" for name in self.classes])
         frame.insert(0, "class", [self.classes[place] for place in probabilities.argmax(1)])
         frame.insert(1, "confidence", probabilities.max(1))

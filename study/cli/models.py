@@ -150,14 +150,16 @@ def predict(
     from study.commands.final_training import find_model
     from study.files import check_output, write_output
     from study.home.folder import Home
-    from study.trained import Classifier
+    from study.trained import TrainedClassifier
     from study.trained.prediction import predict_inputs
     from study.trained.prediction_table import predictions_csv, unreadable_lines
 
     if out is not None:
         check_output(out)
     with find_model(Home.locate(), model, seed) as description:
-        predictions = predict_inputs(Classifier.load(description, device), inputs, file, id_column)
+        predictions = predict_inputs(
+            TrainedClassifier.load_from_description(description, device), inputs, file, id_column
+        )
     if strict and predictions.unreadable:
         raise UserError("\n".join(["--strict: not everything can be read", *unreadable_lines(predictions)]))
     if out is not None:

@@ -98,7 +98,7 @@ class TrainedStages(Encoder):
         lr_factor: of its parameters.
     """
 
-    decays = False
+    uses_weight_decay = False
 
     def __init__(self, backbone: Backbone, trained: str, lr_factor: float) -> None:
         super().__init__()

@@ -34,13 +34,13 @@ class SearchStrategy(ABC):
         from random import Random
 
 
-        class Halves(Strategy):
+        class Halves(SearchStrategy):
             \"\"\"Draws from the lower half of each range until a trial is complete, then from the upper one.\"\"\"
 
             def suggest_params(self, number: int) -> dict[str, Scalar] | None:
-                draw, lower = Random(self._seed(number)), not self._history.select_trials(1, 0, pruned=False)
+                draw, lower = Random(self._seed_of_attempt(number)), not self._history.select_trials(1, 0, pruned=False)
                 return self._space.suggest_params(
-                    lambda key, domain: self._history.at(key, (draw.random() + (not lower)) / 2)
+                    lambda key, domain: self._history.value_at_coordinate(key, (draw.random() + (not lower)) / 2)
                 )
     """
 

@@ -6,7 +6,7 @@ import mlflow
 import pandas as pd
 from mlflow.pyfunc import PythonModel, PythonModelContext
 
-from study.trained import Classifier
+from study.trained import TrainedClassifier
 from study.trained.prediction import predict_images, predict_rows
 
 
@@ -15,7 +15,7 @@ class StudyPyfuncModel(PythonModel):
 
     def load_context(self, context: PythonModelContext) -> None:
         """Build the networks and load the weights, both from artifacts of the model."""
-        self.classifier = Classifier.load(Path(context.artifacts["description"]))
+        self.classifier = TrainedClassifier.load_from_description(Path(context.artifacts["description"]))
 
     def predict(self, context: PythonModelContext, model_input: pd.DataFrame, params: object = None) -> pd.DataFrame:
         """Return a row for each that is given, in its order: what `study predict` writes, and `problem`.

@@ -16,7 +16,7 @@ from study.home.folder import Home, StudyFolder
 from study.models.published_weights import PACKAGED_WEIGHTS, weights_names_of
 from study.tracking.connection import format_mlflow_error, is_unknown_route, open_mlflow_of_home
 from study.tracking.tracking_state import STUDY_RUN_KEY, TrackingState
-from study.trained import Description
+from study.trained import ModelDescription
 from study.trained.model_files import ModelFiles
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ MODEL_REQUIREMENTS = ("mlflow", "numpy", "pandas", "pillow", "safetensors", "tor
 """Libraries that a model needs where it is loaded; the package's code is saved with it."""
 
 
-def save_pyfunc_model(path: Path, model: ModelFiles, description: Description, form: "Form") -> None:
+def save_pyfunc_model(path: Path, model: ModelFiles, description: ModelDescription, form: "Form") -> None:
     """Write a model: weights and description, the package's code, signature and requirements.
 
     Args:
@@ -57,7 +57,7 @@ def save_pyfunc_model(path: Path, model: ModelFiles, description: Description, f
         shutil.rmtree(cache)
 
 
-def _model_requirements(description: Description, whole: bool) -> list[str]:
+def _model_requirements(description: ModelDescription, whole: bool) -> list[str]:
     """Return the libraries that the model needs, also for a frozen network's weights and for scikit-learn's models.
 
     Args:
@@ -70,7 +70,7 @@ def _model_requirements(description: Description, whole: bool) -> list[str]:
     return [*MODEL_REQUIREMENTS, *fitted, *([package.replace("_", "-")] if brings and find_spec(package) else [])]
 
 
-def _model_signature(description: Description) -> "ModelSignature":
+def _model_signature(description: ModelDescription) -> "ModelSignature":
     """Return the columns in and out, by name."""
     from mlflow.models import ModelSignature
     from mlflow.types.schema import ColSpec, DataType, Schema
@@ -81,7 +81,7 @@ def _model_signature(description: Description) -> "ModelSignature":
     else:
         kind = ColSpec(DataType.long, "row")
         inputs = Schema([_column_spec_of_encoding(column) for column in description.encoding])
-    numbers = ["confidence", *(f"p({name})" for name in description.classes)]
+    numbers = ["confidence", *(f"p({name})" for name in description.class_names_or_numbers)]
     chosen, problem = ColSpec(DataType.string, "class"), ColSpec(DataType.string, "problem")
     outputs = Schema([kind, chosen, *(ColSpec(DataType.double, name) for name in numbers), problem])
     return ModelSignature(inputs, outputs)
@@ -117,7 +117,7 @@ def register_model_version(home: Home, folder: StudyFolder, name: str, model: Mo
         return None
     try:
         client = open_mlflow_of_home(home)
-        description = Description.read(model.description)
+        description = ModelDescription.read_file(model.description)
         if not _is_model_registered(client, name, description, model):
             _log_and_register_version(client, name, progress, model, description)
     except UserError as error:
@@ -174,7 +174,7 @@ def _missing_model_message(error: Exception, client: "MlflowClient", name: str) 
     return f"not in the registry. {name} has the aliases: {', '.join(aliases) or 'none'}; versions: {numbers or 'none'}"
 
 
-def _is_model_registered(client: "MlflowClient", name: str, description: Description, model: ModelFiles) -> bool:
+def _is_model_registered(client: "MlflowClient", name: str, description: ModelDescription, model: ModelFiles) -> bool:
     tag = {
         "study.model": description.weights_digest,
         "study.id": description.told["study_id"],
@@ -190,7 +190,7 @@ def _frozen_network_tag(model: ModelFiles) -> dict[str, str]:
 
 
 def _log_and_register_version(
-    client: "MlflowClient", name: str, progress: TrackingState, model: ModelFiles, description: Description
+    client: "MlflowClient", name: str, progress: TrackingState, model: ModelFiles, description: ModelDescription
 ) -> None:
     from mlflow.exceptions import MlflowException
 
@@ -202,7 +202,7 @@ def _log_and_register_version(
         "study.model": description.weights_digest,
         **_frozen_network_tag(model),
     }
-    if worst := description.worst_group:
+    if worst := description.worst_groups:
         tags["study.worst_group"] = " ".join(worst.sentences())[:MAX_VERSION_DESCRIPTION_CHARACTERS]
     source, model_id = _log_model(client, name, progress.experiment, run_id, model, description, tags)
     try:
@@ -223,7 +223,7 @@ def _log_model(
     experiment: str,
     run_id: str,
     model: ModelFiles,
-    description: Description,
+    description: ModelDescription,
     tags: dict[str, str],
 ) -> tuple[str, str | None]:
     """Log a model on a run; return where its files are, and its id.

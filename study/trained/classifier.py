@@ -81,7 +81,7 @@ class TrainedClassifier:
         """Load the model of a description's file.
 
         Raises:
-            UserError: as `Description.read` and the constructor.
+            UserError: as `ModelDescription.read_file` and the constructor.
         """
         return cls(ModelDescription.read_file(path), path.parent, device)
 

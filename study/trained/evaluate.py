@@ -31,7 +31,7 @@ from study.spec.search_checks import all_trial_faults
 from study.spec.section_models import make_section_model
 from study.spec.yaml_document import YamlDocument, apply_overrides, mapping_or_empty
 from study.text import few_names, quoted
-from study.trained import Description
+from study.trained import ModelDescription
 from study.trained.classifier import load_model_weights
 from study.trained.model_files import test_split_fingerprint
 from study.training import DivergedError, Trial, TrialConfig
@@ -91,7 +91,7 @@ def evaluate_model(
         UserError: the device, the model or the data cannot be used, the data are not of the model's kind, have
             classes that it does not know, no such split, or are the model's own and the split is `ALL_SAMPLES_SPLIT`.
     """
-    description = Description.read(model)
+    description = ModelDescription.read_file(model)
     assignments = list(assignments)
     section = _data_section(description, study, assignments)
     is_own_section = data.section_key(section) == data.section_key(
@@ -145,7 +145,7 @@ def evaluate_model(
 
 def group_metrics_in_words(model: Path, metrics: Iterable[str]) -> dict[str, str]:
     """Return the class and bias class, in the model's names, of each metric that is of one group."""
-    facts = Description.read(model).facts
+    facts = ModelDescription.read_file(model).facts
     told = {name: group_names.metric_in_words(name, facts.class_names, facts.bias_names) for name in metrics}
     return {name: words for name, words in told.items() if words}
 
@@ -155,7 +155,7 @@ def is_path_of_user_data(place: str) -> bool:
     return os.path.isdir(place) or Path(place).suffix.lower() in TABLE_SUFFIXES
 
 
-def _data_section(description: Description, study: str | None, assignments: list[str]) -> dict[str, Any]:
+def _data_section(description: ModelDescription, study: str | None, assignments: list[str]) -> dict[str, Any]:
     """Return the complete `data` section: the model's own or a study file's, with overrides."""
     for assignment in assignments:
         if not assignment.startswith("data."):
@@ -179,7 +179,7 @@ def _data_section(description: Description, study: str | None, assignments: list
     return {"name": name, **(checked or {})}
 
 
-def _document_of_training_data(description: Description) -> YamlDocument:
+def _document_of_training_data(description: ModelDescription) -> YamlDocument:
     """Return a document with the `data` section that a model was trained on, without keys of earlier versions."""
     by_number = ("aligned", "by_number")  # the class of each bias class, which the model's facts have
     own = {key: value for key, value in description.config["data"].items() if (key, value) != by_number}
@@ -232,7 +232,7 @@ def _lowest_class_sentences(trial: Trial, split: str, measured: Mapping[str, flo
 
 
 @contextmanager
-def _note_test_reading(home: Home, description: Description) -> Iterator[None]:
+def _note_test_reading(home: Home, description: ModelDescription) -> Iterator[None]:
     """Note a successful reading of the test split in the ledger of the model's study, if it is in this home."""
     name = str(description.told["study"])
     folder = next((study for study in home.studies() if study.name == name), None)

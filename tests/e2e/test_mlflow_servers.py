@@ -21,7 +21,7 @@ from study.home.record import StudyRecord
 from study.ranking import Results
 from study.tracking import MlflowTracker, remove_study_runs, tracker
 from study.tracking.registry import register_model_version
-from study.trained import Classifier
+from study.trained import TrainedClassifier
 from study.trained.model_files import best_model_files
 
 pytestmark = pytest.mark.timeout(900)
@@ -146,8 +146,8 @@ def test_a_model_is_registered_fetched_and_removed(tmp_path: Path, address: str)
     assert follower.finish_writing() is None
     assert register_model_version(home, folder, "small-final", model) is None
     with find_model(home, "models:/small-final@candidate") as description:
-        found = Classifier.load(description, "cpu")
-    assert found.description == Classifier.load(model.description, "cpu").description
+        found = TrainedClassifier.load_from_description(description, "cpu")
+    assert found.description == TrainedClassifier.load_from_description(model.description, "cpu").description
     assert register_model_version(home, folder, "small-final", model) is None
     client = MlflowClient(address)
     assert len(client.search_model_versions("name = 'small-final'")) == 1

@@ -47,7 +47,7 @@ LABELLED = "search.alternatives={method: {with_ce: {name: bias_con, cross_entrop
 
 def test_a_key_is_searched_where_the_trials_method_has_it() -> None:
     spec = searching(LOSSES, LABELLED)
-    found = {name: set(first(spec, method_name=name)) for name in spec.search.space["method.name"].ends()}
+    found = {name: set(first(spec, method_name=name)) for name in spec.search.space["method.name"].boundary_values()}
     assert found == {
         "eps_sup_info_nce": {"method.name", "method.epsilon", "method.alpha"},
         "sup_con": {"method.name", "method.alpha"},
@@ -135,7 +135,7 @@ def test_networks_are_searched_with_their_own_keys() -> None:
     with_head = first(spec, model_name="simple_conv_net", model_head="mlp")
     assert with_head["model.head_hidden"] == 16
     assert ("model.width" in with_head) == ("width" in spec.trial_document(with_head)["model"])
-    assert spec.space.integers >= {"model.head_hidden"}
+    assert spec.space.integer_keys >= {"model.head_hidden"}
 
 
 SETS = """{data.name: {choices: [strong, weak]}, data.seed: {choices: [0, 1], when: {data.name: [weak]}},

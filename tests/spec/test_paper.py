@@ -45,7 +45,13 @@ def test_methods_that_differ_give_the_range_that_holds_all() -> None:
 def test_the_kernels_are_choices() -> None:
     cclk = ("method.name=fair_cclk", "method.regulariser=none", "train.augmentation=crop_flip")
     spec = searching("{method.kernel: paper, method.sigma2: paper}", *cclk)
-    assert set(spec.search.space["method.kernel"].ends()) == {"rbf", "laplacian", "linear", "cosine", "polynomial"}
+    assert set(spec.search.space["method.kernel"].boundary_values()) == {
+        "rbf",
+        "laplacian",
+        "linear",
+        "cosine",
+        "polynomial",
+    }
     assert values(spec, "method.sigma2") == {"low": 1.0, "high": 1000.0, "log": True}
     assert "the papers' range has the choices" in refused("{method.kernel: {range: paper, low: 1}}", *cclk)
 

@@ -80,5 +80,5 @@ def test_what_can_be_searched_is_told_to_the_sampler_without_a_warning(load: Any
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         (found,) = distributions_of_space(spec.space).values()
-    ends = spec.space.domains["method.n"].ends()
+    ends = spec.space.domains["method.n"].boundary_values()
     assert found._contains(found.to_internal_repr(ends[0]))

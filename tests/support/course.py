@@ -146,6 +146,13 @@ def prefixes(course: Course) -> list[bytes]:
 
 def payload(**fields: Any) -> JobPayload:
     """What a worker is told of a job: to train trial 0 from its first epoch, unless said otherwise."""
-    job: dict[str, Any] = {"kind": "train", "trial": 0, "run": 0, "heard": 0, "document": "{}", "device": "cpu"}
+    job: dict[str, Any] = {
+        "kind": "train",
+        "trial": 0,
+        "run": 0,
+        "reported_epochs": 0,
+        "sections_json": "{}",
+        "device": "cpu",
+    }
     job |= {"gpu": 0.0, "alone": False, "whole": False, "checkpoint": Path("checkpoint"), "model": None}
-    return JobPayload(**job | {"goal": None, "function": None, "needed": ()} | fields)
+    return JobPayload(**job | {"objective_json": None, "function": None, "required_metrics": ()} | fields)

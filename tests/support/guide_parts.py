@@ -147,7 +147,7 @@ def _model(definitions: dict[str, Any], name: str, above: str) -> Iterator[str]:
     """The keys of a pydantic model, and those of the models in it."""
     for key, what in definitions[name]["properties"].items():
         inner = next((of["$ref"].split("/")[-1] for of in _branches(what) if "$ref" in of), "")
-        if inner in ("Confirm", "EarlyStopping"):
+        if inner in ("ConfirmOptions", "EarlyStoppingOptions"):
             yield from _model(definitions, inner, f"{above}.{key}")
         else:
             yield _entry(f"{above}.{key}", what, _shown(what))

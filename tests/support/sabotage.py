@@ -77,7 +77,7 @@ def sabotaged(config: Mapping[str, Any], **given: Any) -> None:
             if fault and count == (1 if always else 2) and (always or job.run == 0):
                 happens(fault.removesuffix(" always"), self)
 
-    job_course.PAUSE_PER_WRITE = 0.0
+    job_course.MIN_PAUSE_PER_WRITE_TIME = 0.0
     Trial.train_epochs = run  # type: ignore[method-assign]
     try:
         worker.run_job(config, **given)  # the plain one: only the driver's module was changed

@@ -122,7 +122,7 @@ def test_a_test_split_that_was_read_at_last_is_not_read_again(tmp_path: Path) ->
     """It failed once and was read once its cause was mended: nothing is left, however often a user asks."""
     spec, path = spec_of("search.trials=2", "search.confirm={top: 1, seeds: 2}", NONE), tmp_path / "ledger.jsonl"
     course = Course(path, spec)
-    course.agenda.tested = lambda number, metrics: course.agenda.record_test_failure(number, BROKEN)  # type: ignore[method-assign]
+    course.agenda.record_test_metrics = lambda number, metrics: course.agenda.record_test_failure(number, BROKEN)  # type: ignore[method-assign]
     unread = [trial.number for trial in course.play().record.trials.values() if trial.test_failure]
     assert len(unread) == 4
     for _ in range(2):  # as long as nobody mends it, each asks for it again

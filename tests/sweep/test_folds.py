@@ -51,7 +51,7 @@ def test_each_runs_a_configuration_on_every_fold_and_its_value_is_their_mean(tmp
         assert [(run.fold, run.seed) for run in one.replicates] == [(0, 0), (1, 0), (2, 0)]
         assert one.search_value == pytest.approx(0.2 + 0.01 * (one.trial.number + 1))
     seeds = folded("search.folds=each", "search.replicates=2")
-    assert seeds.runs() == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+    assert seeds.runs_of_configuration() == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
@@ -59,7 +59,7 @@ def test_a_confirmed_value_is_the_metric_of_the_joined_samples(seeds: int, tmp_p
     spec = folded(f"search.confirm={{top: 2, seeds: {seeds}}}")
     judges = Judges(spec)
     course = Course(tmp_path / "ledger.jsonl", spec, joins=judges.joins, predict=judges).play()
-    record, target = StudyRecord.load(course.ledger.path), judges.folds.samples.target
+    record, target = StudyRecord.load(course.ledger.path), judges.folds.non_test_samples.target
     confirmed = [one for one in Results(spec, record).ranked_all if one.joined]
     assert len(confirmed) == 3
     for one in confirmed:

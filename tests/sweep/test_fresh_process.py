@@ -68,9 +68,9 @@ class Functions:
         method = {"name": "own_function", "function": f"{self.module}:{name}", **config}
         document = TrialConfig({"name": "none"}, {"name": "none"}, method, TrainOptions(epochs=epochs)).to_document()
         return payload(
-            document=json.dumps(document),
+            sections_json=json.dumps(document),
             function=self.where,
-            needed=("val/accuracy",),
+            required_metrics=("val/accuracy",),
             checkpoint=self.folder / "trial.pt",
             fresh=True,
             output=self.output,

@@ -16,7 +16,7 @@ class Ray:
     def __init__(self, ended: str | None = None) -> None:
         self._ended = ended
 
-    def ended(self) -> str | None:
+    def describe_ended_process(self) -> str | None:
         return self._ended
 
 

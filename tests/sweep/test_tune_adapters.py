@@ -191,7 +191,7 @@ def test_a_model_whose_features_are_no_numbers_on_the_test_split_is_untested(tmp
             course.agenda.record_epoch(job.trial.number, epoch, {"val/accuracy": 0.5})
     assert isinstance(job, TrialJob)
     scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create_study(course.spec))
-    trial = of_tune(kind=job.kind, trial=job.trial.number, run=job.trial.attempt, heard=4)
+    trial = of_tune(kind=job.kind, trial=job.trial.number, run=job.trial.attempt, reported_epochs=4)
     scheduler.on_trial_result(None, trial, {"diverged": "the features of 2 samples"})
     course.ledger.close()
     assert (job.trial.test_metrics, job.trial.test_failure) == ({}, "diverged: the features of 2 samples")

@@ -20,7 +20,7 @@ from study.commands.final_training import final_study
 from study.home.folder import Home, StudyFolder
 from study.ranking import Results
 from study.tracking import registry
-from study.trained import Description
+from study.trained import ModelDescription
 from study.trained.model_files import best_model_files, copy_frozen_weights
 from study.upstream.environment import ProcessKind, variables_of_processes
 
@@ -93,7 +93,7 @@ def test_it_predicts_as_the_command_does_where_only_its_requirements_are(
     monkeypatch.chdir(tmp_path)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*input example")  # it would be printed at the end of study train
-        registry.save_pyfunc_model(tmp_path / "model", model, Description.read(model.description), Form())
+        registry.save_pyfunc_model(tmp_path / "model", model, ModelDescription.read_file(model.description), Form())
     assert not (tmp_path / "model" / "uv.lock").exists()
     serve = [str(python), "-c", SERVE, "model", str(table), "found.csv"]
     alone = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}

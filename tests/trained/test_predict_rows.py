@@ -20,7 +20,7 @@ from study.errors import UserError
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.spec import load_study
-from study.trained import Classifier, Description
+from study.trained import ModelDescription, TrainedClassifier
 from study.trained.evaluate import evaluate_model
 from study.trained.prediction import predict_rows
 
@@ -56,8 +56,10 @@ def test_the_training_table_is_classified_as_in_training(loans: StudyFolder) -> 
     assert [row["row"] for row in rows] == [str(n + 1) for n in range(120)]
     right = np.mean([row["class"] == ("no", "yes")[n % 2] for n, row in enumerate(rows)])
     dataset, record = data.load(loans.spec().base["data"]), StudyRecord.load(loans.ledger_file)
-    classifier = Classifier.load(loans.description_file(0), "cpu")
-    expected = [np.mean(classifier.probabilities(s.inputs).argmax(1) == s.target) for s in dataset.splits.values()]
+    classifier = TrainedClassifier.load_from_description(loans.description_file(0), "cpu")
+    expected = [
+        np.mean(classifier.predict_probabilities(s.inputs).argmax(1) == s.target) for s in dataset.splits.values()
+    ]
     assert right == pytest.approx(np.average(expected, weights=[len(s) for s in dataset.splits.values()]))
     assert expected[2] == pytest.approx(record.trials[0].test_metrics["test/accuracy"])
     for row in rows:
@@ -72,14 +74,16 @@ def test_the_card_says_how_large_and_how_fast_it_is(loans: StudyFolder) -> None:
 
 def test_a_row_alone_is_as_it_is_among_others(loans: StudyFolder) -> None:
     """No mean of the rows that are given enters, and columns may come in any order, as any type, with others."""
-    whole = TrainedModel(Classifier.load(loans.description_file(0), "cpu")).predict(table_of(loans))
+    whole = TrainedModel(TrainedClassifier.load_from_description(loans.description_file(0), "cpu")).predict(
+        table_of(loans)
+    )
     frame = pd.read_csv(table_of(loans)).iloc[[4]]
     frame = frame[["owner", "income", "job", "sex"]].assign(extra=1, owner=bool(frame["owner"].iloc[0]))
-    alone = TrainedModel(Classifier.load(loans.description_file(0), "cpu")).predict(frame)
+    alone = TrainedModel(TrainedClassifier.load_from_description(loans.description_file(0), "cpu")).predict(frame)
     np.testing.assert_allclose(alone.iloc[0, 1:].astype(float), whole.iloc[4, 1:].astype(float), rtol=1e-5)
     frame.to_parquet("one.parquet")
     np.testing.assert_allclose(
-        TrainedModel(Classifier.load(loans.description_file(0), "cpu"))
+        TrainedModel(TrainedClassifier.load_from_description(loans.description_file(0), "cpu"))
         .predict("one.parquet")
         .iloc[0, 1:]
         .astype(float),
@@ -160,10 +164,12 @@ def test_other_rows_are_evaluated_with_the_encoding_of_training(loans: StudyFold
     (here / "shifted.csv").write_text("\n".join(few))
     assert own == evaluate_model(home, model, "train", assignments=[f"data.path={table_of(loans)}"])
     dataset = data.load_encoded(
-        {**loans.spec().base["data"], "path": "shifted.csv"}, Description.read(model).encoding or ()
+        {**loans.spec().base["data"], "path": "shifted.csv"}, ModelDescription.read_file(model).encoding or ()
     )[0]
-    classifier = Classifier.load(model, "cpu")
-    expected = np.mean(classifier.probabilities(dataset.splits["val"].inputs).argmax(1) == dataset.splits["val"].target)
+    classifier = TrainedClassifier.load_from_description(model, "cpu")
+    expected = np.mean(
+        classifier.predict_probabilities(dataset.splits["val"].inputs).argmax(1) == dataset.splits["val"].target
+    )
     found = evaluate_model(home, model, "val", assignments=["data.path=shifted.csv"]).metrics
     assert found["val/accuracy"] == pytest.approx(expected)
     rows = pd.read_csv("shifted.csv")
@@ -247,14 +253,17 @@ def test_a_table_that_changed_during_training_is_not_described(loans: StudyFolde
     from study.trained.model_files import _table_encoding
 
     section, dataset = loans.spec().base["data"], data.load(loans.spec().base["data"])
-    assert _table_encoding(section, dataset) == Description.read(loans.description_file(0)).encoding
+    assert _table_encoding(section, dataset) == ModelDescription.read_file(loans.description_file(0)).encoding
     changed = people(here / "changed.csv", 90)
     assert _table_encoding({**section, "path": str(changed)}, dataset) is None
     assert _table_encoding({**section, "path": "nowhere.csv"}, dataset) is None
 
 
 def test_rows_with_a_column_twice_are_refused(loans: StudyFolder) -> None:
-    frame, classifier = pd.read_csv(table_of(loans)), Classifier.load(loans.description_file(0), "cpu")
+    frame, classifier = (
+        pd.read_csv(table_of(loans)),
+        TrainedClassifier.load_from_description(loans.description_file(0), "cpu"),
+    )
     name = next(column.name for column in classifier.description.encoding or ())
     twice = pd.concat([frame, frame[[name]]], axis=1)
     with pytest.raises(UserError, match=f"has more than one column '{name}'. Which one is meant?"):
@@ -300,7 +309,7 @@ def test_other_rows_without_a_test_split_are_not_the_models_own(loans: StudyFold
     frame = pd.read_csv(table_of(loans)).iloc[::-1]
     frame.assign(part=[("train", "val")[row % 2] for row in range(len(frame))]).to_csv("parts.csv", index=False)
     place = loans.description_file(0)
-    description = Description.read(place)
+    description = ModelDescription.read_file(place)
     replace(description, told={**description.told, "test_fingerprint": None}).write(place)
     settings = [f"data.path={Path('parts.csv').absolute()}", "data.split=part"]
     try:
@@ -308,7 +317,7 @@ def test_other_rows_without_a_test_split_are_not_the_models_own(loans: StudyFold
             frame
         )
     finally:
-        description.write(place)
+        description.write_file(place)
 
 
 def test_figures_of_groups_have_their_names_beside_them(loans: StudyFolder) -> None:
@@ -363,7 +372,7 @@ def test_other_rows_come_into_the_groups_of_numbers_that_the_model_has(here: Pat
     Path("people.yaml").write_text(TABLE.replace("PATH", str(here / "people.csv")))
     spec = load_study("people.yaml", ["data.bias=age", "data.bias_bins=quartiles"])
     model = train_study(Home(here / "home"), final_study(spec, [3], "binned")).description_file(0)
-    facts = Description.read(model).facts
+    facts = ModelDescription.read_file(model).facts
     assert facts.bias_names == ("under 29.75", "29.75 to under 39.5", "39.5 to under 49.25", "49.25 and over")
     low = pd.read_csv(here / "people.csv").query("age < 29")
     pd.concat([low] * 3).to_csv("low.csv", index=False)
@@ -378,12 +387,12 @@ def test_other_rows_come_into_the_groups_of_numbers_that_the_model_has(here: Pat
 
 def test_texts_with_a_decimal_comma_are_numbers_where_training_said_so(loans: StudyFolder) -> None:
     """pandas leaves a column as text for the sake of one cell that is no number."""
-    classifier = Classifier.load(loans.description_file(0), "cpu")
+    classifier = TrainedClassifier.load_from_description(loans.description_file(0), "cpu")
     section = {**classifier.description.config["data"], "decimal": ",", "missing_marks": ["-"]}
     told = replace(classifier.description, config={**classifier.description.config, "data": section})
     sound = pd.DataFrame({"income": [1200.5, None], "job": "cook", "owner": "true"})
     texts = pd.DataFrame({"income": ["1200,5", " - ", "much"], "job": "cook", "owner": "true"})
     plain = predict_rows(classifier, sound, "rows")
-    found = predict_rows(Classifier(told, loans.description_file(0).parent, "cpu"), texts, "rows")
+    found = predict_rows(TrainedClassifier(told, loans.description_file(0).parent, "cpu"), texts, "rows")
     assert [row.probabilities for row in found.predictions] == [row.probabilities for row in plain.predictions]
     assert list(found.unreadable) == [3]

@@ -22,7 +22,7 @@ from study.data.image_files import decode_readable_images
 from study.errors import UserError
 from study.home.folder import StudyFolder
 from study.text import plain_cell
-from study.trained import Description
+from study.trained import ModelDescription
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_column_of_a_list_names_its_files_however_the_training_table_is_writte
     for number in range(2):
         picture(here / f"{number}.png", 500 * number)
     (here / "list.csv").write_text("file,case\n1.png,b7\n0.png,a3\n")
-    description = Description.read(model)
+    description = ModelDescription.read_file(model)
     data = {"name": "image_folder", "path": str(here), "target": "kind", "size": 28, "separator": ";"}
     replace(description, config={**description.config, "data": data}).write(model)
     done = CliRunner().invoke(app, ["predict", str(model), "list.csv", "--id", "case", "--device", "cpu"])
@@ -139,7 +139,7 @@ def test_images_become_square_as_in_training(
         "study.trained.prediction.decode_readable_images",
         lambda *given: seen.append(given) or decode_readable_images(*given),
     )
-    description = Description.read(model)
+    description = ModelDescription.read_file(model)
     for section, frame in (({"name": "waterbirds"}, "squash"), ({"name": "cub"}, "crop")):
         replace(description, config={**description.config, "data": section}).write(model)
         assert CliRunner().invoke(app, ["predict", str(model), "wide.png", "--device", "cpu"]).exit_code == 0

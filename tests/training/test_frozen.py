@@ -109,7 +109,7 @@ def test_features_are_computed_once_and_a_changed_picture_changes_its_row_alone(
 KILLED = """
 import test_frozen as here
 here.features.BATCH = 4
-here.features.with_frozen_features(here.MODEL, here.pictures(200), here.CPU)
+here.features.replace_inputs_with_frozen_features(here.MODEL, here.pictures(200), here.CPU)
 """
 
 
@@ -289,7 +289,7 @@ def test_a_search_decides_whether_stages_are_trained_and_a_study_without_them_is
         == features.data_key_with_features(before, "")
         != features.data_key_with_features(partly, "")
     )
-    assert not spec.space.applies("model.lr_factor", {"model.trained_stages": "none"})
+    assert not spec.space.applies_to("model.lr_factor", {"model.trained_stages": "none"})
     fixed = searching("{train.learning_rate: {low: 0.001, high: 0.01}}", section, f"method={METHOD}")
     assert "trained_stages" in fixed.base["model"]
     without = {key: value for key, value in fixed.base["model"].items() if key != "trained_stages"}
