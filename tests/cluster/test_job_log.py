@@ -23,13 +23,13 @@ class Jobs:
     def __init__(self, end: Exception | None, outcome: Any = None) -> None:
         self._end, self._outcome = end, outcome
 
-    def follow(self, job: str) -> Iterator[str]:
+    def follow_log(self, job: str) -> Iterator[str]:
         yield "0:00  lo"
         yield "ading data\n0:0"
         if self._end:
             raise self._end
 
-    def wait(self, job: str) -> Any:
+    def wait_for_job(self, job: str) -> Any:
         if isinstance(self._outcome, Exception):
             raise self._outcome
         return self._outcome

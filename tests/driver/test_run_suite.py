@@ -39,7 +39,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         started.append(spec.name)
         cells = {cell.spec.name: cell for cell in small_suite(home.path.parent).cells}
         cell = cells[spec.name]
-        tell(home, cell, *VALUES[cell.method, cell.data, cell.number])
+        tell(home, cell, *VALUES[cell.method, cell.data, cell.search_number])
         folder = home.find_study(spec.name)
         return RunEnd(folder, spec, StudyRecord.load(folder.ledger_file), None)
 
@@ -59,7 +59,7 @@ def complete(tmp_path_factory: pytest.TempPathFactory) -> Home:
     folder = tmp_path_factory.mktemp("complete")
     home, suite = Home(folder / "home"), small_suite(folder)
     for cell in suite.studies:
-        tell(home, cell, *VALUES[cell.method, cell.data, cell.number])
+        tell(home, cell, *VALUES[cell.method, cell.data, cell.search_number])
     suites.write_suite_file(home, suite)
     return home
 

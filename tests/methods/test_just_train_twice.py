@@ -88,5 +88,5 @@ def test_weights_that_are_loaded_are_evaluated_in_the_stage_that_they_were_saved
     trial.method.begin_epoch(saved_in, 2)
     trial.save_model(tmp_path / "one.safetensors")
     fresh, _ = trained({"name": "just_train_twice", "identification": 0.5}, digits(), epochs=2, seed=3)
-    fresh.load(tmp_path / "one.safetensors")
+    fresh.load_model(tmp_path / "one.safetensors")
     assert fresh.evaluate("test") == trial.evaluate("test")

@@ -28,7 +28,7 @@ def test_a_first_step_by_hand() -> None:
     weight = biased_relative / (relative + biased_relative)
     expected = (weight * own).mean() + generalized_cross_entropy(logits, target=target, q=0.6)
     torch.testing.assert_close(method(batch)[0], expected)
-    torch.testing.assert_close(method.weights(batch.index), weight)
+    torch.testing.assert_close(method.sample_weights(batch.index), weight)
     assert 0 < weight.min() < weight.max() < 1
 
 
@@ -38,7 +38,7 @@ def test_q_0_is_the_cross_entropy() -> None:
     _, biased, _ = losses(method, batch)
     value = method(batch)[0].detach()
     own = losses(method, batch)[0]
-    torch.testing.assert_close(value, biased.mean() + (method.weights(batch.index) * own).mean())
+    torch.testing.assert_close(value, biased.mean() + (method.sample_weights(batch.index) * own).mean())
 
 
 def test_running_losses_take_the_first_as_it_is_and_then_remember() -> None:
@@ -59,7 +59,7 @@ def test_the_weights_are_constants_for_the_gradient_and_each_loss_trains_its_own
     method.zero_grad()
     own = method.classifier(method.network.encoder(batch.views[0]))
     cross_entropy = functional.cross_entropy(own, batch.labels.target, reduction="none")
-    (cross_entropy * method.weights(batch.index)).mean().backward()
+    (cross_entropy * method.sample_weights(batch.index)).mean().backward()
     torch.testing.assert_close([value.grad for value in method.network.parameters()], found)
 
 
@@ -80,7 +80,7 @@ def test_conflicting_samples_weigh_more() -> None:
     method, batch = method_for_rows(name="learning_from_failure"), rows(256)
     method.prepare_training(batch.labels)
     steps(method, batch, 30)
-    weights = method.weights(batch.index)
+    weights = method.sample_weights(batch.index)
     conflicting = batch.labels.bias != batch.labels.target
     assert weights[conflicting].mean() > weights[~conflicting].mean() + 0.1
 

@@ -191,7 +191,7 @@ def test_a_bagnet_feature_sees_its_patch_and_nothing_else(field: int) -> None:
     facts = Facts(2, None, (2, side, side))
     encoder = seeded({"name": "bagnet", "receptive_field": field, "width": 6}, facts).eval()
     images = samples(facts, 2).requires_grad_()
-    patches = encoder.patches(images)
+    patches = encoder.patch_features(images)
     count = (side - field) // stride + 1
     assert patches.shape == (2, 48, count, count)
     for row, column in {(0, 0), (count - 1, count - 1), (count // 2, 0), (0, count - 1)}:

@@ -147,7 +147,7 @@ import json, sys
 open(sys.argv[1], "w").write("0")
 from dataclasses import asdict
 from study.sweep.host_memory import MemoryLimit
-print(json.dumps(asdict(MemoryLimit.here())))
+print(json.dumps(asdict(MemoryLimit.of_this_process())))
 """
 
 

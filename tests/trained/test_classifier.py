@@ -42,7 +42,7 @@ def test_a_sample_alone_is_as_among_others(folder: StudyFolder) -> None:
 
 
 def test_classes_without_names_are_numbers(folder: StudyFolder) -> None:
-    assert TrainedClassifier.load_from_description(folder.description_file(0), "cpu").classes == tuple("0123456789")
+    assert TrainedClassifier.load_from_description(folder.description_file(0), "cpu").class_names == tuple("0123456789")
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_classes_without_names_are_numbers(folder: StudyFolder) -> None:
 )
 def test_samples_of_another_kind_are_refused(folder: StudyFolder, inputs: np.ndarray[Any, Any]) -> None:
     with pytest.raises(UserError, match=r"given, the model takes uint8 \(samples, 3, 8, 8\)"):
-        TrainedClassifier.load_from_description(folder.description_file(0), "cpu").probabilities(inputs)
+        TrainedClassifier.load_from_description(folder.description_file(0), "cpu").predict_probabilities(inputs)
 
 
 def test_a_description_reads_as_it_was_written(folder: StudyFolder, tmp_path: Path) -> None:
     found = ModelDescription.read_file(folder.description_file(1))
-    found.write(tmp_path / "again.json")
+    found.write_file(tmp_path / "again.json")
     assert ModelDescription.read_file(tmp_path / "again.json") == found
     assert (tmp_path / "again.json").read_bytes() == folder.description_file(1).read_bytes()
     assert found.told["seed"] == 4

@@ -20,7 +20,7 @@ def test_a_model_whose_features_are_no_numbers_is_refused_in_words(model: Path, 
     values = load_file(weights)
     name = next(name for name in values if name.endswith("encoder.last.weight"))
     save_file({**values, name: torch.full_like(values[name], torch.inf)}, weights)
-    replace(description, weights_digest=files.digest_of_file(weights)).write(model)
+    replace(description, weights_digest=files.digest_of_file(weights)).write_file(model)
     with pytest.raises(UserError, match=r"json: the features of 36\d of 36\d samples of val are not finite"):
         evaluate_model(Home(tmp_path / "home"), model, "val")
 
@@ -32,7 +32,7 @@ def test_the_network_that_found_groups_for_the_search_is_not_needed(
     expected = evaluate_model(Home(tmp_path / "home"), model, "val")
     description = ModelDescription.read_file(model)
     train = {**description.config["train"], "inferred_groups": "early"}
-    replace(description, config={**description.config, "train": train}).write(model)
+    replace(description, config={**description.config, "train": train}).write_file(model)
     assert evaluate_model(Home(tmp_path / "home"), model, "val") == expected
     assert not list((tmp_path / "data").rglob("*bias_guess*"))
 
@@ -45,7 +45,7 @@ def test_a_model_of_an_earlier_version_may_name_keys_that_were_removed(
     description = ModelDescription.read_file(model)
     for given, message in ((True, "adult.*not found"), (False, "data.sensitive_input: False given, which was removed")):
         of_data = {"name": "adult", "sensitive_input": given}
-        replace(description, config={**description.config, "data": of_data}).write(model)
+        replace(description, config={**description.config, "data": of_data}).write_file(model)
         with pytest.raises(UserError, match=message):
             evaluate_model(Home(tmp_path / "home"), model, "val")
 
@@ -59,7 +59,7 @@ def test_a_model_of_an_earlier_version_knows_its_own_data(
     home, description = Home(tmp_path / "home"), ModelDescription.read_file(model)
     for more in ({}, {"row_numbers": "leave_out"}, {"aligned": "by_number"}):
         of_data = {**description.config["data"], **more}
-        replace(description, config={**description.config, "data": of_data}).write(model)
+        replace(description, config={**description.config, "data": of_data}).write_file(model)
         with pytest.raises(UserError, match="these are the model's own data"):
             evaluate_model(home, model, "all")
 
@@ -69,7 +69,7 @@ def test_a_description_names_no_weights_outside_its_folder(model: Path, tmp_path
     weights = model.parent / description.weights
     weights.rename(weights.parents[1] / "others")
     for name in ("../others", str(weights.parents[1] / "others")):
-        replace(description, weights=name).write(model)
+        replace(description, weights=name).write_file(model)
         for read in (TrainedClassifier.load, lambda file: evaluate_model(Home(tmp_path / "home"), file, "val")):
             with pytest.raises(UserError, match="cannot be the name of a file in"):
                 read(model)
@@ -82,7 +82,7 @@ def test_of_many_groups_the_worst_are_named_by_their_own_counts(model: Path, tmp
     description = ModelDescription.read_file(model)
     split = data.load(description.config["data"]).splits["val"]
     assert split.bias is not None
-    predicted = TrainedClassifier.load_from_description(model, "cpu").probabilities(split.inputs).argmax(1)
+    predicted = TrainedClassifier.load_from_description(model, "cpu").predict_probabilities(split.inputs).argmax(1)
     for group in (*found.worst, *found.too_small):
         target, bias = (int(part.strip("'")) for part in group.name.removeprefix("class ").split(" with bias class "))
         of_group = (split.target == target) & (split.bias == bias)

@@ -310,7 +310,7 @@ def test_other_rows_without_a_test_split_are_not_the_models_own(loans: StudyFold
     frame.assign(part=[("train", "val")[row % 2] for row in range(len(frame))]).to_csv("parts.csv", index=False)
     place = loans.description_file(0)
     description = ModelDescription.read_file(place)
-    replace(description, told={**description.told, "test_fingerprint": None}).write(place)
+    replace(description, told={**description.told, "test_fingerprint": None}).write_file(place)
     settings = [f"data.path={Path('parts.csv').absolute()}", "data.split=part"]
     try:
         assert evaluate_model(Home(here / "home"), place, "all", assignments=settings, device="cpu").samples == len(

