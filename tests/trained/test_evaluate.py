@@ -70,7 +70,10 @@ def test_a_description_names_no_weights_outside_its_folder(model: Path, tmp_path
     weights.rename(weights.parents[1] / "others")
     for name in ("../others", str(weights.parents[1] / "others")):
         replace(description, weights=name).write_file(model)
-        for read in (TrainedClassifier.load, lambda file: evaluate_model(Home(tmp_path / "home"), file, "val")):
+        for read in (
+            TrainedClassifier.load_from_description,
+            lambda file: evaluate_model(Home(tmp_path / "home"), file, "val"),
+        ):
             with pytest.raises(UserError, match="cannot be the name of a file in"):
                 read(model)
 
