@@ -39,7 +39,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     """Return what the package offers, imported when it is first used."""
     if name not in _PLACES:
-        raise AttributeError(name)
+        raise AttributeError(f"study has no {name}. There are: {', '.join(__all__)}")
     from importlib import import_module
 
     return getattr(import_module(_PLACES[name]), name)

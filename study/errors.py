@@ -163,6 +163,9 @@ def nearest(word: str, valid: Iterable[str]) -> str:
     else:
         after_first = [other for other in words if word and other.endswith((f".{word}", f"/{word}"))]
         matches = after_first or get_close_matches(word, words, n=1, cutoff=0.6)
+        if not matches and not first:
+            behind = {_first_part_and_rest(other)[1]: other for other in words}
+            matches = [behind[near] for near in get_close_matches(word, behind, n=1, cutoff=0.7)]
     return f"Did you mean {matches[0]!r}? " if matches else ""
 
 

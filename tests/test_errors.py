@@ -20,6 +20,7 @@ METRICS = ["val/accuracy", "val/auc", "val/equalized_odds"]
         ("val/acc", METRICS, "val/accuracy"),
         ("test/accuracy", METRICS, "val/accuracy"),
         ("accuracy", METRICS, "val/accuracy"),
+        ("epoch", KEYS, "train.epochs"),
         (".\n/", KEYS, None),
         ("fairkl", METHODS, "eps_sup_info_nce+fair_kl"),
         ("fairkl", ["fair_kl", "end"], "fair_kl"),

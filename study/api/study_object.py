@@ -52,9 +52,12 @@ class UnknownNameError(UserError, KeyError):
 
 
 class ByName(dict[str, Held]):
-    """Values by name, which say what there is where a name is not there."""
+    """Values by name, or by the last part of a dotted one, as `rate`; they say what there is where none is meant."""
 
     def __missing__(self, name: str) -> Held:
+        meant = [key for key in self if key.rpartition(".")[2] == name]
+        if len(meant) == 1:
+            return self[meant[0]]
         raise UnknownNameError(f"{name!r}: not there. {nearest(name, self)}There are: {', '.join(self) or 'none'}")
 
 
@@ -131,8 +134,12 @@ class Study:
 
     def __str__(self) -> str:
         results = self.results
-        failure = summary.first_failure(results.record, self.name)
-        return "\n".join([*summary.summary_lines(summary.summarise(results)), *([failure] if failure else [])])
+        lines = summary.summary_lines(summary.summarise(results))
+        if failure := summary.first_failure(results.record, self.name):
+            lines.append(failure)
+        if self.state == "interrupted":
+            lines.append(f"go on with it: study.load({self.name!r}).resume()")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

@@ -89,17 +89,18 @@ def train(
     from study.home.folder import Home
 
     changes = [*(assignments or ()), *([f"train.epochs={epochs}"] if epochs else [])]
-    if not baseline and (best := exported_file(Home.locate(), spec)):
-        tell(f"{spec}: the study's best, {best}", sys.stderr)
-        spec = str(best)
+    best = None if baseline else exported_file(Home.locate(), spec)
     if is_elsewhere(address, follow):
         from study.cluster.job_client import JobClient, submit_final_training
         from study.commands import on_cluster
         from study.home.provenance import study_owner
         from study.spec.load import load_for_cluster
 
-        given = baseline_of(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
         remote, with_val = JobClient(address), data == "train+val"
+        if best is None and not baseline and not Path(spec).exists():
+            best = on_cluster.exported_file(remote.address, spec)
+        spec = _tell_best(spec, best)
+        given = baseline_of(Home.locate(), spec, changes) if baseline else load_for_cluster(spec, changes)
         chosen = (
             parse_seeds(seeds) if seeds is not None else on_cluster.final_training_seeds(remote, given, name, with_val)
         )
@@ -112,6 +113,7 @@ def train(
     from study.driver import run as running
     from study.spec import load_study
 
+    spec = _tell_best(spec, best)
     given = baseline_of(Home.locate(), spec, changes) if baseline else load_study(spec, changes, one_trial=True)
     with_val = data == "train+val"
     chosen = parse_seeds(seeds) if seeds is not None else default_seeds(Home.locate(), given, name, with_val)
@@ -120,6 +122,13 @@ def train(
         how_long = "fitted once" if is_fitted(study) else counted(study.epochs, "epoch")
         tell(f"{study.name} trains on all samples outside test (data.folds), {how_long}", sys.stderr)
     show_run_end(running.train_final(Home.locate(), study, view(quiet), address, whole))
+
+
+def _tell_best(spec: str, best: Path | None) -> str:
+    """Return the file to train: what a study chose, which is told, or else what was given."""
+    if best is not None:
+        tell(f"{spec}: the study's best, {best}", sys.stderr)
+    return spec if best is None else str(best)
 
 
 def predict(

@@ -120,7 +120,9 @@ class NodeNotFoundError(UserError):
 
 def unreachable_error(address: str) -> DashboardUnreachableError:
     """Return the error for an address where nothing answers."""
-    return DashboardUnreachableError(f"--address {address}: no Ray dashboard answers there")
+    is_of_shell = os.environ.get("STUDY_ADDRESS") == address
+    gone = ". It is of STUDY_ADDRESS; if its cluster is down: unset STUDY_ADDRESS" if is_of_shell else ""
+    return DashboardUnreachableError(f"--address {address}: no Ray dashboard answers there{gone}")
 
 
 class ClusterHead:

@@ -8,19 +8,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache, reduce
 from importlib.resources import files
+
+from ruamel.yaml import YAML
 
 from study.errors import UserError, nearest
 
+GUIDE = files("study").joinpath("guide")
 INDEX = "index"
 FOR_MAINTAINERS = ("adding-things", "architecture", "changelog")
 FURTHER = 3
 """Number of passages of which one line is listed after the one that is shown."""
 
-IN_HEADING, IN_QUESTIONS, ASKED_AS, LATE = 2.0, 1.0, 2.0, 0.7
+IN_HEADING, IN_QUESTIONS, ASKED_AS, EVERYDAY, LATE = 2.0, 1.0, 2.5, 0.6, 0.7
 """What a word of the heading, and one of the questions beside a passage, counts beside one of its text; what the most
-similar of these questions counts; the factor of a late passage. `tests/benchmarks/guide_search.py` says what each is
-worth. A table of words that mean the same was tried: it answered 2 more of 160 questions, and was left out."""
+similar of these questions counts; what a word that stands for an everyday one counts beside one that was asked for; the
+factor of a late passage. `tests/benchmarks/guide_search.py` says what each is worth."""
 
 SATURATION, LENGTH, RARITY = 1.2, 0.4, 0.7
 """BM25's k1 and b, and the power of its weight by rarity."""
@@ -31,7 +35,7 @@ ENDING = 3
 MAX_ROWS_TOGETHER = 4
 """Rows of a table or items of a list up to which it is one passage; of a longer one, each row or item is one."""
 
-ROOM, WIDTH = 15, 120
+ROOM, WIDTH = 16, 120
 """Lines, and characters of a line, up to which what stands around a passage in its section is shown with it."""
 
 ASKED = re.compile(r"(?:(^)| )<!-- asked: ((?s:.*?))\s-->(?(1)(?:\n\n)?|)", re.MULTILINE)
@@ -44,12 +48,46 @@ SMALL = frozenset(
     re.findall(
         r"\w+",
         "a am an and any are as at be but by can could did do does each every for from get give go had has have how i "
-        "if in into is it its just let like make me mean means must my no not of on one only or our please put really "
-        "say says should so some somebody something still such than that the them then there these they this to type "
-        "us use used very want was we were what when where which who why will with without would you your",
+        "if in into is it its just let like make me mean means must my n no not of on one only or our please put "
+        "really say says should so some somebody something still such than that the them then there these they this to "
+        "type us use used very want was we were what when where which who why will with without would you your",
     )
 )
 """Words of a question that are not searched for."""
+
+SPELLINGS = (
+    ("iz", "is"),
+    ("colour", "color"),
+    ("grey", "gray"),
+    ("centre", "center"),
+    ("licence", "license"),
+    ("lled", "led"),
+)
+"""Letters that are taken for others, so that both spellings of a word are one."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """What stands under a heading of a page.
+
+    Attributes:
+        page: the name of its page, as `own-data`.
+        title: the title of its page.
+        number: its place on the page, from 0 on.
+        heading: the heading itself.
+        texts: its passages as Markdown, in their order.
+    """
+
+    page: str
+    title: str
+    number: int
+    heading: str
+    texts: tuple[str, ...]
+
+    @property
+    def late(self) -> bool:
+        """Whether other answers come first: it is on a page for maintainers, or the first lines of a page."""
+        return self.page in FOR_MAINTAINERS or self.number == 0
 
 
 @dataclass(frozen=True)
@@ -57,27 +95,21 @@ class Passage:
     """Passage of the guide: a paragraph, a short list or table, a block of code, or an item or row of a long one.
 
     Attributes:
-        page: the title of its page, with the page's name in brackets.
-        heading: the nearest one above it.
+        section: where it stands.
+        place: its place in the section, from 0 on.
         name: what it begins with, if that is code: a key, a metric, a command, a message.
-        text: itself, as Markdown.
-        section: all that stands under its heading.
         asked: questions that it answers, in the words of users: `<!-- asked: one; another -->` in the page's source.
     """
 
-    page: str
-    heading: str
+    section: Section
+    place: int
     name: str
-    text: str
-    section: str
     asked: tuple[str, ...] = ()
 
     @property
-    def late(self) -> bool:
-        """Whether other answers come first: it is on a page for maintainers, or among the first lines of a page."""
-        return self.page.endswith(tuple(f"({name})" for name in FOR_MAINTAINERS)) or self.page.startswith(
-            f"{self.heading} ("
-        )
+    def text(self) -> str:
+        """Itself, as Markdown."""
+        return self.section.texts[self.place]
 
 
 def guide_text(words: Sequence[str]) -> str:
@@ -97,10 +129,7 @@ def guide_text(words: Sequence[str]) -> str:
             f"{' '.join(words)!r}: no page of this name, and nothing with these words. {nearest(name, by_name)}"
             f"Pages: {', '.join(by_name)}"
         )
-    by_section: dict[tuple[str, str], Passage] = {}
-    for passage in found:
-        by_section.setdefault((passage.page, passage.heading), passage)
-    best, *others = by_section.values()
+    best, *others = best_of_sections(found)
     absent = _absent(words, by_name.values())
     note = [f"Not in this guide: {', '.join(absent)}. What follows is nearest."] if absent else []
     further = [f"- {_line(passage)}" for passage in others[:FURTHER]]
@@ -108,9 +137,9 @@ def guide_text(words: Sequence[str]) -> str:
         "\n\n".join(
             [
                 *note,
-                f"## {best.page}: {best.heading}\n\n{excerpt(best, words, found)}",
-                *(["## Further", "\n".join(further)] if further else []),
-                f"`study guide {best.page.rpartition('(')[2][:-1]}` shows the whole page.",
+                f"## {_where(best.section, ': ')}\n\n{excerpt(best, words, found)}",
+                *(["\n".join(["## Further", *further])] if further else []),
+                f"`study guide {best.section.page}` shows the whole page.",
             ]
         )
         + "\n"
@@ -119,7 +148,7 @@ def guide_text(words: Sequence[str]) -> str:
 
 def pages() -> dict[str, str]:
     """Read the text of every page, by its name, sorted."""
-    found = [file for file in files("study").joinpath("guide").iterdir() if file.name.endswith(".md")]
+    found = [file for file in GUIDE.iterdir() if file.name.endswith(".md")]
     return {file.name.removesuffix(".md"): file.read_text("utf-8") for file in sorted(found, key=lambda at: at.name)}
 
 
@@ -136,12 +165,17 @@ def find(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
     having = Counter(stem for bag in fields for stem in set().union(*bag))
     rarity = {stem: math.log(1 + len(every) / number) ** RARITY for stem, number in having.items()}
     (wanted,) = _stems([" ".join(_telling(given))])
+    guide_words, understood = _guide_words(given)
     near = [
         stem
         for word in wanted
-        for stem in ([word] if word in rarity else get_close_matches(word, rarity, n=1, cutoff=0.75))
+        for stem in (
+            [word] if word in rarity or word in understood else get_close_matches(word, rarity, n=1, cutoff=0.75)
+        )
     ]
-    terms = {stem: rarity[stem] for stem in near}
+    asked_for = {stem: rarity[stem] for stem in near if stem in rarity}
+    meant = {stem: EVERYDAY * rarity[stem] for stem in guide_words if stem in rarity}
+    terms = meant | asked_for
     merged = [(heading, text, sum(asked, Counter())) for heading, text, *asked in fields]
     mean = [sum(bag.total() for bag in bags) / len(every) for bags in zip(*merged, strict=True)]
     score: dict[int, float] = {}
@@ -154,16 +188,29 @@ def find(words: Sequence[str], every: Sequence[Passage]) -> list[Passage]:
                 if stem in bag
             )
             value += weight * often * (1 + SATURATION) / (often + SATURATION)
-        value += ASKED_AS * max((_similarity(terms, question, rarity) for question in asked), default=0.0)
+        value += ASKED_AS * max((_similarity(asked_for, question, rarity) for question in asked), default=0.0)
         if value:
-            score[row] = value * (LATE if passage.late else 1.0) + (1000.0 if passage.name in named else 0.0)
+            score[row] = value * (LATE if passage.section.late else 1.0) + (1000.0 if passage.name in named else 0.0)
     return [every[row] for row in sorted(score, key=lambda row: -score[row])]
 
 
+def best_of_sections(found: Sequence[Passage]) -> list[Passage]:
+    """Return the first passage of each section, in their order."""
+    first: dict[Section, Passage] = {}
+    for passage in found:
+        first.setdefault(passage.section, passage)
+    return list(first.values())
+
+
+def _where(section: Section, mark: str) -> str:
+    """Return the page's title and name and the heading, with a mark between."""
+    return f"{section.title} ({section.page}){mark}{section.heading}"
+
+
 def _searched_texts(passage: Passage) -> list[str]:
-    """Return what is searched of a passage: its heading and name, its text, and each question beside it."""
+    """Return what is searched of a passage: its heading, its text, and each question beside it."""
     questions = [" ".join(_telling(_words(question))) for question in passage.asked]
-    return [f"{passage.heading} {passage.name}", passage.text.rpartition(HEAD)[2], *questions]
+    return [passage.section.heading, passage.text.rpartition(HEAD)[2], *questions]
 
 
 def _stems(texts: Sequence[str]) -> list[Counter[str]]:
@@ -172,7 +219,8 @@ def _stems(texts: Sequence[str]) -> list[Counter[str]]:
     with closing(sqlite3.connect(":memory:")) as tables:
         tables.execute("CREATE VIRTUAL TABLE given USING fts5(text, tokenize = 'porter unicode61')")
         tables.execute("CREATE VIRTUAL TABLE stems USING fts5vocab(given, instance)")
-        tables.executemany("INSERT INTO given (rowid, text) VALUES (?, ?)", enumerate(texts))
+        spelt = (reduce(lambda text, pair: text.replace(*pair), SPELLINGS, text.lower()) for text in texts)
+        tables.executemany("INSERT INTO given (rowid, text) VALUES (?, ?)", enumerate(spelt))
         for row, stem in tables.execute("SELECT doc, term FROM stems"):
             found[row][stem] += 1
     return found
@@ -184,8 +232,26 @@ def _similarity(terms: dict[str, float], question: Counter[str], rarity: dict[st
     return 2 * common**2 / (sum(terms.values()) + sum(rarity[stem] for stem in question)) if common else 0.0
 
 
+def _guide_words(given: Sequence[str]) -> tuple[set[str], set[str]]:
+    """Return the stems of the guide's words for the everyday ones of a question, and of these."""
+    table = [(term, word) for term, words in _everyday_words().items() for word in words]
+    question, *pairs = _stems([" ".join(given), *(text for pair in table for text in pair)])
+    meant = [pair for pair in zip(pairs[::2], pairs[1::2], strict=True) if pair[1].keys() <= question.keys()]
+    return {stem for term, _ in meant for stem in term}, {stem for _, word in meant for stem in word}
+
+
+@cache
+def _everyday_words() -> dict[str, list[str]]:
+    """Read which everyday words are taken for which of the guide's."""
+    found: dict[str, list[str]] = YAML(typ="safe", pure=True).load(
+        GUIDE.joinpath("everyday-words.yaml").read_text("utf-8")
+    )
+    return found
+
+
 def _words(text: str) -> list[str]:
-    """Return the words of a question; of a metric the name alone."""
+    """Return the words of a question; of a metric the name alone, of a class's name as CmaEsSampler also its parts."""
+    text = re.sub(r"\b[A-Za-z]+[a-z][A-Z][a-z]+\b", lambda name: f"{name[0]} {re.sub('(?=[A-Z])', ' ', name[0])}", text)
     return re.findall(r"(?:\b(?:val|test|train)/)?(\w[\w./]*)", text.lower())
 
 
@@ -202,22 +268,24 @@ def _absent(words: Sequence[str], texts: Iterable[str]) -> list[str]:
 
 
 def excerpt(passage: Passage, words: Sequence[str], found: Sequence[Passage]) -> str:
-    """Return a passage with the next best ones of its section, and with what stands around it, as far as there is room.
+    """Return a passage with what stands around it in its section, as far as there is room.
+
+    First come the commands above it and what it announces, then the next best passages, then the nearest.
 
     Of a key or metric that is asked for it is the passage alone.
     """
     if passage.name in words:
         return passage.text
-    parts = [part for block in _blocks(passage.section) for part in _parts(block)]
-    place = parts.index(passage.text)
-    ranked = [parts.index(one.text) for one in found if one.section == passage.section][:MAX_ROWS_TOGETHER]
+    parts, place = passage.section.texts, passage.place
+    ranked = [one.place for one in found if one.section == passage.section][:MAX_ROWS_TOGETHER]
     around = [at for at, part in enumerate(parts) if HEAD not in part and not part.startswith("- ")]
     around.sort(key=lambda at: (abs(at - place), at))
-    after = [place + 1] if passage.text.endswith(":") and place + 1 < len(parts) else []
+    beside = [place + 1] if passage.text.endswith(":") and place + 1 < len(parts) else []
+    beside += [place - 1] if place and parts[place - 1].startswith("```sh") else []
     chosen = {place}
-    for at in [*after, *ranked, *around]:
+    for at in [*beside, *ranked, *around]:
         text = _join_parts([part for number, part in enumerate(parts) if number in chosen | {at}])
-        if sum(1 + len(line) // WIDTH for line in text.split("\n")) <= ROOM:
+        if sum(max(1, math.ceil(len(line) / WIDTH)) for line in text.split("\n")) <= ROOM:
             chosen.add(at)
     return _join_parts([parts[at] for at in sorted(chosen)])
 
@@ -236,29 +304,30 @@ def _line(passage: Passage) -> str:
     """Return where a passage stands and how it begins in one line; a table's row as its cells."""
     text = passage.text.rpartition(HEAD)[2]
     text = text.strip("| ").replace(" | ", ": ") if text.startswith("|") else re.sub("^```.*$", "", text, flags=re.M)
-    line = " ".join(f"{passage.page}, {passage.heading}: {text.removeprefix('- ')}".split())
+    line = " ".join(f"{_where(passage.section, ', ')}: {text.removeprefix('- ')}".split())
     return line if len(line) <= WIDTH else f"{line[:WIDTH].rsplit(' ', 1)[0]} ..."
 
 
 def passages(page: str, text: str) -> Iterator[Passage]:
     """Yield the passages of a page, in their order."""
     title = text.partition("\n")[0].lstrip("# ")
-    sections: dict[str, list[str]] = {}
-    heading = title
+    sections: list[tuple[str, list[str]]] = []
     for block in _blocks(text):
         if block.startswith("#"):
-            heading = block.lstrip("# ")
+            sections.append((block.lstrip("# "), []))
         elif not block.startswith(("<!-- From", "Go on with")):
-            sections.setdefault(heading, []).append(block)
-    for heading, found in sections.items():
-        section = "\n\n".join(shown for block in found if (shown := ASKED.sub("", block)))
+            sections[-1][1].extend(_parts(block))
+    for number, (heading, parts) in enumerate(sections):
+        shown = [ASKED.sub("", part) for part in parts]
+        section = Section(page, title, number, heading, tuple(part for part in shown if part))
         asked: list[str] = []
-        for part in (part for block in found for part in _parts(block)):
+        place = 0
+        for part, told in zip(parts, shown, strict=True):
             asked += (question for beside in ASKED.finditer(part) for question in beside[2].split(";"))
-            if shown := ASKED.sub("", part):
-                name = re.match(r"(?:- |\| )?`([^`]+)`", shown.rpartition(HEAD)[2])
-                yield Passage(f"{title} ({page})", heading, name[1] if name else "", shown, section, tuple(asked))
-                asked = []
+            if told:
+                name = re.match(r"(?:- |\| )?`([^`]+)`", told.rpartition(HEAD)[2])
+                yield Passage(section, place, name[1] if name else "", tuple(asked))
+                asked, place = [], place + 1
 
 
 def _blocks(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.text import tell, without_password
 from study.tracking.connection import prepare_mlflow_database
-from study.tracking.tracking_state import TrackingState, experiments_page_url, is_mlflow_server, trials_page_url
+from study.tracking.tracking_state import TrackingState, experiments_page_url, is_mlflow_server
 from study.upstream.environment import ProcessKind, variables_of_processes
 
 
@@ -76,7 +76,10 @@ def _newest_trials_line(home: Home, server: str) -> str | None:
     """Return a line with the address of the trials of the newest study that MLflow has; None: it has none."""
     for folder in reversed(home.studies()):
         if experiment := TrackingState.load(folder.tracking_file, home.tracking_uri).experiment:
-            return f"trials of {folder.name}: {server}/{trials_page_url(experiment)}"
+            with suppress(UserError):  # its study file is damaged, or of another version
+                is_final = folder.spec().final_seeds is not None
+                what = "final training" if is_final else "search of"
+                return f"{what} {folder.name}: {server}/{trials_page_url(experiment, is_final)}"
     return None
 
 

@@ -5,16 +5,18 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from study.cluster.driver_job import FINAL_TRAINING_KIND, DriverJob
 from study.cluster.head import ClusterHead, ClusterNodes, DashboardUnreachableError
 from study.cluster.job_client import JobClient
 from study.cluster.mirror import RemoteStudyNotFoundError, StudyMirror
-from study.commands import final_training, status
+from study.commands import export, final_training, status
 from study.commands.status import StudyRow
 from study.errors import StudyNotFoundError, UserError, nearest
 from study.home.folder import Home, StudyFolder
 from study.home.record import StudyRecord
+from study.ranking import Results
 from study.spec import StudySpec
 from study.text import moment, tell, typed
 
@@ -215,6 +217,10 @@ class RemoteStudies:
                 raise self._no_such_study_error(name, jobs or [])
         return self._mirror.home
 
+    def is_known(self, name: str) -> bool:
+        """Return whether the head knows a driver of a study."""
+        return any(job.study == name for job in self._head.driver_jobs())
+
     def status(self, name: str) -> ClusterStatus:
         """Return the document of `study status NAME --address URL`.
 
@@ -303,6 +309,27 @@ class RemoteStudies:
             f"{name}: no such study at {self.address}. {nearest(name, names)}There: {', '.join(names) or 'none'}. "
             f"{here}A restarted head has forgotten its jobs: {look} looks into its home"
         )
+
+
+def exported_file(address: str, name: str) -> Path | None:
+    """Read a study of the cluster, and write what it chose as a file; None: the cluster has no such search.
+
+    Raises:
+        UserError: the study is not complete.
+    """
+    studies = RemoteStudies(address)
+    if not studies.is_known(name):
+        return None
+    folder = studies.home([name]).find_study(name)
+    results = Results.load(folder)
+    if results.spec.final_seeds is not None:
+        return None
+    if results.record.state != "complete" or results.best is None:
+        so_far = typed("export", name, "-o", BEST, "--address", address)
+        how = f". The best so far: {so_far}" if results.best else ""
+        raise UserError(f"{name}: is {results.record.state} on the cluster, not complete{how}")
+    export.export(folder, results, folder.best_file)
+    return folder.best_file
 
 
 def check_training(jobs: JobClient, final: StudySpec) -> None:

@@ -20,7 +20,7 @@ from study.data.table_findings import (
     key_with_values,
     leave_out_finding,
 )
-from study.text import few_names, quoted
+from study.text import counted, few_names, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -281,8 +281,11 @@ def find_small_groups(column: str, labels: user_data.TableLabels) -> list[Column
     words = [
         [quoted(of[code]) if of else str(code) for of, code in zip(names, pairs[place], strict=True)] for place in few
     ]
-    shown = [f"{ours} with {theirs} ({counts[place]} rows)" for (ours, theirs), place in zip(words, few, strict=True)]
-    problem = f"has groups of few rows: {few_names(shown, 4)}"
+    shown = [
+        f"{ours} with {theirs} ({counted(int(counts[place]), 'row')})"
+        for (ours, theirs), place in zip(words, few, strict=True)
+    ]
+    problem = f"has {counted(len(few), 'group')} of fewer than {SMALL_GROUP_ROWS} rows: {few_names(shown, 2)}"
     return [ColumnFinding(column, problem, "Join groups in the table: of few rows nothing is told", "odd")]
 
 

@@ -222,10 +222,9 @@ def _next_command_lines(end: RunEnd, steps: Sequence[NextStep], has_baseline: bo
 
 
 def _what_to_train(folder: StudyFolder) -> str | Path:
-    """Return what `study train` takes: the study's name; its file of another home, or that of a job to be exported."""
-    if is_ray_job():
-        return folder.best_file.name
-    return folder.name if folder.path.parent == Home.locate().path else _relative_to_working_folder(folder.best_file)
+    """Return what `study train` takes: the study's name, here or on a cluster; its file in a home of another place."""
+    is_found = is_ray_job() or folder.path.parent == Home.locate().path
+    return folder.name if is_found else _relative_to_working_folder(folder.best_file)
 
 
 def _train_baseline_command(folder: StudyFolder, spec: StudySpec) -> list[str]:

@@ -21,7 +21,7 @@ from study.ranking.difference import to_arm
 from study.ranking.documents import FLATTENED, OMIT_IF_NONE
 from study.ranking.epochs import LAST_EPOCH_TEXT
 from study.spec import StudySpec
-from study.text import counted, parameter, typed
+from study.text import counted, few_names, parameter, typed
 
 BEST_ON_TEST_TEXT = "at the epoch that is best on the test split, so too good on average"
 
@@ -347,7 +347,7 @@ def summary_lines(summary: Summary) -> list[str]:
     texts += _reference_lines(summary.references, summary.metrics) if summary.references else []
     for why in dict.fromkeys(summary.untested.values()):
         numbers = [str(number) for number, other in summary.untested.items() if other == why]
-        texts.append(f"test split not read for trial{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {why}")
+        texts.append(f"test split not read for trial{'s' * (len(numbers) > 1)} {few_names(numbers, 4)}: {why}")
     if summary.found.searched and summary.found.baseline and leads.trial == summary.found.baseline.trial:
         texts.append("The search gained nothing over the baseline.")
     return texts

@@ -292,6 +292,9 @@ class WorkerChannelListener:
     def on_divergence(self, why: str) -> None:
         self._send_and_wait("on_divergence", why)
 
+    def on_no_test_metrics(self, why: str) -> None:
+        self._send_and_wait("on_no_test_metrics", why)
+
     def _send_and_wait(self, *message: Value) -> None:
         self.send_message(*message)
         try:

@@ -169,7 +169,7 @@ def _run_on_server(server: ForkServerClient, job: JobPayload, listener: JobListe
                 name, given = str(message[0]), message[1:]
                 if name == "ended":
                     return True
-                if name not in ("on_start", "on_report", "on_fold_predictions", "on_divergence"):
+                if name not in ("on_start", "on_report", "on_fold_predictions", "on_divergence", "on_no_test_metrics"):
                     raise error_from_values(name, *given)
                 server.note_gpu_tried()
                 getattr(listener, name)(*given)

@@ -31,6 +31,7 @@ from study.training.device import (
     limit_gpu_memory,
     set_cublas_workspace,
 )
+from study.training.function_trial import FunctionTrialError
 from study.training.gpu_errors import unusable_gpu_reason
 from study.upstream.environment import ProcessKind, variables_of_processes
 
@@ -52,6 +53,9 @@ class JobListener(Protocol):
 
     def on_divergence(self, why: str) -> None:
         """Note that the job ends here, as its loss or metric is no number."""
+
+    def on_no_test_metrics(self, why: str) -> None:
+        """Note that the job ends here, as the trial's function yielded no metrics of the test split."""
 
 
 def prepare_process(job: JobPayload, config: TrialConfig, try_gpu: bool = True) -> None:
@@ -120,7 +124,12 @@ def run_trial_job(make: Callable[[], Trial | FunctionTrial], job: JobPayload, li
         if job.kind == "test":
             assert job.model is not None
             trial.load_model(job.model)
-            listener.on_report(trial.evaluate("test", final=True))
+            try:
+                metrics = trial.evaluate("test", final=True)
+            except FunctionTrialError as why:  # not raised: Tune would end this process, and a new one takes seconds
+                listener.on_no_test_metrics(str(why))
+            else:
+                listener.on_report(metrics)
             return
         try:
             _train_trial(trial, job, listener)

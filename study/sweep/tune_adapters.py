@@ -397,6 +397,8 @@ class ReportingScheduler(FIFOScheduler):
         if "diverged" in result:
             told = agenda.record_test_failure if job.kind == "test" else agenda.record_trial_failure
             told(number, TrialFailure("DIVERGED", f"diverged: {result['diverged']}"))
+        elif "untested" in result:
+            agenda.record_test_failure(number, TrialFailure("BUG", result["untested"]))
         elif job.kind == "test":
             agenda.record_test_metrics(number, metrics)
         elif "predicted" in result:

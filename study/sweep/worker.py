@@ -124,6 +124,9 @@ class TuneListener:
     def on_divergence(self, why: str) -> None:
         self._report_to_tune(tune.report, {"diverged": why})
 
+    def on_no_test_metrics(self, why: str) -> None:
+        self._report_to_tune(tune.report, {"untested": why})
+
     def _report_to_tune(self, report: Callable[..., None], *told: Any) -> None:
         """Report, and end this process `CLEAN_UP_TIMEOUT_S` after Tune has stopped the trial, unless that ends by then.
 

@@ -18,8 +18,8 @@ from study.tracking.connection import correct_artifact_locations, format_mlflow_
 STUDY_RUN_KEY = "study"
 """Key of the study's own run; those of its trials are their numbers, as text."""
 
-TRIALS_VIEW_KEY = "study"
-"""Key of the view of an experiment that shows a study's trials."""
+SEARCH_VIEW_KEY, FINAL_VIEW_KEY = "study", "final"
+"""Keys of the views of an experiment that links open: the trials of a search, and those of final trainings."""
 
 
 @dataclass
@@ -125,9 +125,9 @@ def run_page_url(uri: str, experiment: str, run_id: str, artifact: str = "") -> 
     return f"{page}{f'/artifacts/{quote(artifact)}' if artifact else ''}?{MODE}"
 
 
-def trials_page_url(experiment: str) -> str:
-    """Return the address, on the server that shows the link, of the trials of an experiment's studies."""
-    return f"#/experiments/{experiment}/runs?viewStateShareKey={TRIALS_VIEW_KEY}&{MODE}"
+def trials_page_url(experiment: str, is_final: bool) -> str:
+    """Return the address, on the server that shows the link, of an experiment's search, or of its final trainings."""
+    return f"#/experiments/{experiment}/runs?viewStateShareKey={FINAL_VIEW_KEY if is_final else SEARCH_VIEW_KEY}&{MODE}"
 
 
 def is_mlflow_server(uri: str) -> bool:

@@ -20,7 +20,6 @@ from study.tracking.tracking_state import (
     TrackingState,
     run_page_url,
     study_id_of_ledger,
-    trials_page_url,
 )
 
 EVENTS_PER_BATCH = 500
@@ -114,7 +113,7 @@ class LedgerToMlflowWriter:
         for path, folder in files.items():
             self._log_artifact(STUDY_RUN_KEY, path, folder)
         shown = {path.name: f"{folder}/{path.name}" if folder else path.name for path, folder in files.items()}
-        links = {"the trials": trials_page_url(progress.experiment)}
+        links = {"the trials": trials_page_url(progress.experiment, self._spec.final_seeds is not None)}
         links |= {
             name: run_page_url("", progress.experiment, run_id, shown[name])
             for name in LINKED_ARTIFACTS

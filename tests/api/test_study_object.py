@@ -94,9 +94,12 @@ def test_the_best_and_the_baseline_with_their_seeds(mine: study.Study) -> None:
     assert (best.trial, best.params, best.seeds) == (3, params(0.05), (1, 2))
     assert best.metrics["val/accuracy"].mean == pytest.approx(0.65)
     assert (baseline.trial, baseline.seeds) == (0, (0,))
+    assert best.params["alpha"] == best.params["method.alpha"], "as tables take it"
     for error in (KeyError, study.UserError):
-        with pytest.raises(error, match=r"'alpha': not there. Did you mean 'method.alpha'\? There are: method.alpha, "):
-            best.params["alpha"]
+        with pytest.raises(error, match=r"'alpa': not there. Did you mean 'method.alpha'\? There are: method.alpha, "):
+            best.params["alpa"]
+    with pytest.raises(AttributeError, match=r"study has no compare\. There are: Study, UserError, load, loss, run"):
+        study.compare  # noqa: B018
     with pytest.raises(KeyError, match="Did you mean 'val/accuracy'"):
         best.metrics["accuracy"]
 

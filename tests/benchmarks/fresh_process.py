@@ -39,6 +39,8 @@ class Silent:
 
     def on_divergence(self, why: str) -> None: ...
 
+    def on_no_test_metrics(self, why: str) -> None: ...
+
 
 def job(folder: Path, device: str) -> JobPayload:
     """One epoch of the function."""

@@ -19,7 +19,7 @@ from study.commands import guide
 QUESTIONS: dict[str, list[str]] = yaml.safe_load(
     Path(__file__).with_name("guide_questions.yaml").read_text(encoding="utf-8")
 )
-WITHOUT = {"IN_HEADING": 0.0, "IN_QUESTIONS": 0.0, "ASKED_AS": 0.0, "LATE": 1.0, "RARITY": 0.0}
+WITHOUT = {"IN_HEADING": 0.0, "IN_QUESTIONS": 0.0, "ASKED_AS": 0.0, "EVERYDAY": 0.0, "LATE": 1.0, "RARITY": 0.0}
 """The value of each weight with which it counts nothing."""
 
 
@@ -30,12 +30,9 @@ def places() -> dict[str, str]:
     ]
     found = {}
     for question, answers in QUESTIONS.items():
-        sections: dict[tuple[str, str], guide.Passage] = {}
         passages = guide.find(question.split(), every)
-        for passage in passages:
-            sections.setdefault((passage.page, passage.heading), passage)
-        best, *others = sections.values()
-        shown = f"{best.heading}\n{guide.excerpt(best, question.split(), passages)}"
+        best, *others = guide.best_of_sections(passages)
+        shown = f"{best.section.heading}\n{guide.excerpt(best, question.split(), passages)}"
         listed = "\n".join(one.text for one in others[: guide.FURTHER])
         found[question] = next(
             (

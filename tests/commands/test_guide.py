@@ -6,7 +6,7 @@ import pytest
 import yaml
 from pages import GUIDE
 
-from study.commands.guide import find, guide_text, pages, passages
+from study.commands.guide import _stems, best_of_sections, excerpt, find, guide_text, pages, passages
 from study.errors import UserError
 from study.methods import method_names
 from study.metrics import GROUPS, METRICS
@@ -55,12 +55,21 @@ def test_passages_with_most_words_come_first_in_any_form_then_those_for_users_th
     text = {"changelog": "# Changes\n\nThe worst group.\n", "one": ONE, "two": TWO}
     every = [passage for name, page in text.items() for passage in passages(name, page)]
     found = find(["how", "worst?", "or", "Groups"], every)
-    pages = [passage.page for passage in found]
-    assert pages[:2] == ["Two (two)"] * 2
-    assert pages.index("Changes (changelog)") < 5
+    pages = [passage.section.page for passage in found]
+    assert pages[:2] == ["two"] * 2
+    assert pages.index("changelog") < 5
     assert found[-1].text == "More of groups."
     assert find(["rare_group"], every)[0].text.endswith("| `rare_group` | other |")
-    assert found[0].section.startswith("| group | what |")
+    assert found[0].section.texts[0].startswith("| group | what |")
+
+
+def test_passages_of_equal_text_and_sections_of_equal_heading_are_told_apart() -> None:
+    text = "# Page\n\n## Same\n\nEqual words.\n\nFirst.\n\n## Same\n\nEqual words.\n\nSecond.\n\nEqual words.\n"
+    every = list(passages("page", text))
+    assert [(passage.section.number, passage.place) for passage in every] == [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
+    assert len(set(every)) == 5
+    assert len(best_of_sections(find(["equal"], every))) == 2
+    assert "First" not in excerpt(every[4], ["equal"], find(["equal"], every))
 
 
 BESIDE = """# Page
@@ -97,7 +106,7 @@ Type this.
 def test_a_passage_is_found_by_questions_beside_it_which_are_not_shown(question: str, answer: str) -> None:
     every = list(passages("page", BESIDE))
     assert find(question.split(), every)[0].text.endswith(answer)
-    assert not any("asked" in passage.text + passage.section for passage in every)
+    assert not any("asked" in "".join(passage.section.texts) for passage in every)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +130,13 @@ def test_a_passage_is_found_by_questions_beside_it_which_are_not_shown(question:
         ("where are my results saved", "STUDY_HOME"),
         ("do not search the learning rate", "which is not searched"),
         ("predict a number instead of a class", "there is none"),
+        ("do I need bias labels", "--bias none"),
+        ("four fifths rule", "demographic_parity"),
+        ("use CmaEsSampler", "`tpe`"),
+        ("keep it running as a systemd service", "--detach"),
+        ("Abbrechen und später weitermachen", "Ctrl-C stops a study"),
+        ("killed by the scheduler's time limit", "goes back into"),
+        ("optuna dashboard", "study ui --optuna"),
     ],
 )
 def test_what_users_ask_is_answered_by_what_is_shown_whole(question: str, answer: str) -> None:
@@ -138,6 +154,18 @@ def test_each_metric_and_method_is_found_first_with_what_it_is() -> None:
 def test_a_misspelt_word_finds_what_the_right_one_finds() -> None:
     right, wrong = (guide_text(["how", "many", word]).partition("\n## Further\n")[0] for word in ("seeds", "seeeds"))
     assert wrong.partition("## ")[1:] == right.partition("## ")[1:]
+
+
+def test_british_and_american_spellings_find_the_same() -> None:
+    for british, american in (("the optimiser", "the optimizer"), ("grey pictures", "gray pictures")):
+        assert guide_text(british.split()) == guide_text(american.split())
+
+
+def test_every_word_that_an_everyday_word_stands_for_is_in_the_guide() -> None:
+    terms = yaml.safe_load((GUIDE / "everyday-words.yaml").read_text("utf-8"))
+    (told,) = _stems([" ".join(pages().values())])
+    (meant,) = _stems([" ".join(terms)])
+    assert meant.keys() <= told.keys()
 
 
 def test_a_word_that_no_page_has_names_the_pages() -> None:

@@ -10,14 +10,14 @@ from heads import TOKEN, StandIn, job, stand_in
 from helpers import Told, append_event, quickstart, write_ledger
 
 from study.address import MIN_TOKEN_CHARACTERS
-from study.cluster.head import DashboardUnreachableError
+from study.cluster.head import DashboardUnreachableError, unreachable_error
 from study.cluster.log_share import StudyLogShare
 from study.commands import fetch as fetching
 from study.commands.final_training import final_study, find_model
-from study.commands.on_cluster import RemoteStudies
+from study.commands.on_cluster import RemoteStudies, exported_file
 from study.errors import UserError
 from study.home.folder import Home, StudyFolder, fetch_origin
-from study.spec import StudySpec
+from study.spec import StudySpec, load_study
 
 
 class There:
@@ -145,6 +145,32 @@ def test_a_home_that_the_cluster_has_too_needs_no_fetch(there: There, monkeypatc
     assert (done.files, fetch_origin(there.study)) == ([], None)
     assert "is this very study" in fetching.outcome_lines(done)[0]
     assert there.fetch(rename="beside").folder.ledger_file.read_bytes() == there.study.ledger_file.read_bytes()
+
+
+def test_what_a_study_there_chose_is_trained_by_its_name(there: There) -> None:
+    address = there.head.address
+    with pytest.raises(UserError, match=r"mine: is running on the cluster, not complete. .* study export mine -o best"):
+        exported_file(address, "mine")
+    there.add(there.study, "complete")
+    file = exported_file(address, "mine")
+    assert file is not None
+    origin = load_study(str(file), one_trial=True).origin
+    assert origin is not None
+    assert (origin["study"], origin["trial"]) == ("mine", 0)
+    assert exported_file(address, "other") is None
+    assert there.home.studies() == []
+
+
+@pytest.mark.parametrize("there", [final_study(quickstart(), [0, 1], "mine")], indirect=True, ids=["final training"])
+def test_a_final_training_there_has_chosen_nothing(there: There) -> None:
+    assert exported_file(there.head.address, "mine") is None
+
+
+def test_an_address_of_the_shell_whose_cluster_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "http://127.0.0.1:1"
+    assert "STUDY_ADDRESS" not in str(unreachable_error(address))
+    monkeypatch.setenv("STUDY_ADDRESS", address)
+    assert str(unreachable_error(address)).endswith("if its cluster is down: unset STUDY_ADDRESS")
 
 
 def test_what_went_on_here_is_not_lost(there: There) -> None:

@@ -121,4 +121,4 @@ def test_an_id_that_repeats_is_a_group_and_groups_of_few_rows_are_named() -> Non
     bias = np.repeat([0, 1, -1, 0, 1], [9, 200, 5, 20, 40])
     labels = TableLabels(np.repeat([0, 1], [214, 60]), bias, 2, 2, None, ("no", "yes"), ("a", "b"))
     (few,) = find_small_groups("race", labels)
-    assert few.problem == "has groups of few rows: 'no' with 'a' (9 rows)"
+    assert few.problem == "has 1 group of fewer than 20 rows: 'no' with 'a' (9 rows)"

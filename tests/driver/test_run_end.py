@@ -103,7 +103,7 @@ def test_a_job_names_no_path_of_its_machine(tmp_path: Path, monkeypatch: pytest.
     lines = closing_lines(complete(tmp_path))
     assert not any(str(tmp_path) in line or "study ui" in line or "secret" in line for line in lines)
     assert any(line.startswith("MLflow UI  http://127.0.0.1:5000/#/") for line in lines) is bool(uri)
-    assert "next: study train best.yaml" in lines
+    assert "next: study train quickstart" in lines
 
 
 @pytest.mark.parametrize(

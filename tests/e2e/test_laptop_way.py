@@ -113,7 +113,7 @@ def test_the_whole_way(cluster: Cluster, tmp_path: Path) -> None:
     done(laptop, "report", "whole", "-o", "report", there=False)
     assert (tmp_path / "report" / "report.html").is_file()
     done(laptop, "export", "whole", "-o", "best.yaml", there=False)
-    done(laptop, "train", "best.yaml", "--seeds", "6", "--name", "whole-final", "--follow")
+    done(laptop, "train", "whole", "--seeds", "6", "--name", "whole-final", "--follow")
     done(laptop, "fetch", "whole-final", "--models")
     done(laptop, "data", "export", "biased_digits", "photos", there=False)
     done(laptop, "predict", "whole-final", str(tmp_path / "photos"), "-o", "classes.csv", there=False)

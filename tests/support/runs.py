@@ -1,9 +1,20 @@
 """What an MLflow has of a study."""
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
 from mlflow import MlflowClient
 
 from study.home.record import StudyRecord
 from study.tracking.mlflow_events import BEST_RUN_PREFIX
+
+
+def saved_views(tags: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """State of each view by its name, in the form in which MLflow's page keeps one that a user saves: a tag."""
+    views = [json.loads(view) for tag, view in tags.items() if tag.startswith("mlflow.sharedViewState.")]
+    assert all(type(view["createdAt"]) is int for view in views)
+    return {view["name"]: json.loads(view["state"]) for view in views}
 
 
 class Runs:

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,9 @@ class Heard:
             sys.exit(0)
 
     def on_divergence(self, why: str) -> None:
+        self.why = why
+
+    def on_no_test_metrics(self, why: str) -> None:
         self.why = why
 
 
@@ -428,6 +432,17 @@ def test_what_optimizers_import_is_there_where_the_module_names_pytorch(imported
             yield {{"val/accuracy": float("torch._dynamo" in sys.modules)}}
     """)
     assert mine.run("seen", epochs=1).epochs == [{"val/accuracy": float(imported != "math")}]
+
+
+def test_a_function_that_yields_nothing_of_the_test_split_costs_no_process(functions: Any, tmp_path: Path) -> None:
+    """It is told, not raised: Tune would end the process that waits, and starting another one takes seconds."""
+    mine = functions("def valued(config):\n    yield {'val/accuracy': 0.5}\n")
+    job = replace(mine.job("valued", 1), model=tmp_path / "valued.safetensors")
+    run_job_in_fresh_process(job, Heard())
+    heard = Heard()
+    run_job_in_fresh_process(replace(job, kind="test"), heard)
+    assert heard.why.endswith("valued: yielded no test/NAME in the epoch that the trial is taken at")
+    assert not heard.epochs
 
 
 def test_a_module_that_cannot_be_imported_is_told(functions: Any) -> None:

@@ -182,8 +182,17 @@ def test_an_infinite_metric_that_nothing_needs_is_null_and_said_to_be(course: Co
     assert told == ["warning: trial 0: val/ratio is inf: kept as null"]
 
 
-def test_a_model_whose_features_are_no_numbers_on_the_test_split_is_untested(tmp_path: Path) -> None:
-    """It diverged in its last step, in a way that the validation split did not show."""
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [
+        ({"diverged": "the features of 2 samples"}, "diverged: the features of 2 samples"),
+        ({"untested": "mine: yielded no test/NAME"}, "mine: yielded no test/NAME"),
+    ],
+)
+def test_a_trial_that_has_no_metrics_of_the_test_split_is_untested(
+    tmp_path: Path, result: dict[str, str], told: str
+) -> None:
+    """A model that diverged in its last step, in a way that validation did not show; a function that yielded none."""
     course = Course(tmp_path / "ledger.jsonl", spec_of("search.trials=1", "search.confirm={top: 1, seeds: 2}"))
     while isinstance(job := course.agenda.next_job(), TrialJob) and job.kind == "train":
         course.agenda.record_trial_start(job.trial.number, "here")
@@ -191,10 +200,10 @@ def test_a_model_whose_features_are_no_numbers_on_the_test_split_is_untested(tmp
             course.agenda.record_epoch(job.trial.number, epoch, {"val/accuracy": 0.5})
     assert isinstance(job, TrialJob)
     scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create_study(course.spec))
-    trial = of_tune(kind=job.kind, trial=job.trial.number, run=job.trial.attempt, reported_epochs=4)
-    scheduler.on_trial_result(None, trial, {"diverged": "the features of 2 samples"})
+    trial = of_tune(kind=job.kind, trial=job.trial.number, run=job.trial.attempt, heard=4)
+    scheduler.on_trial_result(None, trial, result)
     course.ledger.close()
-    assert (job.trial.test_metrics, job.trial.test_failure) == ({}, "diverged: the features of 2 samples")
+    assert (job.trial.test_metrics, job.trial.test_failure) == ({}, told)
     assert job.trial.state == "complete"
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from helpers import ROOT, Told, quickstart, write_ledger
-from runs import Runs
+from runs import Runs, saved_views
 
 from study.home.events import (
     EpochReported,
@@ -106,6 +106,18 @@ def test_the_tag_of_the_best_goes_to_the_next_best(home: Home, runs: Runs) -> No
         assert names(runs, "tags.`study.best` = 'true'") == Runs(home.tracking_uri, SPEC.name).starred == best
         assert names(runs, "tags.`study.baseline` = 'true'") == BASELINE
         folder.tracking_file.unlink()
+
+
+def test_each_view_shows_the_trials_of_its_stages(runs: Runs) -> None:
+    experiment = runs.client.get_experiment(runs.all[0].info.experiment_id)
+    found = {name: names(runs, view["searchFilter"]) for name, view in saved_views(experiment.tags).items()}
+    search = {"baseline, seed 0", "trial 1, seed 0", "trial 2, seed 0", "trial 7, seed 0"}
+    assert found == {
+        "Search": search,
+        "Fresh seeds": FOUND["tags.`study.stage` = 'confirm'"],
+        "Final training": set(),
+        "All trials": FOUND["tags.`study.kind` = 'trial'"],
+    }
 
 
 def test_what_is_compared_comes_first(runs: Runs) -> None:

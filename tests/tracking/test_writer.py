@@ -1,21 +1,22 @@
 """A ledger brought into a real MLflow, whatever happens on the way."""
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from mlflow import MlflowClient
-from runs import Runs
+from runs import Runs, saved_views
 from tracked_study import PARAMS, SESSION, SPEC, STATUS, make_home, make_study
 
+from study.commands.final_training import final_study
 from study.data.dataset import DatasetSummary
 from study.home.events import (
     EpochReported,
     SessionClosed,
     SessionOpened,
+    Stage,
     TrialDecided,
     TrialEnded,
     TrialStarted,
@@ -27,7 +28,7 @@ from study.spec import load_study
 from study.tracking import remove_study_runs
 from study.tracking import writer as writing
 from study.tracking.mlflow_events import BEST_RUN_PREFIX
-from study.tracking.run_store import MlflowRunStore, to_dataset_input, trials_view_json
+from study.tracking.run_store import RERUN_STAGES, SEARCH_STAGES, MlflowRunStore, saved_view_tags, to_dataset_input
 from study.tracking.tracking_state import TrackingState
 from study.tracking.writer import LedgerToMlflowWriter
 
@@ -259,19 +260,28 @@ def test_a_final_training_is_nested_in_its_study_in_one_experiment(home: Home, f
     check(Runs(home.tracking_uri, SPEC.name))
 
 
-def test_the_page_offers_a_view_with_the_metric_and_what_is_searched(brought: Runs) -> None:
-    """In the form in which MLflow's page keeps a view that a user saves: a tag of the experiment."""
+def test_the_page_offers_the_search_alone_and_what_ran_again_by_views(brought: Runs) -> None:
     experiment = brought.client.get_experiment(brought.all[0].info.experiment_id)
-    view = json.loads(experiment.tags["mlflow.sharedViewState.study"])
-    assert (view["name"], type(view["createdAt"])) == ("Trials", int)
-    state = json.loads(view["state"])
-    assert (state["orderByKey"], state["orderByAsc"]) == ("metrics.`val/accuracy`", False)
-    assert state["selectedColumns"][:2] == ["metrics.`val/accuracy`", "metrics.`test/accuracy`"]
-    assert {f"params.`{key}`" for key in SPEC.search.space} <= set(state["selectedColumns"])
+    views = saved_views(experiment.tags)
+    assert set(views) == {"Search", "Fresh seeds", "Final training", "All trials"}
+    search, fresh = views["Search"], views["Fresh seeds"]
+    assert (search["orderByKey"], search["orderByAsc"]) == ("metrics.`val/accuracy`", False)
+    assert {f"params.`{key}`" for key in SPEC.search.space} <= set(search["selectedColumns"])
+    assert not any("test/" in column for column in search["selectedColumns"]), "the search knows no test split"
+    assert "metrics.`test/accuracy`" in fresh["selectedColumns"]
+    assert [by["groupByData"] for by in fresh["groupBy"]["groupByKeys"]] == ["study.configuration"]
+
+
+def test_every_stage_is_in_one_view_besides_that_of_all_trials() -> None:
+    assert {*SEARCH_STAGES, *RERUN_STAGES, "final"} == set(get_args(Stage))
+
+
+def test_the_page_of_a_final_training_offers_its_seeds() -> None:
+    assert set(saved_views(saved_view_tags(final_study(load_study("quickstart"), [7])))) == {"Final training"}
 
 
 def test_the_view_leaves_out_parameters_of_one_method_among_several() -> None:
-    shown = json.loads(json.loads(trials_view_json(load_study("quickstart")))["state"])["selectedColumns"]
+    shown = saved_views(saved_view_tags(load_study("quickstart")))["Search"]["selectedColumns"]
     assert shown[2:] == ["params.`method.name`", "params.`train.learning_rate`"]
 
 

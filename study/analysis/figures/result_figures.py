@@ -26,6 +26,7 @@ from study.analysis.figures.style import (
     opacity_among,
     parameter_label,
     styled,
+    wrap_metric_name,
 )
 from study.analysis.statistics import formatting
 from study.analysis.statistics.ablation_effects import Effect, ablation_effects
@@ -51,13 +52,15 @@ def seeds(results: Results) -> Figure | None:
         results.spec.metric,
         *([results.spec.test_metric] if any(arm.statistics(results.spec.test_metric) for arm in arms) else []),
     ]
-    figure, panels = new_figure(_seeds_title(results.spec, arms), 1.5 + 0.45 * len(arms), 2, sharex=True)
-    for axes, name in zip(panels, metrics, strict=False):
-        for height, arm in enumerate(reversed(arms)):
-            _seed_row(axes, arm, name, height)
+    words = [wrap_metric_name(escape_dollars(name)) for name in metrics]
+    height = 1.5 + 0.45 * len(arms) + 0.17 * max(label.count("\n") for label in words)
+    figure, panels = new_figure(_seeds_title(results.spec, arms), height, 2, sharex=True)
+    for axes, name, label in zip(panels, metrics, words, strict=False):
+        for place, arm in enumerate(reversed(arms)):
+            _seed_row(axes, arm, name, place)
         axes.set_yticks(range(len(arms)), [escape_dollars(arm.label) for arm in reversed(arms)])
         axes.set_ylim(-0.6, len(arms) - 0.4)
-        axes.set_xlabel(f"{escape_dollars(name)}\n{fresh[0].repeated_over}, mean ± sd")
+        axes.set_xlabel(f"{label}\n{fresh[0].repeated_over}, mean ± sd")
         if in_percent(name) and axes.get_xlim()[1] > 1.0:
             axes.set_xlim(right=1.01)
         axes.xaxis.set_major_locator(MaxNLocator(5))
@@ -158,7 +161,7 @@ def _draw_path(spec: StudySpec, axes: Axes, name: str, path: Sequence[Effect]) -
     axes.plot([at], [len(path) - 1], "|", color=BLACK, markersize=18, markeredgewidth=2.2)
     axes.use_sticky_edges = False  # a bar's end is no end of the axis
     axes.margins(x=0.08)
-    axes.set_xlabel(escape_dollars(name))
+    axes.set_xlabel(wrap_metric_name(escape_dollars(name)))
     axes.xaxis.set_major_locator(MaxNLocator(5))
     format_metric_axis(axes, name, "x")
 

@@ -1,6 +1,7 @@
 """The look of every figure: one font, colours that colour-blind readers can tell apart, the papers' symbols."""
 
 import importlib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -141,6 +142,20 @@ def new_figure(
     return figure, list(axes.flat)
 
 
+PANEL_CHARACTERS = 20
+"""Characters of a line below one of two or three panels."""
+
+
+def wrap_metric_name(name: str) -> str:
+    """Return a metric's name in lines that fit below a panel, broken behind `/` and `_`."""
+    lines = [""]
+    for part in re.findall(r"[^/_]*[/_]?", name):
+        if lines[-1] and len(lines[-1] + part) > PANEL_CHARACTERS:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
 def format_metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
     """Show accuracies in percent on an axis."""
     if in_percent(metric):
@@ -148,11 +163,12 @@ def format_metric_axis(axes: Axes, metric: str, which: str = "y") -> None:
         axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
 
 
-def draw_end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]]) -> None:
+def draw_end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]], is_bold: bool = True) -> None:
     """Write names to the right of their points, in a colour, pushed apart where they would overlap.
 
     Args:
         labels: (x, y, name, colour) of each.
+        is_bold: whether they are large and bold.
     """
     low, high = axes.get_ylim()
     height = axes.get_figure(root=True).get_size_inches()[1]  # type: ignore[union-attr]
@@ -168,8 +184,8 @@ def draw_end_labels(axes: Axes, labels: Sequence[tuple[float, float, str, str]])
             textcoords="offset points",
             color=colour,
             va="center",
-            fontweight="bold",
-            fontsize=9.5,
+            fontweight="bold" if is_bold else "normal",
+            fontsize=9.5 if is_bold else 8.5,
             annotation_clip=False,
         )
 

@@ -1,6 +1,5 @@
 """Two metrics at once: accuracy against a fairness gap, and the front of a study with several metrics."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -18,12 +17,14 @@ from study.analysis.figures.style import (
     ORANGE,
     VERMILLION,
     Mark,
+    draw_end_labels,
     draw_legend,
     escape_dollars,
     format_metric_axis,
     mark_among,
     new_figure,
     styled,
+    wrap_metric_name,
 )
 from study.analysis.statistics import formatting
 from study.ranking import Candidate, Results, SeedStatistics, epochs, seed_statistics
@@ -355,11 +356,12 @@ def _draw_front_fresh_seeds(
     broken: Mapping[int, TrialScore],
     names: tuple[str, str],
 ) -> None:
-    """Draw means and standard deviations on one split, with the numbers of the trials on the front.
+    """Draw means and standard deviations on one split, with the names of the trials on the front.
 
     The first of `arms` is the chosen one; `broken` has the scores of those that break a limit.
     """
     line, breaks = [], _broken_limits_text(spec, *broken.values())
+    labels = list[tuple[float, float, str, str]]()
     for place, arm in enumerate(arms):
         x, y = arm.statistics(names[0]), arm.statistics(names[1])
         if x is None or y is None:
@@ -372,14 +374,15 @@ def _draw_front_fresh_seeds(
         if place == 0:
             axes.scatter([x.mean], [y.mean], **BEST_MARK, zorder=6)
         if arm.number in on_front and arm.label != "baseline":
-            at = (x.mean, y.mean)
-            axes.annotate(str(arm.number), at, xytext=(5, 5), textcoords="offset points", fontsize=8.5, zorder=7)
+            labels.append((x.mean, y.mean, arm.label, BLACK))
         line += [(x.mean, y.mean)] if arm.number in on_front else []
     is_test = names[0].startswith("test")
     if not is_test and len(spec.objective.metrics) == 2:
         _draw_front_line(spec, axes, line, names[0])
     draw_limits(spec, axes, names)
     axes.margins(0.2)
+    axes.autoscale_view()
+    draw_end_labels(axes, labels, is_bold=False)
     axes.set_title(f"{formatting.rerun_words(spec)}, {'test' if is_test else 'validation'}", loc="left")
     _label_front_axes(spec, axes, names)
     axes.set_ylabel("")
@@ -389,21 +392,7 @@ def _label_front_axes(spec: StudySpec, axes: Axes, names: tuple[str, str]) -> No
     """Name the axes in several lines each, as there are up to three panels side by side."""
     label_axes(spec, axes, names)
     note = axes.get_xlabel()[len(escape_dollars(names[0])) :].replace(" (", "\n(")
-    axes.set(xlabel=_wrap_metric_name(escape_dollars(names[0])) + note, ylabel=axes.get_ylabel().replace(" (", "\n("))
-
-
-PANEL_CHARACTERS = 20
-"""Characters of a line below one of three panels."""
-
-
-def _wrap_metric_name(name: str) -> str:
-    """Return a metric's name in lines that fit below a panel, broken behind `/` and `_`."""
-    lines = [""]
-    for part in re.findall(r"[^/_]*[/_]?", name):
-        if lines[-1] and len(lines[-1] + part) > PANEL_CHARACTERS:
-            lines.append("")
-        lines[-1] += part
-    return "\n".join(lines)
+    axes.set(xlabel=wrap_metric_name(escape_dollars(names[0])) + note, ylabel=axes.get_ylabel().replace(" (", "\n("))
 
 
 def _draw_front_line(spec: StudySpec, axes: Axes, line: Sequence[Point], across: str) -> None:
