@@ -14,7 +14,7 @@ from study.errors import UserError
 from study.home.folder import Home
 from study.text import tell, without_password
 from study.tracking.connection import prepare_mlflow_database
-from study.tracking.tracking_state import TrackingState, experiments_page_url, is_mlflow_server
+from study.tracking.tracking_state import TrackingState, experiments_page_url, is_mlflow_server, trials_page_url
 from study.upstream.environment import ProcessKind, variables_of_processes
 
 

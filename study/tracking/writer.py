@@ -20,6 +20,7 @@ from study.tracking.tracking_state import (
     TrackingState,
     run_page_url,
     study_id_of_ledger,
+    trials_page_url,
 )
 
 EVENTS_PER_BATCH = 500

@@ -84,7 +84,7 @@ def main() -> int:
     few_figures()
     wrong, found = 0, Counter[str]()
     with disk() as place, SharedRay() as ray:
-        session.ray_runtime = ray  # type: ignore[assignment]
+        session.start_or_join_ray = ray  # type: ignore[assignment]
         home = Home(place / "undisturbed")
         open_mlflow_of_home(home)
         shutil.copy(home.database_file, empty := place / "empty.db")

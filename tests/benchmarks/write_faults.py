@@ -125,7 +125,7 @@ def main() -> int:
     few_figures()
     drawn, wrong, met = random.Random(given.seed), 0, 0
     with tempfile.TemporaryDirectory(prefix="write-faults-") as folder, SharedRay() as ray:
-        session.ray_runtime = ray  # type: ignore[assignment]
+        session.start_or_join_ray = ray  # type: ignore[assignment]
         open_mlflow_of_home(empty := Home(Path(folder) / "empty"))
         shutil.copy(empty.database_file, database := Path(folder) / "empty.db")
         home = Home(Path(folder) / "undisturbed" / "home")
