@@ -32,7 +32,7 @@ class There:
         (self.study.path / "models/trial-00001.safetensors").write_bytes(b"weights")
         self.share, self.head, self.home = StudyLogShare(self.study, head.logs), head, Home(folder / "laptop")
         self.share.create_share()
-        head.driver_jobs.append(job("mine"))
+        head.jobs.append(job("mine"))
 
     def add(self, folder: StudyFolder, state: str = "interrupted") -> None:
         append_event(folder.ledger_file, "closed", state=state)
@@ -66,7 +66,7 @@ def test_a_study_that_runs_is_read_as_such(there: There) -> None:
 
 
 def test_a_driver_that_has_made_no_study_yet(there: There) -> None:
-    there.head.driver_jobs.append(job("late", "PENDING", node=None))
+    there.head.jobs.append(job("late", "PENDING", node=None))
     told = RemoteStudies(there.head.address).status("late")
     assert told.study is None
     assert "its driver has not made it yet (study-late, pending)" in told.reason
@@ -86,7 +86,7 @@ def test_a_study_is_fetched_and_then_what_is_new(there: There) -> None:
     assert any("it runs at" in line for line in fetching.outcome_lines(done))
     assert there.home.find_study("mine").spec().hash == there.study.spec().hash
     there.add(there.study)
-    there.head.driver_jobs[0]["status"] = "STOPPED"
+    there.head.jobs[0]["status"] = "STOPPED"
     done = there.fetch(models=True)
     assert done.files == ["ledger.jsonl", "models/trial-00001.safetensors"]
     assert "models: 1 new, 1 in all" in fetching.outcome_lines(done)
@@ -190,9 +190,9 @@ def test_a_study_that_runs_there_does_not_go_on_here(there: There) -> None:
     folder = there.fetch().folder
     with pytest.raises(UserError, match=r"mine: runs at .* study stop mine --address .*study fetch mine"):
         fetching.check_not_there(folder)
-    there.head.driver_jobs[0]["status"] = "STOPPED"
+    there.head.jobs[0]["status"] = "STOPPED"
     fetching.check_not_there(folder)
-    there.head.driver_jobs.clear()  # nothing known there: what was told when it was fetched counts
+    there.head.jobs.clear()  # nothing known there: what was told when it was fetched counts
     with pytest.raises(UserError, match="runs at"):
         fetching.check_not_there(folder)
 
@@ -213,7 +213,7 @@ def test_when_the_head_has_gone_what_is_known_is_told(there: There, capsys: pyte
 
 def test_a_head_that_was_started_anew(there: There) -> None:
     RemoteStudies(there.head.address).status("mine")
-    there.head.driver_jobs.clear()
+    there.head.jobs.clear()
     with pytest.raises(UserError, match=r"does not know mine: a restarted head has .* mine was running on "):
         RemoteStudies(there.head.address).status("mine")
     (row,) = RemoteStudies(there.head.address).overview()

@@ -200,7 +200,7 @@ def test_a_trial_that_has_no_metrics_of_the_test_split_is_untested(
             course.agenda.record_epoch(job.trial.number, epoch, {"val/accuracy": 0.5})
     assert isinstance(job, TrialJob)
     scheduler = ReportingScheduler(course.agenda, Home(tmp_path / "home").create_study(course.spec))
-    trial = of_tune(kind=job.kind, trial=job.trial.number, run=job.trial.attempt, heard=4)
+    trial = of_tune(kind=job.kind, trial=job.trial.number, run=job.trial.attempt, reported_epochs=4)
     scheduler.on_trial_result(None, trial, result)
     course.ledger.close()
     assert (job.trial.test_metrics, job.trial.test_failure) == ({}, told)
